@@ -1,0 +1,62 @@
+"""The command line: `mdnmt <verb> ...`, one module a verb in `mdnmt.commands`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+from collections.abc import Sequence
+
+from mdnmt import __version__, commands
+from mdnmt.errors import EXIT_USER, MdnmtError
+
+
+def verbs() -> list[str]:
+    """Return the names of all verbs: the modules of `mdnmt.commands`, with dashes."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
+
+
+def _usage() -> str:
+    lines = [f"mdnmt {__version__}: multi-domain neural machine translation, rebuilt table by table", "", "verbs:"]
+    for verb in verbs():
+        module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+        lines.append(f"  {verb:<14}{(module.__doc__ or '').strip().splitlines()[0]}")
+    return "\n".join([*lines, "", "mdnmt <verb> --help says more"])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return its exit status (0 done, 1 bug, 2 user error, 75 saved: come back)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        print(_usage())
+        return 0
+    if arguments[0] == "--version":
+        print(__version__)
+        return 0
+    verb = arguments[0]
+    if verb not in verbs():
+        print(f"mdnmt: no verb {verb!r}; there are: {', '.join(verbs())}", file=sys.stderr)
+        return EXIT_USER
+    # Only the module of the verb is imported, so that a verb without torch starts at once.
+    module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+    parser = argparse.ArgumentParser(prog=f"mdnmt {verb}", description=module.__doc__)
+    module.add_arguments(parser)
+    try:
+        status: int | None = module.run(parser.parse_args(arguments[1:]))
+    except MdnmtError as error:
+        print(f"mdnmt {verb}: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output is gone (`mdnmt ... | head`): not an error of ours, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return status or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

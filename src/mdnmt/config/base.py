@@ -1,0 +1,11 @@
+"""The base of every configuration model: frozen, and no unknown key is let through."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Frozen(BaseModel):
+    """A configuration value that cannot change after it was read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)

@@ -1,0 +1,41 @@
+"""Errors whose text is meant for a person: what was found and where, what was expected, what to do."""
+
+from __future__ import annotations
+
+EXIT_BUG = 1
+EXIT_USER = 2
+EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
+
+
+class MdnmtError(Exception):
+    """Base of every error that is shown as one line, without a traceback."""
+
+    exit_code = EXIT_USER
+
+
+class ConfigError(MdnmtError):
+    """A configuration file says something that cannot be done."""
+
+
+class DataError(MdnmtError):
+    """A corpus or a task's data is not what it should be."""
+
+
+class FetchError(DataError):
+    """A corpus could not be had, or is not the file that was pinned."""
+
+
+class CheckpointError(MdnmtError):
+    """A checkpoint is damaged, incomplete, or belongs to another run."""
+
+
+class LeaseError(MdnmtError):
+    """Another process holds the run directory."""
+
+    exit_code = EXIT_COME_BACK
+
+
+class Interrupted(MdnmtError):
+    """Work was asked to stop; everything is saved and the same command goes on from here."""
+
+    exit_code = EXIT_COME_BACK
