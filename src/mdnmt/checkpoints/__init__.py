@@ -1,0 +1,1 @@
+"""Save, verify, load, average and retain the checkpoints of a run."""

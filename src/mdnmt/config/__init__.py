@@ -1,0 +1,1 @@
+"""Configuration: frozen models of the YAML files in config/, and their loader."""

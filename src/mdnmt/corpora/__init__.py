@@ -1,0 +1,1 @@
+"""Corpora: fetch, verify, and read parallel text."""

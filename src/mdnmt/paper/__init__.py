@@ -1,0 +1,1 @@
+"""Tables, figures and the report: from finished numbers to what a person reads."""

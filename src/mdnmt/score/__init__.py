@@ -1,0 +1,1 @@
+"""Score translations: BLEU, chrF, paired tests, seeds."""

@@ -1,0 +1,1 @@
+"""What a study is made of: tasks, runs, tables and figures, resolved from configuration."""

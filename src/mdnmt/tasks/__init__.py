@@ -1,0 +1,1 @@
+"""Task data: clean, split, segment and binarise the text of a task."""

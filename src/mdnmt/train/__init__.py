@@ -1,0 +1,1 @@
+"""The training engine: batches, updates, validation, and state that survives anything."""

@@ -1,0 +1,70 @@
+"""The states of all random generators as tensors, so that a resumed run draws the numbers it would have drawn."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mdnmt.errors import CheckpointError
+
+_EXPECTED = ("numpy.cached", "numpy.counters", "numpy.keys", "python.cached", "python.state", "torch.cpu")
+
+
+def capture() -> dict[str, Tensor]:
+    """Return the states of torch's generators (CPU, and each CUDA device in use), Python's and numpy's legacy one."""
+    version, numbers, cached = random.getstate()
+    name, keys, position, has_gauss, cached_gaussian = np.random.get_state(legacy=True)
+    assert name == "MT19937", "numpy's legacy generator has been MT19937 since it exists"
+    states = {
+        "torch.cpu": torch.get_rng_state(),
+        "python.state": torch.tensor([version, *numbers], dtype=torch.int64),
+        # Gaussians come in pairs; the second waits here (no element: none waits).
+        "python.cached": torch.tensor([] if cached is None else [cached], dtype=torch.float64),
+        "numpy.keys": torch.from_numpy(np.asarray(keys).astype(np.int64)),
+        "numpy.counters": torch.tensor([position, has_gauss], dtype=torch.int64),
+        "numpy.cached": torch.tensor([cached_gaussian], dtype=torch.float64),
+    }
+    # Asking an unused CUDA for its state would start it, which costs memory on every device.
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        for device in range(torch.cuda.device_count()):
+            states[f"torch.cuda.{device}"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def restore(states: Mapping[str, Tensor]) -> None:
+    """Put every generator back to the state `capture` saw.
+
+    States of CUDA devices that this machine does not have are left out, and that is said on stderr.
+
+    Raises:
+        CheckpointError: a state is missing or is not one.
+    """
+    if missing := [name for name in _EXPECTED if name not in states]:
+        raise CheckpointError(f"saved generators lack {', '.join(missing)}: the checkpoint is not one of this program")
+    try:
+        version, *numbers = states["python.state"].tolist()
+        position, has_gauss = states["numpy.counters"].tolist()
+        keys = states["numpy.keys"].numpy().astype(np.uint32)
+        random.setstate((version, tuple(numbers), next(iter(states["python.cached"].tolist()), None)))
+        np.random.set_state(("MT19937", keys, position, has_gauss, states["numpy.cached"].item()))
+        torch.set_rng_state(states["torch.cpu"])
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+        raise CheckpointError(f"saved generators cannot be restored: {error}") from error
+    devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    for name, state in sorted(states.items()):
+        if not name.startswith("torch.cuda."):
+            continue
+        device = int(name.rsplit(".", 1)[1])
+        if device < devices:
+            torch.cuda.set_rng_state(state, device)
+        else:
+            print(
+                f"mdnmt: the checkpoint holds the generator of CUDA device {device}, which is not here: "
+                "the run goes on, but not bit for bit as it would have",
+                file=sys.stderr,
+            )

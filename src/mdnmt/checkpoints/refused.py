@@ -1,0 +1,40 @@
+"""Why a checkpoint is not taken, as a typed error that names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from mdnmt.errors import CheckpointError
+
+Kind = Literal["truncated", "altered", "missing file", "no manifest", "other identity", "unreadable"]
+
+
+class RefusedCheckpoint(CheckpointError):
+    """A checkpoint or a weights file that is not what was written, or belongs to another run.
+
+    Attributes:
+        path: the file or directory at fault.
+        kind: what is wrong with it, one of `Kind`.
+        detail: what was found and what was expected.
+    """
+
+    def __init__(self, path: Path, kind: Kind, detail: str) -> None:
+        super().__init__(f"{path}: {kind}: {detail}")
+        self.path = path
+        self.kind = kind
+        self.detail = detail
+
+
+def read_or_refuse(path: Path, what: str) -> bytes:
+    """Return the bytes of `path`.
+
+    Raises:
+        RefusedCheckpoint: the file is missing or the file system does not hand it out.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise RefusedCheckpoint(path, "missing file", f"{what} is not there") from None
+    except OSError as error:
+        raise RefusedCheckpoint(path, "unreadable", f"{what} cannot be read: {error.strerror}") from error

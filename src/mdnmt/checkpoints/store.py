@@ -1,0 +1,249 @@
+"""A run's checkpoints: a directory each, whole or absent, the newest whole one always to be found.
+
+    ckpt/update-00000400/{model,optimizer,generators}.safetensors, state.json, manifest.json
+
+A checkpoint is built in a temporary directory beside its place, every file synced, the manifest last, and then renamed.
+One process at a time writes here: the run's lease (`mdnmt.train.lease`) sees to that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import Tensor
+
+from mdnmt.checkpoints import weights as tensor_files
+from mdnmt.checkpoints.manifest import Manifest, read_manifest, write_manifest
+from mdnmt.checkpoints.refused import RefusedCheckpoint
+from mdnmt.errors import CheckpointError
+from mdnmt.fsio import remove_tree, sync_directory, write_bytes
+
+_T = TypeVar("_T")
+
+_MODEL, _OPTIMIZER, _GENERATORS, _STATE = (
+    "model.safetensors",
+    "optimizer.safetensors",
+    "generators.safetensors",
+    "state.json",
+)
+# While an update is saved a second time the first save stands under this name.
+_REPLACED = ".replaced"
+_NAME = re.compile(r"update-(\d{8,})(\.replaced)?")
+# What a killed save or removal leaves behind.
+_LEFTOVER = re.compile(r"\.update-\d{8,}(\.\w+)*\.(tmp|removed)")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on from one update.
+
+    Attributes:
+        update: number of the update after which it was saved.
+        weights: the model's tensors by name, on the CPU.
+        optimizer: the optimiser's tensors by name, on the CPU.
+        generators: what `mdnmt.checkpoints.generators.capture` returned.
+        state: the loop's own counters, as JSON holds them.
+    """
+
+    update: int
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    generators: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+class CheckpointStore:
+    """The checkpoints of one run in one directory; those of another identity are refused."""
+
+    def __init__(self, directory: Path, identity: str) -> None:
+        self.directory = directory
+        self.identity = identity
+        self._refused: set[Path] = set()
+
+    def path(self, update: int) -> Path:
+        """Return the directory of the checkpoint of `update`."""
+        return self.directory / f"update-{update:08d}"
+
+    def updates(self) -> list[int]:
+        """Return the updates that have a checkpoint, whole or damaged, in rising order."""
+        return sorted({int(match[1]) for match in self._matches() if match})
+
+    def save(
+        self,
+        update: int,
+        weights: Mapping[str, Tensor],
+        optimizer: Mapping[str, Tensor],
+        generators: Mapping[str, Tensor],
+        state: Mapping[str, Any],
+    ) -> Path:
+        """Write the checkpoint of `update` and return its directory; an earlier one of `update` is replaced.
+
+        Whatever happens on the way, the checkpoints that were whole before are whole afterwards.
+
+        Raises:
+            CheckpointError: the file system did not take it (full, read-only).
+            ValueError: `state` does not come back from JSON as it went in (tuples, integer keys, NaN).
+        """
+        contents = {_STATE: _encode_state(state)}
+        final = self.path(update)
+        temporary = self.directory / f".{final.name}.{os.getpid()}.tmp"
+        try:
+            self._sweep()
+            temporary.mkdir(parents=True)
+            for name, tensors in ((_MODEL, weights), (_OPTIMIZER, optimizer), (_GENERATORS, generators)):
+                contents[name] = tensor_files.encode(tensors)
+            for name, data in contents.items():
+                write_bytes(temporary / name, data)
+            write_manifest(temporary, self.identity, update, contents)
+            sync_directory(temporary)
+            self._publish(temporary, final)
+        except BaseException as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise CheckpointError(
+                    f"{final}: cannot save the checkpoint: {error.strerror or error}; those before it are untouched: "
+                    "make room or give write permission, then start the same command again"
+                ) from error
+            raise
+        return final
+
+    def load(self, update: int) -> Checkpoint:
+        """Return the checkpoint of `update`, every byte of it checked against its manifest.
+
+        Raises:
+            RefusedCheckpoint: it is missing, damaged or of another identity.
+        """
+        return self._first_whole(update, self._read)
+
+    def load_weights(self, update: int) -> dict[str, Tensor]:
+        """Return the model's tensors of one checkpoint; its other files are not read.
+
+        Raises:
+            RefusedCheckpoint: as `load`.
+        """
+        return self._first_whole(update, self._read_weights)
+
+    def load_latest(self) -> Checkpoint | None:
+        """Return the newest checkpoint that is whole, or None where none was ever saved.
+
+        Each that is refused is named on stderr with the reason; the next save sets it aside.
+
+        Raises:
+            CheckpointError: there are checkpoints, but none is whole: starting anew would hide the damage.
+        """
+        refusals: list[RefusedCheckpoint] = []
+        for update in reversed(self.updates()):
+            try:
+                checkpoint = self.load(update)
+            except RefusedCheckpoint as refusal:
+                refusals.append(refusal)
+                self._refused.update(self._candidates(update))
+                continue
+            for earlier in refusals:
+                print(f"mdnmt: checkpoint refused: {earlier}; taking update {update} instead", file=sys.stderr)
+            return checkpoint
+        if refusals:
+            raise CheckpointError(
+                f"{self.directory}: none of {len(refusals)} checkpoints is whole (newest: {refusals[0]}); "
+                "restore one from a copy, or remove the directory to train anew"
+            )
+        return None
+
+    def prune(self, keep: Collection[int] | Callable[[list[int]], Collection[int]]) -> None:
+        """Remove all checkpoints but those of `keep` (updates, or a function of the updates that are there).
+
+        Each vanishes in one step, so that a kill leaves none half removed.
+        """
+        updates = self.updates()
+        wanted = set(keep(updates) if callable(keep) else keep)
+        for update in updates:
+            if update not in wanted:
+                for folder in self._candidates(update):
+                    remove_tree(folder)
+
+    def _matches(self) -> list[re.Match[str] | None]:
+        if not self.directory.is_dir():
+            return []
+        return [_NAME.fullmatch(entry.name) for entry in self.directory.iterdir()]
+
+    def _candidates(self, update: int) -> list[Path]:
+        final = self.path(update)
+        return [folder for folder in (final, final.with_name(final.name + _REPLACED)) if folder.exists()]
+
+    def _first_whole(self, update: int, read: Callable[[int, Path], _T]) -> _T:
+        first_refusal: RefusedCheckpoint | None = None
+        for folder in self._candidates(update) or [self.path(update)]:
+            try:
+                return read(update, folder)
+            except RefusedCheckpoint as refusal:
+                first_refusal = first_refusal or refusal
+        assert first_refusal is not None
+        raise first_refusal
+
+    def _manifest(self, update: int, folder: Path) -> Manifest:
+        manifest = read_manifest(folder)
+        if manifest.identity != self.identity:
+            raise RefusedCheckpoint(
+                folder, "other identity", f"it belongs to run {manifest.identity}, this is run {self.identity}"
+            )
+        if manifest.update != update:
+            raise RefusedCheckpoint(folder, "altered", f"it was saved after update {manifest.update}, not {update}")
+        return manifest
+
+    def _read(self, update: int, folder: Path) -> Checkpoint:
+        manifest = self._manifest(update, folder)
+        tensors = {
+            name: tensor_files.decode(manifest.read(folder, name), folder / name)
+            for name in (_MODEL, _OPTIMIZER, _GENERATORS)
+        }
+        state = json.loads(manifest.read(folder, _STATE))
+        return Checkpoint(update, tensors[_MODEL], tensors[_OPTIMIZER], tensors[_GENERATORS], state)
+
+    def _read_weights(self, update: int, folder: Path) -> dict[str, Tensor]:
+        return tensor_files.decode(self._manifest(update, folder).read(folder, _MODEL), folder / _MODEL)
+
+    def _sweep(self) -> None:
+        """Clear what killed processes left, undo a replacement cut short, and set aside what was refused."""
+        if not self.directory.is_dir():
+            return
+        for folder in sorted(self._refused):
+            if folder.exists():
+                aside = folder.with_name(f"refused-{folder.name}")
+                shutil.rmtree(aside, ignore_errors=True)
+                folder.replace(aside)
+        self._refused.clear()
+        for entry in sorted(self.directory.iterdir()):
+            if _LEFTOVER.fullmatch(entry.name):
+                shutil.rmtree(entry)
+            elif (match := _NAME.fullmatch(entry.name)) and match[2]:
+                final = self.path(int(match[1]))
+                if not final.exists():
+                    entry.replace(final)
+
+    def _publish(self, temporary: Path, final: Path) -> None:
+        replaced = final.with_name(final.name + _REPLACED)
+        if replaced.exists():
+            remove_tree(final)  # an even earlier save of this update stands by until the end
+        elif final.exists():
+            final.replace(replaced)
+        temporary.replace(final)
+        sync_directory(self.directory)
+        for match in self._matches():
+            if match and match[2]:
+                remove_tree(self.directory / match[0])
+
+
+def _encode_state(state: Mapping[str, Any]) -> bytes:
+    text = json.dumps(state, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    # A key that silently turned from 1 into "1" would be missed on resume only.
+    if json.loads(text) != state:
+        raise ValueError("the state does not come back from JSON as it went in: use string keys and lists")
+    return f"{text}\n".encode()

@@ -1,0 +1,46 @@
+"""Translate the test set of every domain of a task with a finished run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("--run", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument("--spec", default="{}", help="beam search as JSON (mdnmt.config.decoding.Decoding)")
+    parser.add_argument("--out", type=Path, required=True, help="folder for hyp.<domain>.txt")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, help="CPU threads")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Decode."""
+    import json
+    import time
+
+    from mdnmt.config.decoding import Decoding
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.decode.translator import Translator
+    from mdnmt.fsio import write_lines, write_text
+    from mdnmt.tasks.data import TaskData
+    from mdnmt.train.device import choose_device, make_deterministic
+
+    config = parse_spec(args.spec, Decoding)
+    data = TaskData.load(args.task)
+    make_deterministic(0, args.threads)
+    translator = Translator(args.run, choose_device(args.device))
+    for domain in data.domains:
+        started = time.monotonic()
+        sources = data.text("test", domain, data.source_lang)[: config.max_sentences]
+        found = translator.translate(sources, config, domain)
+        write_lines(args.out / f"hyp.{domain}.txt", [best[0].text for best in found])
+        if config.nbest > 1:
+            lines = [
+                json.dumps([{"score": one.score, "text": one.text} for one in best], ensure_ascii=False)
+                for best in found
+            ]
+            write_text(args.out / f"nbest.{domain}.jsonl", "".join(f"{line}\n" for line in lines))
+        print(f"{domain}: {len(sources)} sentences in {time.monotonic() - started:.1f} s", flush=True)

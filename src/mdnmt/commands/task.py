@@ -1,0 +1,28 @@
+"""Make the data of one task: clean, split, segment, binarise."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("--spec", required=True, metavar="JSON", help="the task, as the workflow writes it")
+    parser.add_argument("--corpora", required=True, type=Path, metavar="DIR", help="folder of the fetched corpora")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the task's folder")
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="processes (default 1); same data for any number"
+    )
+
+
+def run(args: argparse.Namespace) -> int | None:
+    """Build the task into `--out`; progress goes to stderr."""
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.tasks.build import build_task
+    from mdnmt.tasks.spec import TaskSpec
+
+    spec = parse_spec(args.spec, TaskSpec)
+    build_task(spec, args.corpora, args.out, args.jobs, say=lambda line: print(line, file=sys.stderr, flush=True))
+    return None

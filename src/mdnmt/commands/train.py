@@ -1,0 +1,44 @@
+"""Train one run, or go on with it; exit 75 means saved, start again."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("--spec", required=True, help="the run as JSON (mdnmt.config.run.RunSpec)")
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--names", default="{}", help="label, method and task as JSON, for run.json")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ... (default: %(default)s)")
+    parser.add_argument("--threads", type=int, help="CPU threads")
+    parser.add_argument("--save-every-minutes", type=float, default=10.0, help="default: %(default)s")
+    parser.add_argument("--save-every-updates", type=int, default=0, help="beside validations; 0: none")
+    parser.add_argument("--stop-after-minutes", type=float, help="save and exit 75 after this time")
+    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files at the end")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Train."""
+    import json
+
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.config.run import RunSpec
+    from mdnmt.train.run import train_run
+    from mdnmt.train.trainer import Habits
+
+    train_run(
+        parse_spec(args.spec, RunSpec),
+        args.task,
+        args.out,
+        names=json.loads(args.names),
+        device=args.device,
+        threads=args.threads,
+        habits=Habits(args.save_every_minutes, args.save_every_updates, args.stop_after_minutes),
+    )
+    if args.tensorboard:
+        from mdnmt.train.tensorboard import write_events
+
+        write_events(args.out)

@@ -1,0 +1,64 @@
+"""Translate plain text from standard input with a finished run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("--run", type=Path, required=True, help="folder of a finished run")
+    parser.add_argument("--domain", help="the text's domain, for methods that use it")
+    parser.add_argument("--beam-size", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--length-penalty", type=float, default=1.0, help="default: %(default)s")
+    parser.add_argument("--nbest", type=int, default=1, help="above 1: lines `number TAB score TAB text`")
+    parser.add_argument("--batch-lines", type=int, default=64, help="lines read before any is translated")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, help="CPU threads")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Translate standard input to standard output, line by line."""
+    import sys
+    from itertools import islice
+
+    from mdnmt.config.decoding import Decoding
+    from mdnmt.config.loader import validate_model
+    from mdnmt.decode.translator import Translator
+    from mdnmt.errors import DataError
+    from mdnmt.train.device import choose_device, make_deterministic
+
+    options = {
+        "beam_size": args.beam_size,
+        "length_penalty": args.length_penalty,
+        "nbest": args.nbest,
+    }
+    config = validate_model(options, Decoding, "options")
+    make_deterministic(0, args.threads)
+    translator = Translator(args.run, choose_device(args.device))
+    if args.domain is not None:
+        translator.label(args.domain)
+    start = 0
+    while raw := list(islice(sys.stdin.buffer, args.batch_lines)):
+        try:
+            lines = [line.decode("utf-8").rstrip("\r\n") for line in raw]
+        except UnicodeDecodeError:
+            bad = next(number for number, line in enumerate(raw, start + 1) if not _is_utf8(line))
+            raise DataError(f"standard input, line {bad}: not UTF-8; convert the text first") from None
+        for number, found in enumerate(translator.translate(lines, config, args.domain), start + 1):
+            if config.nbest == 1:
+                print(found[0].text)
+            else:
+                for one in found:
+                    print(f"{number}\t{one.score:.4f}\t{one.text}")
+        sys.stdout.flush()
+        start += len(raw)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,198 @@
+"""Read a YAML file into a configuration model; every mistake in it becomes one line that says where and what to do."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import types
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from mdnmt.errors import ConfigError
+
+NAME_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]*$")
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """The safe loader, but a key that stands twice in one mapping is an error instead of silently the last one."""
+
+
+def _mapping_without_duplicates(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Hashable] = set()
+    loader.flatten_mapping(node)
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, Hashable):
+            raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
+        seen.add(key)
+    return loader.construct_mapping(node, deep=True)
+
+
+_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
+
+
+def did_you_mean(word: str, allowed: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)` for the nearest of `allowed`, or an empty string when none is near."""
+    near = difflib.get_close_matches(word, list(allowed), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def load_yaml(path: Path) -> Any:
+    """Return the value in a YAML file, read by the safe loader with duplicate keys refused.
+
+    Raises:
+        ConfigError: the file cannot be read, is not UTF-8 or is not YAML; the line is named.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def load_model(path: Path, model: type[M]) -> M:
+    """Read the YAML file `path` and return it as a validated `model`.
+
+    Raises:
+        ConfigError: one line with the file, the key, what was found and what is allowed.
+    """
+    value = load_yaml(path)
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: found {type(value).__name__}, expected keys and values (`key: value`)")
+    return validate_model(value, model, str(path))
+
+
+def validate_model(value: Any, model: type[M], where: str) -> M:
+    """Return `value` as a validated `model`; `where` names its origin in errors.
+
+    Raises:
+        ConfigError: one line for the first mistake, and how many more there are.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        # An unknown key explains a missing one (it is misspelt), so it is the one worth showing.
+        errors.sort(key=lambda detail: detail["type"] != "extra_forbidden")
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise ConfigError(f"{where}: {_explain(errors[0], model)}{more}") from None
+
+
+def parse_spec(text: str, model: type[M]) -> M:
+    """Return a `model` from the JSON text of a `--spec` argument.
+
+    Raises:
+        ConfigError: it is not JSON, or not such a model.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"--spec: not JSON ({error}); the workflow writes it, see its rules") from None
+    return validate_model(value, model, "--spec")
+
+
+def find_named(folder: Path, name: str, kind: str) -> Path:
+    """Return `folder/<name>.yaml`.
+
+    Raises:
+        ConfigError: the name is not lower-case letters, digits and dashes, or there is no such file.
+    """
+    if not NAME_PATTERN.fullmatch(name):
+        raise ConfigError(f"{kind} {name!r}: a name is made of lower-case letters, digits and dashes")
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        names = sorted(found.stem for found in folder.glob("*.yaml"))
+        there = ", ".join(names) if names else "none"
+        raise ConfigError(f"{folder}: no {kind} {name!r}{did_you_mean(name, names)}; there are: {there}")
+    return path
+
+
+def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    keys, beside = _descend(model, detail["loc"])
+    key = ".".join(keys) or "the file"
+    if detail["type"] == "extra_forbidden":
+        allowed = sorted(beside)
+        return f"unknown key {key!r}{did_you_mean(keys[-1], allowed)}; allowed: {', '.join(allowed)}"
+    if detail["type"] == "missing":
+        return f"the key {key!r} is missing"
+    if detail["type"] == "union_tag_not_found":
+        return f"the key {key + '.' + str(detail['ctx']['discriminator']).strip(chr(39))!r} is missing"
+    message = detail["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
+    message = message[:1].lower() + message[1:]
+    if detail["type"] in ("literal_error", "union_tag_invalid"):
+        wrong = detail["ctx"]["tag"] if detail["type"] == "union_tag_invalid" else detail["input"]
+        allowed = re.findall(r"'([^']*)'", message.partition("expected")[2] or message)
+        return f"{key}: found {_short(wrong)}{did_you_mean(str(wrong), allowed)}, expected one of {', '.join(allowed)}"
+    found = "" if isinstance(detail["input"], dict) else f", found {_short(detail['input'])}"
+    return f"{key}: {message}{found}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _descend(model: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[str], set[str]]:
+    """Return the file's keys on the way to `location`, and the keys allowed where its last part stands."""
+    keys: list[str] = []
+    current: list[Any] = [model]
+    beside: set[str] = set()
+    for part in location:
+        selected = [kind for kind in current if _tagged(kind, part)] if len(current) > 1 else []
+        if selected and not any(part in kind.model_fields for kind in current if _is_model(kind)):
+            current = selected  # a union's tag is part of pydantic's location but no key of the file
+            continue
+        keys.append(str(part))
+        beside = {name for kind in current if _is_model(kind) for name in kind.model_fields}
+        current = [inner for kind in current for inner in _inside(kind, part)]
+    return keys, beside
+
+
+def _inside(kind: Any, part: int | str) -> list[Any]:
+    if _is_model(kind):
+        field = kind.model_fields.get(part)
+        return _alternatives(field.annotation) if field else []
+    arguments = get_args(kind)
+    if not arguments or not isinstance(get_origin(kind), type):
+        return []
+    return _alternatives(arguments[1] if issubclass(get_origin(kind), Mapping) else arguments[0])
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+    """Return the plain types of an annotation: unions and `Annotated` are opened."""
+    if get_origin(annotation) is Annotated:
+        return _alternatives(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [kind for argument in get_args(annotation) for kind in _alternatives(argument)]
+    return [annotation]
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _tagged(kind: Any, part: int | str) -> bool:
+    """Say whether `part` is the value of a `Literal` field of the model `kind`."""
+    return _is_model(kind) and any(part in get_args(field.annotation) for field in kind.model_fields.values())

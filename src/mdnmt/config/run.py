@@ -1,0 +1,34 @@
+"""A run in the form that its trainer gets: everything that decides the result, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.training import Training
+from mdnmt.fingerprint import fingerprint
+
+
+class RunSpec(Frozen):
+    """task x method x seed, resolved.
+
+    Attributes:
+        task_fingerprint: of the task's data.
+        builder: which module of `mdnmt.methods` builds the model.
+        architecture: the builder's options, complete.
+        training: the recipe.
+        domains: the domains trained on, in the task's order; all of them for a mixed run.
+        seed: of initial weights, dropout and batch order.
+    """
+
+    task_fingerprint: str
+    builder: str
+    architecture: dict[str, Any]
+    training: Training
+    domains: tuple[str, ...]
+    seed: int
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the content address of the run."""
+        return fingerprint("train", self.model_dump(mode="json"))

@@ -1,0 +1,40 @@
+"""The manifest of a fetched corpus, `corpus.json`: written last, so that a corpus that has one is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio
+from mdnmt.errors import DataError
+
+MANIFEST = "corpus.json"
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest in `folder`, or None when there is none that can be read."""
+    try:
+        value = fsio.read_json(folder / MANIFEST)
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("files"), list) else None
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest, unless the one that is there says the same but for the time."""
+    present = read_manifest(folder)
+    if present is not None and {**present, "fetched_at": None} == {**manifest, "fetched_at": None}:
+        return
+    fsio.write_json(folder / MANIFEST, manifest)
+
+
+def files_folder(folder: Path) -> Path:
+    """Return where the files of the fetched corpus in `folder` are: there, or where the user has them.
+
+    Raises:
+        DataError: the corpus was not fetched.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder / MANIFEST}: missing or damaged; run `mdnmt fetch` for the corpus {folder.name!r}")
+    return Path(manifest["folder"]) if manifest.get("folder") else folder

@@ -1,0 +1,51 @@
+"""Read odoo14-addon-l10n-eu-nace: what each class of NACE rev. 2 includes and excludes (en with another language)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+from mdnmt.config.corpus import NaceReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.errors import DataError
+
+_FOLDER = "odoo/addons/l10n_eu_nace/examples/"
+REQUIRED = (_FOLDER + "NACE_REV2_fr.csv", _FOLDER + "NACE_REV2_de.csv")
+
+# A row carries the same three texts twice: in the file's language, and in English five columns further.
+_COLUMNS = (3, 4, 5)
+_ENGLISH = 5
+_BULLET = re.compile(r"^\s*(?:[-*\u2013\u2014\u2022\u00b7]|o\s)\s*")
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: NaceReader) -> Iterator[tuple[str, str]]:
+    """Yield the lines (sentences and bullets) of the cells in which both languages have as many lines.
+
+    Raises:
+        DataError: a member is missing, no side is English, or a file is not laid out as expected.
+    """
+    if "en" not in (source_lang, target_lang):
+        raise DataError(f"{archive.label}: NACE is read with English on one side, not {source_lang}-{target_lang}")
+    other = target_lang if source_lang == "en" else source_lang
+    name = f"{_FOLDER}NACE_REV2_{other}.csv"
+    try:
+        text = archive.read(name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{archive.label}:{name}: byte {error.start} is not UTF-8") from None
+    rows = csv.reader(io.StringIO(text, newline=""))
+    if next(rows, [])[:3] != ["Level", "Code", "Description"]:
+        raise DataError(f"{archive.label}:{name}:1: expected the columns Level,Code,Description")
+    for row in rows:
+        if len(row) <= _COLUMNS[-1] + _ENGLISH:
+            continue
+        for column in _COLUMNS:
+            foreign, english = _lines(row[column]), _lines(row[column + _ENGLISH])
+            if len(foreign) == len(english):
+                for pair in zip(english, foreign, strict=True):
+                    yield pair if source_lang == "en" else (pair[1], pair[0])
+
+
+def _lines(cell: str) -> list[str]:
+    return [line for line in (_BULLET.sub("", line).strip() for line in cell.splitlines()) if line]

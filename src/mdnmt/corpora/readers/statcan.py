@@ -1,0 +1,85 @@
+"""Read statcan-dialogue-dataset: titles, footnotes and member labels of Statistics Canada's tables (en, fr)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mdnmt.config.corpus import StatcanReader
+from mdnmt.corpora.archive import Archive, open_nested
+from mdnmt.errors import DataError
+
+_FOLDER = "statcan_dialogue_dataset/_data/"
+_FOOTNOTES = _FOLDER + "footnotes.json"
+_TITLES = _FOLDER + "basic_info.json"
+_MEMBERS = _FOLDER + "members.zip"
+REQUIRED = (_FOOTNOTES, _TITLES, _MEMBERS)
+
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'»”)]))\s+(?=[\"'«“(]?\s?[A-ZÀ-ÖØ-Þ0-9])")
+_CODE = re.compile(r"\s*\[[^\[\]]*\]\s*$")
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: StatcanReader) -> Iterator[tuple[str, str]]:
+    """Yield the segments of the parts asked for, in the order titles, footnotes, labels.
+
+    Raises:
+        DataError: a member is missing or is not the JSON that was expected.
+    """
+    sides = {"en": "En", "fr": "Fr"}
+    source, target = sides[source_lang], sides[target_lang]
+    if "titles" in options.parts:
+        for table in _json(archive, _TITLES).values():
+            yield table[f"title_{source_lang}"] or "", table[f"title_{target_lang}"] or ""
+    if "footnotes" in options.parts:
+        yield from _footnotes(archive, source, target)
+    if "labels" in options.parts:
+        yield from _labels(archive, source, target, options.min_label_tokens)
+
+
+def _footnotes(archive: Archive, source: str, target: str) -> Iterator[tuple[str, str]]:
+    seen: set[tuple[str, str]] = set()
+    for notes in _json(archive, _FOOTNOTES).values():
+        for note in notes:
+            pair = (note[f"footnotes{source}"] or "", note[f"footnotes{target}"] or "")
+            if pair in seen:  # the same note stands under up to hundreds of tables
+                continue
+            seen.add(pair)
+            yield from sentence_pairs(*pair)
+
+
+def sentence_pairs(source: str, target: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of two texts one by one where both have as many, else both texts whole."""
+    sources = _SENTENCE_END.split(source.strip())
+    targets = _SENTENCE_END.split(target.strip())
+    if len(sources) == len(targets):
+        yield from zip(sources, targets, strict=True)
+    else:
+        yield source, target
+
+
+def _labels(archive: Archive, source: str, target: str, min_tokens: int) -> Iterator[tuple[str, str]]:
+    members = open_nested(archive, _MEMBERS)
+    seen: set[tuple[str, str]] = set()
+    for name in members.names():
+        if not re.fullmatch(r"\d+\.json", name.rpartition("/")[2]):  # pids.json is a list of the others
+            continue
+        for dimension in _json(members, name):
+            for member in dimension["member"]:
+                pair = (
+                    _CODE.sub("", member[f"memberName{source}"] or ""),
+                    _CODE.sub("", member[f"memberName{target}"] or ""),
+                )
+                # The English side decides, whichever way the task translates, so that both directions have one text.
+                english = pair[0] if source == "En" else pair[1]
+                if pair not in seen and len(english.split()) >= min_tokens:
+                    seen.add(pair)
+                    yield pair
+
+
+def _json(archive: Archive, name: str) -> Any:
+    try:
+        return json.loads(archive.read(name))
+    except ValueError as error:
+        raise DataError(f"{archive.label}:{name}: not JSON ({error})") from None

@@ -1,0 +1,115 @@
+"""Batched beam search over cached keys and values; sentences leave the batch as they finish."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from mdnmt.config.decoding import Decoding
+from mdnmt.models.transformer import DecodingState, Transformer
+from mdnmt.tasks.vocab import Vocab
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation: its ids without <s> and </s>, and its score (log-probability / length ** penalty)."""
+
+    ids: tuple[int, ...]
+    score: float
+
+
+@dataclass
+class _Sentence:
+    index: int
+    max_length: int
+    finished: list[Hypothesis] = field(default_factory=list)
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer, source_BS: Tensor, mask_BS: Tensor, config: Decoding, domain_B: Tensor | None = None
+) -> list[list[Hypothesis]]:
+    """Translate a batch; return for each sentence its hypotheses, best first (at most `beam_size`).
+
+    At every step each sentence has `beam_size` prefixes. Of the 2 x beam_size best continuations, those that end and
+    are among the first beam_size are finished; the first beam_size that do not end go on. A sentence is done with
+    beam_size finished hypotheses; at its greatest length every prefix must end. No sentence looks at another: the
+    batch changes a result by float rounding at most.
+    """
+    width, device = config.beam_size, source_BS.device
+    lengths = mask_BS.sum(1).tolist()
+    longest = model.target_embedding.max_positions
+    sentences = [_Sentence(index, _max_length(length, longest, config)) for index, length in enumerate(lengths)]
+    done: list[list[Hypothesis]] = [[] for _ in sentences]
+    state = model.start(source_BS, mask_BS, domain_B)
+    # Only the first prefix of a sentence counts at the start: its W prefixes are the same empty one.
+    score_BW = torch.full((len(sentences), width), -math.inf, device=device)
+    score_BW[:, 0] = 0.0
+    word_BWT = torch.full((len(sentences), width, 1), Vocab.bos, device=device)
+    while sentences:
+        step = word_BWT.size(2)
+        candidates = _candidates(model, state, word_BWT, score_BW, sentences, step)
+        top_score, top_parent, top_word = candidates
+        ends = top_word == Vocab.eos
+        _finish(sentences, word_BWT, top_score, top_parent, ends, config)
+        # The first W candidates that do not end, in order of score.
+        order_BW = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
+        score_BW, parent_BW, next_BW = (part.gather(1, order_BW) for part in candidates)
+        going = []
+        for row, sentence in enumerate(sentences):
+            if len(sentence.finished) < width and step < sentence.max_length:
+                going.append(row)
+            else:
+                done[sentence.index] = sorted(sentence.finished, key=lambda found: -found.score)
+        row_B = torch.tensor(going, device=device, dtype=torch.long)
+        score_BW, parent_BW, next_BW = (part.index_select(0, row_B) for part in (score_BW, parent_BW, next_BW))
+        word_BWT = word_BWT.index_select(0, row_B)
+        word_BWT = word_BWT.gather(1, parent_BW.unsqueeze(-1).expand(-1, -1, step))
+        word_BWT = torch.cat([word_BWT, next_BW.unsqueeze(-1)], dim=2)
+        prefix_P = (row_B.unsqueeze(1) * width + parent_BW).flatten()
+        state.select(row_B if len(going) < len(sentences) else None, prefix_P)
+        sentences = [sentences[row] for row in going]
+    return done
+
+
+def _max_length(source_length: int, longest: int, config: Decoding) -> int:
+    return min(longest, int(config.max_length_ratio * source_length) + config.max_length_extra)
+
+
+def _candidates(
+    model: Transformer, state: DecodingState, word_BWT: Tensor, score_BW: Tensor, sentences: list[_Sentence], step: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return score, parent prefix and word of the 2W best continuations of each sentence, each [B, 2W]."""
+    batch, width = score_BW.shape
+    logits_PV = model.step(word_BWT[:, :, -1].flatten(), state).float()
+    log_p_BWV = logits_PV.log_softmax(-1).view(batch, width, -1)
+    log_p_BWV[:, :, Vocab.pad] = -math.inf
+    log_p_BWV[:, :, Vocab.bos] = -math.inf
+    must_end = [row for row, sentence in enumerate(sentences) if step >= sentence.max_length]
+    if must_end:
+        end_only = torch.full_like(log_p_BWV[:1], -math.inf).repeat(len(must_end), 1, 1)
+        end_only[:, :, Vocab.eos] = log_p_BWV[must_end, :, Vocab.eos]
+        log_p_BWV[must_end] = end_only
+    vocab_size = log_p_BWV.size(-1)
+    total_BX = (score_BW.unsqueeze(-1) + log_p_BWV).flatten(1)
+    score, index = total_BX.topk(min(2 * width, total_BX.size(1)), dim=1)
+    return score, index // vocab_size, index % vocab_size
+
+
+def _finish(
+    sentences: list[_Sentence], word_BWT: Tensor, score: Tensor, parent: Tensor, ends: Tensor, config: Decoding
+) -> None:
+    """Move the continuations that end, and stand among the first W, to the finished hypotheses."""
+    ended = (ends & score.isfinite())[:, : config.beam_size].nonzero().tolist()
+    if not ended:
+        return
+    scores, parents = score.tolist(), parent.tolist()
+    length = word_BWT.size(2)  # <s> is not counted, </s> is
+    for row, rank in ended:
+        if len(sentences[row].finished) < config.beam_size:
+            ids = tuple(word_BWT[row, parents[row][rank], 1:].tolist())
+            value = scores[row][rank] / length**config.length_penalty
+            sentences[row].finished.append(Hypothesis(ids, value))

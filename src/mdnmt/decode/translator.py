@@ -1,0 +1,109 @@
+"""A finished run, ready to translate text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mdnmt.checkpoints.weights import load_model
+from mdnmt.config.decoding import Decoding
+from mdnmt.config.loader import did_you_mean
+from mdnmt.config.run import RunSpec
+from mdnmt.decode.batches import translate_ids
+from mdnmt.errors import ConfigError, DataError
+from mdnmt.fsio import read_json
+from mdnmt.methods import build, validate
+from mdnmt.methods.method import VocabSizes
+from mdnmt.models.transformer import Transformer
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.segment import Segmenter
+from mdnmt.tasks.vocab import Vocab
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation as plain text, as pieces, and its score."""
+
+    text: str
+    pieces: tuple[str, ...]
+    score: float
+
+
+class Translator:
+    """Translates plain text with the final weights of a run; it needs nothing but the run's own directory."""
+
+    def __init__(self, run_folder: Path, device: torch.device) -> None:
+        """Load a finished run.
+
+        Raises:
+            DataError: the run is not finished, or not whole.
+            CheckpointError: its weights are damaged.
+        """
+        paths = RunPaths(run_folder)
+        record = _read_record(paths.record)
+        self.device = device
+        self.domains: tuple[str, ...] = tuple(record["domains"])
+        self.source_lang, self.target_lang = str(record["source_lang"]), str(record["target_lang"])
+        self.source_vocab = Vocab.load(paths.segmentation / f"vocab.{self.source_lang}.txt")
+        self.target_vocab = Vocab.load(paths.segmentation / f"vocab.{self.target_lang}.txt")
+        self.source_segmenter = Segmenter.load(paths.segmentation, self.source_lang)
+        self.target_segmenter = Segmenter.load(paths.segmentation, self.target_lang)
+        spec = RunSpec.model_validate(record["spec"])
+        architecture = validate(spec.builder, spec.architecture, where=str(paths.record))
+        joint = self.source_vocab.tokens == self.target_vocab.tokens
+        sizes = VocabSizes(len(self.source_vocab), len(self.target_vocab), joint)
+        self.model: Transformer = build(spec.builder, architecture, sizes, len(self.domains)).model
+        self.model.load_state_dict(load_model(paths.model))
+        self.model.to(device).eval()
+
+    def label(self, domain: str) -> int:
+        """Return the label of a domain.
+
+        Raises:
+            ConfigError: the run knows no such domain.
+        """
+        if domain not in self.domains:
+            hint = did_you_mean(domain, self.domains)
+            raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(self.domains)}")
+        return self.domains.index(domain)
+
+    def translate(self, lines: Sequence[str], config: Decoding, domain: str | None = None) -> list[list[Translation]]:
+        """Return the translations of each line, best first; an empty line has one, which is empty.
+
+        Raises:
+            DataError: a line has more pieces than the model has positions.
+        """
+        pieces = [self.source_segmenter.encode(line) for line in lines]
+        longest = self.model.source_embedding.max_positions - 1
+        for number, parts in enumerate(pieces, start=1):
+            if len(parts) > longest:
+                raise DataError(f"line {number}: has {len(parts)} pieces, the model takes {longest}; split the line")
+        filled = [number for number, parts in enumerate(pieces) if parts]
+        eos = self.source_vocab.eos
+        ids = [np.array([*self.source_vocab.encode(pieces[number]), eos], dtype=np.int32) for number in filled]
+        labels = torch.full((len(ids),), self.label(domain)) if domain is not None else None
+        results = [[Translation("", (), 0.0)] for _ in lines]
+        for number, found in zip(
+            filled, translate_ids(self.model, ids, config, device=self.device, domains=labels), strict=True
+        ):
+            results[number] = [self._plain(best.ids, best.score) for best in found[: config.nbest]]
+        return results
+
+    def _plain(self, ids: Sequence[int], score: float) -> Translation:
+        pieces = tuple(self.target_vocab.decode(ids))
+        return Translation(self.target_segmenter.decode(pieces), pieces, score)
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = read_json(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: missing: no finished run stands there; train it to its end first") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error})") from None
+    return record

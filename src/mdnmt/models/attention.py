@@ -1,0 +1,108 @@
+"""Multi-head scaled dot-product attention through torch's fused kernel, with the projections as arguments."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from mdnmt.models.cache import KeyValueCache
+from mdnmt.models.projection import ProjectionFactory
+
+
+def split_heads(x_BTD: Tensor, num_heads: int) -> Tensor:
+    """Return [B, T, D] as [B, H, T, E]."""
+    return x_BTD.reshape(*x_BTD.shape[:-1], num_heads, -1).transpose(1, 2)
+
+
+def join_heads(x_BHTE: Tensor) -> Tensor:
+    """Return [B, H, T, E] as [B, T, D]."""
+    return x_BHTE.transpose(1, 2).flatten(2)
+
+
+class SelfAttention(nn.Module):
+    """softmax(Q K^T / sqrt(E)) V over the words of one sentence (Vaswani et al. 2017, sec. 3.2)."""
+
+    def __init__(
+        self,
+        model_dim: int,
+        num_heads: int,
+        *,
+        projection: ProjectionFactory,
+        out_projection: ProjectionFactory,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.qkv = projection(model_dim, 3 * model_dim)
+        self.out = out_projection(model_dim, model_dim)
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        proportion_BTK: Tensor | None = None,
+        *,
+        mask_B11S: Tensor | None = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
+        """Attend.
+
+        Args:
+            x_BTD: words; with a cache, those not seen before (T = 1).
+            proportion_BTK: domain proportions of those words, where the projections mix.
+            mask_B11S: True where a key may be looked at.
+            is_causal: no word looks at later ones.
+            cache: keys and values of the words before; they already carry their own proportions.
+
+        Returns:
+            [B, T, D].
+        """
+        q_BTD, k_BTD, v_BTD = self.qkv(x_BTD, proportion_BTK).chunk(3, dim=-1)
+        q_BHTE, k_BHSE, v_BHSE = (split_heads(part, self.num_heads) for part in (q_BTD, k_BTD, v_BTD))
+        if cache is not None:
+            k_BHSE, v_BHSE = cache.append(k_BHSE, v_BHSE)
+        dropout = self.dropout if self.training else 0.0
+        y_BHTE = F.scaled_dot_product_attention(
+            q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal
+        )
+        return self.out(join_heads(y_BHTE), proportion_BTK)  # type: ignore[no-any-return]
+
+
+class CrossAttention(nn.Module):
+    """Attention of target words over the encoder's output."""
+
+    def __init__(
+        self,
+        model_dim: int,
+        num_heads: int,
+        *,
+        projection: ProjectionFactory,
+        out_projection: ProjectionFactory,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.query = projection(model_dim, model_dim)
+        self.key_value = projection(model_dim, 2 * model_dim)
+        self.out = out_projection(model_dim, model_dim)
+
+    def keys_values(self, memory_BSD: Tensor, memory_proportion_BSK: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return keys and values, each [B, H, S, E], of the encoder's output."""
+        k_BSD, v_BSD = self.key_value(memory_BSD, memory_proportion_BSK).chunk(2, dim=-1)
+        return split_heads(k_BSD, self.num_heads), split_heads(v_BSD, self.num_heads)
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        keys_values: tuple[Tensor, Tensor],
+        proportion_BTK: Tensor | None = None,
+        *,
+        mask_B11S: Tensor | None = None,
+    ) -> Tensor:
+        """Return [B, T, D]; the queries may be words of one target or the beams of one sentence."""
+        q_BHTE = split_heads(self.query(x_BTD, proportion_BTK), self.num_heads)
+        dropout = self.dropout if self.training else 0.0
+        y_BHTE = F.scaled_dot_product_attention(q_BHTE, *keys_values, attn_mask=mask_B11S, dropout_p=dropout)
+        return self.out(join_heads(y_BHTE), proportion_BTK)  # type: ignore[no-any-return]

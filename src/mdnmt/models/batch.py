@@ -1,0 +1,41 @@
+"""What a model is given: a padded batch of sentence pairs with their domain labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentence pairs, padded on the right.
+
+    Attributes:
+        source_BS: source ids, ended by </s>.
+        source_mask_BS: True at real source words.
+        target_BT: decoder input ids: <s> and the target without its last id.
+        target_mask_BT: True at real decoder inputs.
+        label_N: the ids to predict, those of padding left out.
+        label_index_N: where the labels stand in the flattened [B * T].
+        domain_B: the domain label of each sentence.
+    """
+
+    source_BS: Tensor
+    source_mask_BS: Tensor
+    target_BT: Tensor
+    target_mask_BT: Tensor
+    label_N: Tensor
+    label_index_N: Tensor
+    domain_B: Tensor
+
+    @property
+    def num_target_tokens(self) -> int:
+        """Return the number of labels, </s> included."""
+        return self.label_N.numel()
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the same batch on `device`."""
+        moved = {field.name: getattr(self, field.name).to(device, non_blocking=True) for field in fields(self)}
+        return replace(self, **moved)

@@ -1,0 +1,58 @@
+"""Output layer and label-smoothed cross-entropy in one, piece by piece: the logits never stand in memory whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# Entries of one piece of the logits: few enough to stay near the processor's caches, enough to keep it busy.
+PIECE_ENTRIES = 1 << 20
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    # torch's own loss keeps several buffers of [N, V] alive and walks each of them; in a small model these walks, and
+    # not the matrix products, are then most of an update. Here the gradient is made while a piece is at hand.
+    @staticmethod
+    def forward(
+        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, label_smoothing: float, piece: int
+    ) -> Tensor:
+        vocab_size = weight_VD.size(0)
+        wants_gradient = any(ctx.needs_input_grad[:2])
+        hidden_grad_ND = torch.empty_like(hidden_ND)
+        weight_grad_VD = torch.zeros_like(weight_VD)
+        total = hidden_ND.new_zeros((), dtype=torch.float64)
+        for start in range(0, hidden_ND.size(0), piece):
+            h_ND, label_N1 = hidden_ND[start : start + piece], label_N[start : start + piece].unsqueeze(1)
+            logits_NV = h_ND @ weight_VD.t()
+            logits_NV = logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()
+            log_p_NV = logits_NV.log_softmax(1)
+            nll = -log_p_NV.gather(1, label_N1).double().sum()
+            uniform = -log_p_NV.sum(1).double().sum() / vocab_size
+            total += (1.0 - label_smoothing) * nll + label_smoothing * uniform
+            if wants_gradient:
+                # d loss / d logit_v = p_v - e / V - (1 - e) [v = label]
+                gradient_NV = log_p_NV.exp_().sub_(label_smoothing / vocab_size)
+                gradient_NV.scatter_add_(1, label_N1, torch.full_like(log_p_NV[:, :1], label_smoothing - 1.0))
+                gradient_NV = gradient_NV.to(h_ND.dtype)
+                hidden_grad_ND[start : start + piece] = gradient_NV @ weight_VD
+                weight_grad_VD += gradient_NV.t() @ h_ND
+        if wants_gradient:
+            ctx.save_for_backward(hidden_grad_ND, weight_grad_VD)
+        return total if hidden_ND.dtype == torch.float64 else total.float()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        hidden_grad_ND, weight_grad_VD = ctx.saved_tensors
+        return hidden_grad_ND * gradients[0], weight_grad_VD * gradients[0], None, None, None
+
+
+def linear_cross_entropy(hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over words: a scalar in float32.
+
+    For each word it is (1 - e) NLL + e / V times the sum of -log p over the vocabulary, the true word included.
+    """
+    piece = max(1, PIECE_ENTRIES // weight_VD.size(0))
+    loss: Tensor = _LinearCrossEntropy.apply(hidden_ND, weight_VD, label_N, label_smoothing, piece)  # type: ignore[no-untyped-call]
+    return loss

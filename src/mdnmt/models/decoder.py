@@ -1,0 +1,118 @@
+"""The decoder: layers of self-attention, attention over the encoder's output, and feed-forward blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from mdnmt.models.attention import CrossAttention, SelfAttention
+from mdnmt.models.cache import KeyValueCache
+from mdnmt.models.context import DomainContext
+from mdnmt.models.feed_forward import FeedForward
+from mdnmt.models.proportion import DomainProportion
+from mdnmt.models.residual import NormOrder, Residual
+
+
+@dataclass
+class Memory:
+    """The encoder's output as the decoder layers see it.
+
+    Attributes:
+        output_BSD: the encoder's output.
+        mask_B11S: True at real source words.
+        keys_values: for each decoder layer, keys and values [B, H, S, E].
+    """
+
+    output_BSD: Tensor
+    mask_B11S: Tensor
+    keys_values: list[tuple[Tensor, Tensor]]
+
+    def select(self, rows: Tensor) -> Memory:
+        """Return the memory of some of the sentences."""
+        pairs = [(k.index_select(0, rows), v.index_select(0, rows)) for k, v in self.keys_values]
+        return Memory(self.output_BSD.index_select(0, rows), self.mask_B11S.index_select(0, rows), pairs)
+
+
+class DecoderLayer(nn.Module):
+    """One layer; a conditioner, where there is one, gives the proportions that its projections of target words use."""
+
+    def __init__(
+        self,
+        self_attention: SelfAttention,
+        cross_attention: CrossAttention,
+        ffn: FeedForward,
+        *,
+        model_dim: int,
+        norm_order: NormOrder,
+        dropout: float,
+        conditioner: DomainProportion | None = None,
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.ffn = ffn
+        self.self_attention_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
+        self.cross_attention_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
+        self.ffn_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
+        self.conditioner = conditioner
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        keys_values: tuple[Tensor, Tensor],
+        memory_mask_B11S: Tensor,
+        context: DomainContext,
+        cache: KeyValueCache | None = None,
+    ) -> Tensor:
+        """Return [B, T, D]; with a cache, x holds the newest word of B * W beams while the memory has B rows."""
+        p_BTK = self.conditioner(x_BTD, context) if self.conditioner is not None else None
+        num_sentences = keys_values[0].size(0)
+
+        def attend_self(h_BTD: Tensor) -> Tensor:
+            return self.self_attention(h_BTD, p_BTK, is_causal=cache is None, cache=cache)  # type: ignore[no-any-return]
+
+        def attend_memory(h_BTD: Tensor) -> Tensor:
+            # The beams of a sentence are queries side by side, so that its keys and values stand in memory once.
+            h, p = h_BTD, p_BTK
+            if cache is not None:
+                h = h_BTD.view(num_sentences, -1, h_BTD.size(-1))
+                p = p_BTK.view(num_sentences, -1, p_BTK.size(-1)) if p_BTK is not None else None
+            return self.cross_attention(h, keys_values, p, mask_B11S=memory_mask_B11S).view_as(h_BTD)  # type: ignore[no-any-return]
+
+        x_BTD = self.self_attention_residual(x_BTD, attend_self)
+        x_BTD = self.cross_attention_residual(x_BTD, attend_memory)
+        return self.ffn_residual(x_BTD, lambda h_BTD: self.ffn(h_BTD, p_BTK))  # type: ignore[no-any-return]
+
+
+class Decoder(nn.Module):
+    """A stack of layers, with a last norm where the layers are pre-norm."""
+
+    def __init__(
+        self,
+        layers: Iterable[DecoderLayer],
+        *,
+        model_dim: int,
+        norm_order: NormOrder,
+        memory_conditioner: DomainProportion | None = None,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(model_dim) if norm_order == "pre" else None
+        self.memory_conditioner = memory_conditioner
+
+    def remember(self, output_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
+        """Project the encoder's output to the keys and values of every layer; all share one proportion a word."""
+        p_BSK = self.memory_conditioner(output_BSD, context) if self.memory_conditioner is not None else None
+        pairs = [layer.cross_attention.keys_values(output_BSD, p_BSK) for layer in self.layers]  # type: ignore[union-attr, operator]
+        return Memory(output_BSD, mask_BS[:, None, None, :], pairs)
+
+    def forward(
+        self, x_BTD: Tensor, memory: Memory, context: DomainContext, caches: list[KeyValueCache] | None = None
+    ) -> Tensor:
+        """Return the decoder's output, [B, T, D]."""
+        for index, layer in enumerate(self.layers):
+            cache = caches[index] if caches is not None else None
+            x_BTD = layer(x_BTD, memory.keys_values[index], memory.mask_B11S, context, cache)
+        return self.norm(x_BTD) if self.norm is not None else x_BTD

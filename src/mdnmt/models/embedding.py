@@ -1,0 +1,45 @@
+"""Word embeddings with sinusoidal positions (Vaswani et al. 2017, sec. 3.4 and 3.5)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def sinusoidal_positions(num_positions: int, model_dim: int) -> Tensor:
+    """Return the position vectors [num_positions, D]: sines in the first half of the width, cosines in the second."""
+    half = model_dim // 2
+    rate = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10000.0) / max(1, half - 1)))
+    angle = torch.arange(num_positions, dtype=torch.float64).unsqueeze(1) * rate
+    table = torch.cat([angle.sin(), angle.cos()], dim=1)
+    return F.pad(table, (0, model_dim - table.size(1))).float()
+
+
+class Embedding(nn.Module):
+    """x_t = dropout(sqrt(D) E[w_t] + position_t)."""
+
+    position_table: Tensor
+
+    def __init__(
+        self, vocab_size: int, model_dim: int, *, dropout: float, max_positions: int, padding_id: int = 0
+    ) -> None:
+        super().__init__()
+        self.padding_id = padding_id
+        self.max_positions = max_positions
+        self.scale = math.sqrt(model_dim)
+        self.dropout = dropout
+        self.weight = nn.Parameter(torch.empty(vocab_size, model_dim))
+        nn.init.normal_(self.weight, std=model_dim**-0.5)
+        with torch.no_grad():
+            self.weight[padding_id].zero_()
+        # A function of the configuration alone: not part of what is saved.
+        self.register_buffer("position_table", sinusoidal_positions(max_positions, model_dim), persistent=False)
+
+    def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
+        """Return [B, T, D] for words that stand at positions start, start + 1, ..."""
+        x_BTD = F.embedding(ids_BT, self.weight, padding_idx=self.padding_id) * self.scale
+        x_BTD = x_BTD + self.position_table[start : start + ids_BT.size(1)].to(x_BTD.dtype)
+        return F.dropout(x_BTD, self.dropout, self.training)

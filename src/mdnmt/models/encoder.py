@@ -1,0 +1,57 @@
+"""The encoder: layers of self-attention and feed-forward blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor, nn
+
+from mdnmt.models.attention import SelfAttention
+from mdnmt.models.context import DomainContext
+from mdnmt.models.feed_forward import FeedForward
+from mdnmt.models.proportion import DomainProportion
+from mdnmt.models.residual import NormOrder, Residual
+
+
+class EncoderLayer(nn.Module):
+    """One layer; a conditioner, where there is one, gives the proportions that all its projections use."""
+
+    def __init__(
+        self,
+        attention: SelfAttention,
+        ffn: FeedForward,
+        *,
+        model_dim: int,
+        norm_order: NormOrder,
+        dropout: float,
+        conditioner: DomainProportion | None = None,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.ffn = ffn
+        self.attention_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
+        self.ffn_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
+        self.conditioner = conditioner
+
+    def forward(self, x_BSD: Tensor, mask_B11S: Tensor, context: DomainContext) -> Tensor:
+        """Return [B, S, D]."""
+        # From the layer's own input, before any norm: one proportion a word and layer.
+        p_BSK = self.conditioner(x_BSD, context) if self.conditioner is not None else None
+        x_BSD = self.attention_residual(x_BSD, lambda h_BSD: self.attention(h_BSD, p_BSK, mask_B11S=mask_B11S))
+        return self.ffn_residual(x_BSD, lambda h_BSD: self.ffn(h_BSD, p_BSK))  # type: ignore[no-any-return]
+
+
+class Encoder(nn.Module):
+    """A stack of layers, with a last norm where the layers are pre-norm."""
+
+    def __init__(self, layers: Iterable[EncoderLayer], *, model_dim: int, norm_order: NormOrder) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(model_dim) if norm_order == "pre" else None
+
+    def forward(self, x_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Tensor:
+        """Return the encoder's output, [B, S, D]."""
+        mask_B11S = mask_BS[:, None, None, :]
+        for layer in self.layers:
+            x_BSD = layer(x_BSD, mask_B11S, context)
+        return self.norm(x_BSD) if self.norm is not None else x_BSD

@@ -1,0 +1,71 @@
+"""Training losses, each the sum over a batch; the trainer divides by the target words of the update."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from mdnmt.models.batch import Batch
+from mdnmt.models.cross_entropy import linear_cross_entropy
+from mdnmt.models.proportion import smoothed
+from mdnmt.models.transformer import Output
+
+
+class Loss(Protocol):
+    """A named term of the objective."""
+
+    name: str
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor:
+        """Return a scalar: the term summed over the batch."""
+
+
+class LabelSmoothedCrossEntropy:
+    """(1 - e) NLL + e / V times the sum over the vocabulary, the true word included (as fairseq has it)."""
+
+    name = "generation"
+
+    def __init__(self, label_smoothing: float) -> None:
+        self.label_smoothing = label_smoothing
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor:
+        """Return the sum over real target words."""
+        return linear_cross_entropy(output.hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing)
+
+
+class ProportionLoss:
+    """L_mix: cross-entropy between every word's proportion and its sentence's label (Jiang et al. 2020, sec. 3.4).
+
+    `aux_norm` "text" sums over real words and takes the mean over proportion layers; "code" takes the mean over
+    layers, positions and sentences, padding included, as the authors' released code does.
+    """
+
+    name = "proportion"
+
+    def __init__(
+        self, smoothing: float, *, on_logits: bool = False, aux_norm: Literal["text", "code"] = "text"
+    ) -> None:
+        """Make the loss; with `on_logits` it is taken on the plain softmax instead of the smoothed proportion."""
+        self.smoothing = 0.0 if on_logits else smoothing
+        self.aux_norm = aux_norm
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor:
+        """Return the loss as a sum comparable with the generation loss."""
+        masks = {"encoder": batch.source_mask_BS, "memory": batch.source_mask_BS, "decoder": batch.target_mask_BT}
+        total = batch.source_mask_BS.new_zeros((), dtype=torch.float32)
+        num_layers = num_positions = 0
+        for side, layers in output.context.logits.items():
+            for logits_BTK in layers:
+                nll_BT = self._nll(logits_BTK, batch.domain_B)
+                total = total + (nll_BT if self.aux_norm == "code" else nll_BT * masks[side]).sum()
+                num_layers += 1
+                num_positions += nll_BT.numel()
+        return total / (num_positions if self.aux_norm == "code" else num_layers)
+
+    def _nll(self, logits_BTK: Tensor, domain_B: Tensor) -> Tensor:
+        index_BT1 = domain_B[:, None, None].expand(-1, logits_BTK.size(1), 1)
+        if self.smoothing == 0.0:
+            return -logits_BTK.log_softmax(-1).gather(-1, index_BT1).squeeze(-1)
+        return -smoothed(logits_BTK, self.smoothing).gather(-1, index_BT1).squeeze(-1).log()

@@ -1,0 +1,68 @@
+"""Point-wise linear maps: the part of a block that a method may exchange."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# (input width, output width) -> a module called with (x [..., input width], proportion [..., K] or None)
+ProjectionFactory = Callable[[int, int], nn.Module]
+
+
+class Linear(nn.Module):
+    """A plain projection. It takes and ignores a domain proportion, so that it can stand where a mixed one stands."""
+
+    def __init__(self, in_dim: int, out_dim: int, *, bias: bool = True) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(out_dim, in_dim))
+        self.bias = nn.Parameter(torch.zeros(out_dim)) if bias else None
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, x_BTD: Tensor, proportion_BTK: Tensor | None = None) -> Tensor:
+        """Return x W^T + b."""
+        return F.linear(x_BTD, self.weight, self.bias)
+
+
+class MixedLinear(nn.Module):
+    """k projections mixed word by word: y_t = sum_j p_tj (W_j x_t + b_j) (Jiang et al. 2020, sec. 3.2).
+
+    Both forms are one matrix product of k-fold width, whatever k is. Where the input is the narrower side, the sum
+    over domains happens inside the product, on [p_1 x, ..., p_k x]; else the k outputs are weighed and summed.
+    """
+
+    def __init__(self, in_dim: int, out_dim: int, *, num_domains: int, widened_init: bool = False) -> None:
+        """Make k projections.
+
+        Args:
+            in_dim: width of x.
+            out_dim: width of y.
+            num_domains: k.
+            widened_init: draw the k matrices as one Xavier matrix of k-fold width (the authors' code does so for the
+                feed-forward maps) instead of one draw a domain.
+        """
+        super().__init__()
+        self.in_dim, self.out_dim, self.num_domains = in_dim, out_dim, num_domains
+        self.sum_inside = in_dim <= out_dim
+        shape = (out_dim, num_domains, in_dim) if self.sum_inside else (num_domains, out_dim, in_dim)
+        self.weight = nn.Parameter(torch.empty(shape))
+        self.bias = nn.Parameter(torch.zeros(num_domains, out_dim))
+        narrow, wide = min(in_dim, out_dim), max(in_dim, out_dim)
+        bound = math.sqrt(6.0 / (narrow + (num_domains * wide if widened_init else wide)))
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    def domain_weight(self, domain: int) -> Tensor:
+        """Return W_j, [out, in], of one domain."""
+        return self.weight[:, domain] if self.sum_inside else self.weight[domain]
+
+    def forward(self, x_BTD: Tensor, proportion_BTK: Tensor) -> Tensor:
+        """Return the mixed projection, [B, T, out]."""
+        mixed_bias: Tensor = proportion_BTK @ self.bias
+        if self.sum_inside:
+            widened = (proportion_BTK.unsqueeze(-1) * x_BTD.unsqueeze(-2)).flatten(-2)
+            return F.linear(widened, self.weight.flatten(1)) + mixed_bias
+        outputs = F.linear(x_BTD, self.weight.flatten(0, 1)).view(*x_BTD.shape[:-1], self.num_domains, self.out_dim)
+        return (proportion_BTK.unsqueeze(-2) @ outputs).squeeze(-2) + mixed_bias

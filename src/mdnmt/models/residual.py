@@ -1,0 +1,27 @@
+"""The residual connection around a block, with the layer norm before it or after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+NormOrder = Literal["pre", "post"]
+
+
+class Residual(nn.Module):
+    """pre: x + block(norm(x)); post: norm(x + block(x)) (Jiang et al. 2020, Fig. 11: the two variants)."""
+
+    def __init__(self, model_dim: int, *, norm_order: NormOrder, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(model_dim)
+        self.norm_order = norm_order
+        self.dropout = dropout
+
+    def forward(self, x_BTD: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return [B, T, D]."""
+        if self.norm_order == "pre":
+            return x_BTD + F.dropout(block(self.norm(x_BTD)), self.dropout, self.training)
+        return self.norm(x_BTD + F.dropout(block(x_BTD), self.dropout, self.training))  # type: ignore[no-any-return]

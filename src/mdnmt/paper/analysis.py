@@ -1,0 +1,94 @@
+"""Read what a run's analysis wrote: domain proportions, sentences and sentence vectors."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdnmt.errors import DataError
+from mdnmt.paper.specs import Column
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one side of a sentence and their proportions, shape [layers, words, domains]."""
+
+    words: list[str]
+    proportions: Floats
+
+
+def arrays(path: Path, *names: str) -> dict[str, Any]:
+    """Return the arrays of an .npz file, pickled ones refused; `names` must be there.
+
+    Raises:
+        DataError: the file cannot be read or lacks one of `names`.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: expected an .npz of the analysis ({error}); analyse the run again") from error
+    for name in names:
+        if name not in found:
+            raise DataError(f"{path}: has {sorted(found)}, expected {name!r} too; analyse the run again")
+    return found
+
+
+def read(path: Path) -> Any:
+    """Return the JSON of an analysis file.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected JSON of the analysis ({error}); analyse the run again") from error
+
+
+def domain_names(directory: Path) -> list[str]:
+    """Return the task's domains in the order of the model's K."""
+    return [str(name) for name in read(directory / "meta.json")["domains"]]
+
+
+def labels(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    """Return what to print for each domain: the spec's label, else the name itself."""
+    known = {column.name: column.label for column in columns}
+    return [known.get(name, name) for name in names]
+
+
+def whole_words(pieces: Sequence[str], proportions: Any) -> Words:
+    """Join BPE pieces (`trans@@ late`) to words, each with the mean proportion of its pieces.
+
+    Args:
+        pieces: T pieces, `</s>` and `<s>` among them if the model sees them.
+        proportions: [L][T][K], as in sentences.json.
+    """
+    p_LTK = np.asarray(proportions, dtype=np.float64)
+    if p_LTK.ndim != 3 or p_LTK.shape[1] != len(pieces):
+        raise DataError(f"sentences.json: {len(pieces)} pieces but proportions of shape {list(p_LTK.shape)}")
+    words: list[str] = []
+    members: list[list[int]] = []
+    inside = False
+    for position, piece in enumerate(pieces):
+        text = piece.removesuffix("@@")
+        if inside:
+            words[-1] += text
+            members[-1].append(position)
+        else:
+            words.append(text)
+            members.append([position])
+        inside = piece.endswith("@@")
+    shown = [{"</s>": "(end)", "<s>": "(start)"}.get(word, unescape(word)) for word in words]
+    return Words(shown, np.stack([p_LTK[:, at, :].mean(axis=1) for at in members], axis=1))

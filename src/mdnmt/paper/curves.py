@@ -1,0 +1,155 @@
+"""Draw how training went: loss, accuracy and BLEU against updates (Song et al. 2026, Fig. 3)."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from mdnmt.errors import DataError
+from mdnmt.paper.numbers import mean
+from mdnmt.paper.specs import CurvesSpec, CurveSystem
+from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, quiet
+
+# title, split, column, factor
+PANELS = (
+    ("Training loss (nats a token)", "train", "nll", 1.0),
+    ("Validation loss (nats a token)", "valid", "nll", 1.0),
+    ("Validation token accuracy (%)", "valid", "accuracy", 100.0),
+    ("Validation BLEU", "valid", "bleu", 1.0),
+)
+Series = dict[int, float]  # update -> value
+
+
+@dataclass(frozen=True)
+class Line:
+    """One system in one panel: mean over the seeds, lowest and highest."""
+
+    updates: list[int]
+    middle: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def read_curves(path: Path) -> dict[tuple[str, str], Series]:
+    """Return the measured values of curves.tsv over all domains, by (split, column).
+
+    Raises:
+        DataError: the file has other columns, or a value is no finite number.
+    """
+    wanted = {"update", "split", "domain", *(column for _, _, column, _ in PANELS)}
+    found: dict[tuple[str, str], Series] = {}
+    with path.open(encoding="utf-8", newline="") as handle:
+        reader = csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if not wanted <= set(reader.fieldnames or ()):
+            raise DataError(f"{path}: line 1 is {reader.fieldnames}, expected the columns {sorted(wanted)}")
+        for row in reader:
+            if row["domain"] != "all":
+                continue
+            for column in {name for _, _, name, _ in PANELS}:
+                if not row[column]:
+                    continue
+                try:
+                    update, value = int(row["update"]), float(row[column])
+                except ValueError as error:
+                    raise DataError(f"{path}, line {reader.line_num}: {error}, expected numbers") from error
+                if math.isfinite(value):
+                    found.setdefault((row["split"], column), {})[update] = value
+    return found
+
+
+def combine(series: list[Series]) -> Line:
+    """Return mean, lowest and highest over seeds, at the updates that all seeds have measured.
+
+    Seeds that stopped early would otherwise drop out of the mean on the way and bend the line.
+    """
+    common = set(series[0]).intersection(*series[1:]) if series else set()
+    updates = sorted(common)
+    values = [[one[update] for one in series] for update in updates]
+    return Line(updates, [mean(v) for v in values], [min(v) for v in values], [max(v) for v in values])
+
+
+def _lines(systems: list[CurveSystem]) -> dict[str, dict[tuple[str, str], Line]]:
+    result = {}
+    for system in systems:
+        runs = [read_curves(run.curves) for run in system.runs]
+        keys = {key for run in runs for key in run}
+        result[system.label] = {key: combine([run[key] for run in runs if key in run]) for key in keys}
+    return result
+
+
+def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: list[Line | None]) -> None:
+    drawn = False
+    for index, line in enumerate(lines):
+        if line is None or not line.updates:
+            continue
+        drawn = True
+        colour, dashes = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
+        marker = "o" if len(line.updates) == 1 else ""
+        scaled = [[factor * value for value in values] for values in (line.middle, line.low, line.high)]
+        axes.plot(line.updates, scaled[0], color=colour, linestyle=dashes, marker=marker, markersize=3)
+        axes.fill_between(line.updates, scaled[1], scaled[2], color=colour, alpha=0.18, linewidth=0)
+    quiet(axes)
+    axes.set_title(title, pad=5, size=8.5)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    if key[1] == "bleu":
+        axes.set_ylim(bottom=0)
+    if not drawn:
+        axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", va="center", color=GREY)
+        axes.set_xticks([])
+        axes.set_yticks([])
+
+
+def draw(spec: CurvesSpec) -> tuple[Figure, str]:
+    """Return the figure and what it shows in words.
+
+    Raises:
+        DataError: a curves.tsv is not what it should be.
+    """
+    systems = [system for system in spec.systems if system.runs]
+    absent = [f"{s.label}: {s.missing or 'no run'}" for s in spec.systems if not s.runs]
+    if not systems:
+        reason = "; ".join(absent) or "there is no run"
+        return empty(spec.title, reason), f"Not drawn: {reason}"
+    lines = _lines(systems)
+    legend_rows = -(-len(systems) // 3)
+    head, foot = 0.58 + 0.19 * legend_rows, 0.42 + 0.15 * len(absent)
+    height = head + foot + 4.0
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    grid = figure.subplots(2, 2, squeeze=False)
+    for axes, (title, split, column, factor) in zip(grid.flat, PANELS, strict=True):
+        _panel(axes, title, (split, column), factor, [lines[s.label].get((split, column)) for s in systems])
+    figure.subplots_adjust(
+        left=0.075, right=0.985, bottom=(foot + 0.02) / height, top=1 - (head + 0.24) / height, hspace=0.34, wspace=0.2
+    )
+    figure.text(0.53, (foot - 0.36) / height, "updates", ha="center")
+    handles = [
+        Line2D([], [], color=COLOURS[k % len(COLOURS)], linestyle=DASHES[k % len(DASHES)], label=system.label)
+        for k, system in enumerate(systems)
+    ]
+    figure.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.46 / height), ncols=min(3, len(handles)),
+        borderaxespad=0.1, handlelength=2.6, columnspacing=1.4,
+    )  # fmt: skip
+    for row, text in enumerate(reversed(absent)):
+        figure.text(0.012, (0.04 + 0.15 * row) / height, f"Not drawn: {text}", size=8, color=GREY)
+    seeds = max(len(system.runs) for system in systems)
+    detail = "One seed." if seeds == 1 else "Mean over seeds; the band goes from the lowest to the highest."
+    heading(figure, spec.title, detail)
+    return figure, _describe(systems, lines)
+
+
+def _describe(systems: list[CurveSystem], lines: dict[str, dict[tuple[str, str], Line]]) -> str:
+    told = []
+    for system in systems:
+        line = lines[system.label].get(("valid", "nll"))
+        if line and line.updates:
+            told.append(f"{system.label} {line.middle[-1]:.2f} after {line.updates[-1]} updates")
+    return "Training curves. Validation loss at the end: " + ("; ".join(told) or "not measured") + "."

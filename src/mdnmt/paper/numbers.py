@@ -1,0 +1,67 @@
+"""Means, spreads and rounding as a reader expects them: full precision until the last moment, then half up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+
+
+def half_up(value: float, places: int) -> str:
+    """Return `value` with `places` decimals, a final 5 rounded away from zero (2.675 gives 2.68).
+
+    The decimal that is rounded is the shortest one that reads back as the same float: what a person would type.
+    """
+    if not math.isfinite(value):
+        raise ValueError(f"{value} cannot be shown as a number")
+    step = Decimal(1).scaleb(-places)
+    # repr of a numpy float names its type, so make a plain float of it first.
+    text = format(Decimal(repr(float(value))).quantize(step, rounding=ROUND_HALF_UP), "f")
+    return text.lstrip("-") if not text.strip("-0.") else text
+
+
+def signed(value: float, places: int) -> str:
+    """Return `value` with its sign: `+0.80`, or U+2212 for minus; a rounded zero has none."""
+    text = half_up(value, places)
+    if not text.strip("-0."):
+        return text
+    return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else f"+{text}"
+
+
+def thousands(value: float) -> str:
+    """Return a whole number with thin spaces between its thousands."""
+    return f"{int(half_up(value, 0)):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it: `48 s`, `12 min 5 s`, `3 h 20 min`."""
+    whole = int(half_up(max(seconds, 0.0), 0))
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if minutes:
+        return f"{minutes} min {left} s" if left else f"{minutes} min"
+    return f"{left} s"
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of at least one value, summed without loss."""
+    return math.fsum(values) / len(values)
+
+
+def standard_deviation(values: Sequence[float]) -> float | None:
+    """Return the sample standard deviation (divided by n - 1), or None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as it is printed, unbroken at the end of a line: `p < 0.001` or three decimals."""
+    return (
+        "p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}0.001"
+        if p < 0.001
+        else f"p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{half_up(p, 3)}"
+    )

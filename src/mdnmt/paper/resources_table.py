@@ -1,0 +1,115 @@
+"""Build the table of what each system costs: parameters, time, throughput, memory (Song et al. 2026, Table 4)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
+from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
+from mdnmt.paper.numbers import half_up, thousands
+from mdnmt.paper.specs import ResourceRow, ResourceTableSpec
+
+# key in measure.json, group above, label, divisor, decimals
+QUANTITIES = (
+    ("num_parameters", "Model", "Parameters (M)", 1e6, 2),
+    ("train_seconds_per_update", "Training", "s / update", 1, 3),
+    ("epoch_seconds", "Training", "s / epoch", 1, 1),
+    ("train_tokens_per_second", "Training", "tokens / s", 1, 0),
+    ("decode_sentences_per_second", "Decoding", "sentences / s", 1, 1),
+    ("decode_tokens_per_second", "Decoding", "tokens / s", 1, 0),
+    ("peak_memory_mb", "Memory", "peak (MB)", 1, 0),
+)
+# A speed relative to the baseline row stands after the quantity it is made from.
+RELATIVE = {"train_tokens_per_second": "relative", "decode_tokens_per_second": "relative"}
+
+
+def _value(row: dict[str, Any], key: str, where: str) -> float | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{where}: {key} is {value!r}, expected a finite number; measure again")
+    return float(value)
+
+
+def _cells(measured: dict[str, Any], baseline: dict[str, Any], keys: set[str], where: str) -> list[Cell]:
+    cells = []
+    for key, _, _, divisor, places in QUANTITIES:
+        if key not in keys:
+            continue
+        value = _value(measured, key, where)
+        if value is None:
+            cells.append(Cell())
+        else:
+            shown = thousands(value) if places == 0 else half_up(value / divisor, places)
+            cells.append(Cell(text=shown, mean=value, num_seeds=1))
+        if key in RELATIVE:
+            reference = _value(baseline, key, where)
+            ratio = value / reference if value is not None and reference else None
+            text = "\N{EN DASH}" if ratio is None else f"{half_up(ratio, 2)}\N{MULTIPLICATION SIGN}"
+            cells.append(Cell(text=text, mean=ratio, num_seeds=0 if ratio is None else 1))
+    return cells
+
+
+def _headers(keys: set[str], baseline_label: str | None) -> list[Header]:
+    headers = []
+    for key, group, label, _, places in QUANTITIES:
+        if key not in keys:
+            continue
+        headers.append(Header(key=key, label=label, metric=key, group=group, places=places))
+        if key in RELATIVE:
+            name = f"vs {baseline_label}" if baseline_label else "relative"
+            headers.append(Header(key=f"{key}_relative", label=name, metric=f"{key}_relative", group=group))
+    return headers
+
+
+def _notes(spec: ResourceTableSpec, measured: dict[str, Any], baseline_label: str | None) -> list[str]:
+    notes = []
+    hardware = measured.get("hardware", {})
+    if hardware:
+        cores = hardware.get("cores")
+        parts = [str(hardware.get("cpu", "unknown processor")), f"{cores} cores" if cores else ""]
+        device = str(hardware.get("device", ""))
+        parts.append(f"on {hardware.get('gpu') or device}" if device and device != "cpu" else "on the CPU")
+        notes.append(f"Measured on {', '.join(part for part in parts if part)}, with the machine to itself.")
+    repeats = {row.get("repeats") for row in measured.get("rows", {}).values()} - {None}
+    if repeats:
+        notes.append(f"Repeats of each measurement: {' or '.join(str(n) for n in sorted(repeats))}.")
+    if baseline_label:
+        notes.append(f"vs {baseline_label}: tokens per second, {baseline_label} being 1.")
+    return [*notes, *spec.notes]
+
+
+def build(spec: ResourceTableSpec) -> Grid:
+    """Return the resources table of `spec`.
+
+    Raises:
+        DataError: a number in measure.json is not finite.
+    """
+    measured: dict[str, Any] = read_json(spec.measure) if spec.measure else {}
+    found: dict[str, dict[str, Any]] = measured.get("rows", {})
+    keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
+    keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}
+    baseline: ResourceRow | None = next((row for row in spec.rows if row.method == spec.baseline), None)
+    label = baseline.label if baseline else None
+    reasons, rows = Reasons(), []
+    for row in spec.rows:
+        marks = []
+        if row.missing or row.method not in found:
+            marks.append(reasons.mark(row.missing or spec.missing or "not measured"))
+        cells = _cells(found.get(row.method, {}), found.get(spec.baseline or "", {}), keys, str(spec.measure))
+        rows.append(
+            GridRow(group=row.group, label=row.label, method=row.method, cells=tuple(cells), marks=tuple(marks))
+        )
+    return Grid(
+        kind="resources",
+        title=spec.title,
+        headers=tuple(_headers(keys, label)),
+        rows=tuple(rows),
+        baseline=spec.baseline,
+        baseline_label=label,
+        reasons=tuple(reasons.texts),
+        notes=tuple(_notes(spec, measured, label)),
+    )

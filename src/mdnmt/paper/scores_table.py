@@ -1,0 +1,228 @@
+"""Build the papers' results table: systems by domains, mean and spread over seeds (Jiang et al. 2020, Table 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
+from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
+from mdnmt.paper.numbers import half_up, mean, standard_deviation
+from mdnmt.paper.specs import ScoreRow, ScoreTableSpec
+
+METRIC_LABELS = {"bleu": "BLEU", "chrf": "chrF"}
+AVERAGE = "avg"  # the key of the average's column
+PLACES = 2
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number of one row: its value for each run, and how many of these were trained."""
+
+    values: tuple[float, ...]
+    num_seeds: int
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        domains = read_json(path)["domains"]
+        return dict(domains)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: expected a scores.json with domains ({error}); score the run again") from error
+
+
+def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> float | None:
+    """Return one score, None where the run has none for this domain."""
+    if domain not in scores or scores[domain].get(metric) is None:
+        return None
+    value = scores[domain][metric]["score"]
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{path}: {metric} of {domain} is {value!r}, expected a finite number; score the run again")
+    return float(value)
+
+
+class _Facts:
+    """What all rows must share to stand in one table: test sets and signatures."""
+
+    def __init__(self) -> None:
+        self.sentences: dict[str, tuple[int, Path]] = {}
+        self.signatures: dict[str, set[str]] = {}
+
+    def add(self, path: Path, scores: dict[str, Any], spec: ScoreTableSpec) -> None:
+        for column in spec.columns:
+            entry = scores.get(column.name)
+            if entry is None:
+                continue
+            count = int(entry.get("num_sentences", 0))
+            known, where = self.sentences.setdefault(column.name, (count, path))
+            if known != count:
+                raise DataError(
+                    f"{path}: {count} test sentences for {column.name}, but {known} in {where}; "
+                    "rows of one table need the same test set: decode and score again"
+                )
+            for metric in spec.metrics:
+                if metric in entry:
+                    self.signatures.setdefault(metric, set()).add(str(entry[metric].get("signature", "")))
+
+
+def _measure(row: ScoreRow, spec: ScoreTableSpec, facts: _Facts) -> dict[tuple[str, str], Measured]:
+    """Return the values of a row by (metric, column); a number that a seed lacks is left out for all."""
+    seeds = [run.seed for run in row.runs]
+    if len(set(seeds)) != len(seeds):
+        raise DataError(f"row {row.label!r}: seeds {seeds} hold one twice; expected each seed once")
+    trained = sum(seed is not None for seed in seeds)
+    read = [(run.scores, _read(run.scores)) for run in row.runs]
+    for path, scores in read:
+        facts.add(path, scores, spec)
+    found: dict[tuple[str, str], Measured] = {}
+    for metric in spec.metrics:
+        by_domain = []
+        for column in spec.columns:
+            values = [_score(path, scores, column.name, metric) for path, scores in read]
+            known = [value for value in values if value is not None]
+            if known and len(known) == len(values):
+                found[metric, column.name] = Measured(tuple(known), trained)
+                by_domain.append(known)
+        if len(by_domain) == len(spec.columns):
+            # Averaged a seed at a time, unrounded: the spread of the average is that of the seeds' averages.
+            averages = tuple(mean(seed) for seed in zip(*by_domain, strict=True))
+            found[metric, AVERAGE] = Measured(averages, trained)
+    return found
+
+
+def _cell(measured: Measured | None, tested: dict[str, Any] | None, alpha: float) -> Cell:
+    if measured is None:
+        return Cell()
+    centre, spread = mean(measured.values), standard_deviation(measured.values)
+    delta = None if tested is None else float(tested["delta"])
+    p = None if tested is None else float(tested["p"])
+    return Cell(
+        text=half_up(centre, PLACES),
+        mean=centre,
+        sd=spread,
+        spread=None if spread is None else half_up(spread, PLACES),
+        num_seeds=measured.num_seeds,
+        delta=delta,
+        p=p,
+        star=delta is not None and p is not None and delta > 0 and p < alpha,
+    )
+
+
+def mark_best(rows: list[GridRow]) -> list[GridRow]:
+    """Return the rows with the highest number of each column marked, and what reads the same as it.
+
+    A column with one number has no best.
+    """
+    best: list[str | None] = []
+    for cells in zip(*(row.cells for row in rows), strict=True):
+        known = [cell for cell in cells if cell.mean is not None]
+        top = max(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
+        best.append(top.text if top else None)
+    return [
+        row.model_copy(
+            update={
+                "cells": tuple(
+                    cell.model_copy(update={"best": cell.mean is not None and cell.text == top})
+                    for cell, top in zip(row.cells, best, strict=True)
+                )
+            }
+        )
+        for row in rows
+    ]
+
+
+def _seed_note(rows: list[GridRow]) -> str | None:
+    counts: dict[int, list[str]] = {}
+    for row in rows:
+        seeds = max((cell.num_seeds for cell in row.cells), default=0)
+        if seeds:
+            counts.setdefault(seeds, []).append(row.label)
+    if not counts:
+        return None
+    if set(counts) == {1}:
+        return "1 seed: no spread. Another seed may move every number and change the order."
+    several = sorted(n for n in counts if n > 1)
+    note = f"\N{PLUS-MINUS SIGN} is the standard deviation over {' or '.join(map(str, several))} seeds"
+    return note + (f"; 1 seed, no spread: {', '.join(counts[1])}." if 1 in counts else ".")
+
+
+def _tested_seeds(significance: dict[str, Any]) -> str:
+    systems = significance.get("systems", {}).values()
+    seeds = {int(test.get("seeds", 1)) for by in systems for domain in by.values() for test in domain.values()}
+    return f", over {max(seeds)} training seeds" if seeds and max(seeds) > 1 else ""
+
+
+def _notes(spec: ScoreTableSpec, facts: _Facts, rows: list[GridRow], significance: dict[str, Any]) -> list[str]:
+    notes = []
+    if any(cell.best for row in rows for cell in row.cells):
+        notes.append("Bold: the best of its column.")
+    label = next((row.label for row in rows if row.method == spec.baseline), spec.baseline)
+    if significance:
+        notes.append(
+            f"* better than {label} on the same sentences, p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}{spec.alpha:g}: paired bootstrap, "
+            f"{significance.get('num_resamples', '?')} resamples, seed {significance.get('seed', '?')}"
+            f"{_tested_seeds(significance)}, "
+            "not corrected for the number of comparisons. Averages are not tested."
+        )
+    elif spec.baseline is not None and len(rows) > 1:
+        notes.append("No significance test was made.")
+    seeds = _seed_note(rows)
+    if seeds:
+        notes.append(seeds)
+    labels = {column.name: column.label for column in spec.columns}
+    if facts.sentences:
+        sizes = ", ".join(f"{labels[name]} {count}" for name, (count, _) in facts.sentences.items())
+        notes.append(f"Test sentences: {sizes}. {spec.average_label} is the mean of the unrounded domain scores.")
+    for metric, signatures in facts.signatures.items():
+        text = f"{METRIC_LABELS[metric]}: {'; '.join(sorted(signatures))}"
+        notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
+    return [*notes, *spec.notes]
+
+
+def build(spec: ScoreTableSpec) -> Grid:
+    """Return the results table of `spec`.
+
+    Raises:
+        DataError: a file is not what it should be, or the rows were not scored on the same test sets.
+    """
+    significance: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
+    if significance and spec.baseline is not None and significance.get("baseline") != spec.baseline:
+        raise DataError(
+            f"{spec.significance}: tested against {significance.get('baseline')!r}, expected {spec.baseline!r}; "
+            "run the test again"
+        )
+    headers = [
+        Header(key=key, label=label, metric=metric, group=METRIC_LABELS[metric], places=PLACES)
+        for metric in spec.metrics
+        for key, label in [*((c.name, c.label) for c in spec.columns), (AVERAGE, spec.average_label)]
+    ]
+    facts, reasons, rows = _Facts(), Reasons(), []
+    labels = {column.name: column.label for column in spec.columns}
+    for row in spec.rows:
+        measured = _measure(row, spec, facts)
+        tests = significance.get("systems", {}).get(row.method, {})
+        cells = tuple(
+            _cell(measured.get((h.metric, h.key)), tests.get(h.key, {}).get(h.metric), spec.alpha) for h in headers
+        )
+        marks = [reasons.mark(row.missing)] if row.missing else []
+        absent = [label for name, label in labels.items() if (spec.metrics[0], name) not in measured]
+        if not row.missing and absent:
+            reason = f"no score on {', '.join(absent)}" if row.runs else "no run"
+            marks.append(reasons.mark(reason))
+        rows.append(GridRow(group=row.group, label=row.label, method=row.method, cells=cells, marks=tuple(marks)))
+    rows = mark_best(rows)
+    return Grid(
+        kind="scores",
+        title=spec.title,
+        headers=tuple(headers),
+        rows=tuple(rows),
+        baseline=spec.baseline,
+        baseline_label=next((row.label for row in rows if row.method == spec.baseline), None),
+        alpha=spec.alpha if significance else None,
+        reasons=tuple(reasons.texts),
+        notes=tuple(_notes(spec, facts, rows, significance)),
+        test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
+    )

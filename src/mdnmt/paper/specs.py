@@ -1,0 +1,283 @@
+"""What the verbs `table`, `figure` and `report` are told: one JSON value each, checked before anything is read.
+
+Every path may be absent: a row, a system or a part that was not made carries `missing`, the reason, and is shown
+with it. A path that is given must exist when the verb runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from mdnmt.config.base import Frozen
+from mdnmt.errors import ConfigError
+
+Spec = TypeVar("Spec")
+
+
+class Column(Frozen):
+    """A domain as a column of a table, or as a series of a figure."""
+
+    name: str  # the domain's key in scores.json
+    label: str
+
+
+class ScoreRun(Frozen):
+    """The scores of one run; `seed` is None where nothing was trained (copying the source)."""
+
+    scores: Path  # scores.json
+    seed: int | None = None
+
+
+class ScoreRow(Frozen):
+    """One system as a row: all its seeds, or the reason why there is none."""
+
+    group: str  # "Direct training", "Our domain mixing methods"
+    label: str  # as printed: "Mixed", "E/DC"
+    method: str  # the key in the significance file
+    runs: tuple[ScoreRun, ...] = ()
+    missing: str | None = None
+
+
+class ScoreTableSpec(Frozen):
+    """The papers' results table: systems by domains, with an average."""
+
+    kind: Literal["scores"] = "scores"
+    title: str
+    columns: tuple[Column, ...] = Field(min_length=1)
+    rows: tuple[ScoreRow, ...]
+    metrics: tuple[Literal["bleu", "chrf"], ...] = Field(default=("bleu", "chrf"), min_length=1)
+    average_label: str = "Avg."
+    baseline: str | None = None  # a row's method: stars compare with it
+    significance: Path | None = None
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    notes: tuple[str, ...] = ()
+
+
+class ResourceRow(Frozen):
+    """One system as a row of the resources table; `method` is its key in measure.json."""
+
+    group: str
+    label: str
+    method: str
+    missing: str | None = None
+
+
+class ResourceTableSpec(Frozen):
+    """Parameters, time, throughput and memory of each system (Song et al. 2026, Table 4)."""
+
+    kind: Literal["resources"] = "resources"
+    title: str
+    rows: tuple[ResourceRow, ...]
+    measure: Path | None = None  # measure.json; None: not measured, the reason in `missing`
+    missing: str | None = None
+    baseline: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+TableSpec = Annotated[ScoreTableSpec | ResourceTableSpec, Field(discriminator="kind")]
+
+
+class AnalysedRun(Frozen):
+    """One system's analysis directory, or the reason why there is none."""
+
+    label: str
+    analysis: Path | None = None
+    missing: str | None = None
+
+
+class HeatmapSpec(Frozen):
+    """Domain proportions of one sentence, word by layer (Jiang et al. 2020, Fig. 7 and 8)."""
+
+    kind: Literal["proportion_heatmap"] = "proportion_heatmap"
+    title: str
+    run: AnalysedRun
+    domains: tuple[Column, ...] = ()  # labels; empty: the names in meta.json
+    sentence: int | None = Field(default=None, ge=0)  # index in sentences.json; None: chosen by a fixed rule
+    domain: str | None = None  # choose among sentences of this domain
+    max_words: int = Field(default=22, ge=2, le=60)
+
+
+class HistogramsSpec(Frozen):
+    """Distribution of word-level domain proportions, layer by layer (Jiang et al. 2020, Fig. 9)."""
+
+    kind: Literal["proportion_histograms"] = "proportion_histograms"
+    title: str
+    run: AnalysedRun
+    domains: tuple[Column, ...] = ()
+    bins: int = Field(default=20, ge=2, le=100)
+
+
+class TsneSpec(Frozen):
+    """Encoder sentence vectors in two dimensions, a panel a system (Song et al. 2026, Fig. 5)."""
+
+    kind: Literal["tsne"] = "tsne"
+    title: str
+    systems: tuple[AnalysedRun, ...]
+    domains: tuple[Column, ...] = ()
+    perplexity: float = Field(default=30.0, gt=0)
+    seed: int = 1
+    max_sentences: int = Field(default=250, ge=5)  # a domain
+
+
+class CurveRun(Frozen):
+    """The curves of one run."""
+
+    curves: Path  # curves.tsv
+    seed: int
+
+
+class CurveSystem(Frozen):
+    """One system's runs, one a seed, or the reason why there is none."""
+
+    label: str
+    runs: tuple[CurveRun, ...] = ()
+    missing: str | None = None
+
+
+class CurvesSpec(Frozen):
+    """Loss, perplexity, accuracy and BLEU against updates, a line a system (Song et al. 2026, Fig. 3)."""
+
+    kind: Literal["curves"] = "curves"
+    title: str
+    systems: tuple[CurveSystem, ...]
+
+
+FigureSpec = Annotated[HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec, Field(discriminator="kind")]
+
+
+class ReportTable(Frozen):
+    """A table that `mdnmt table` wrote; a file that is not there is shown as not made."""
+
+    id: str = Field(pattern=r"^[a-z0-9-]+$")
+    title: str
+    kind: Literal["scores", "resources"]
+    data: Path  # what `mdnmt table --json` wrote: the page is drawn from it, so that nothing unescaped gets in
+    caption: str = ""
+    missing: str | None = None
+
+
+class ReportFigure(Frozen):
+    """A figure that `mdnmt figure` wrote, with a caption that says what to look for."""
+
+    id: str = Field(pattern=r"^[a-z0-9-]+$")
+    title: str
+    kind: Literal["proportion_heatmap", "proportion_histograms", "tsne", "curves"]
+    png: Path
+    caption: str
+    alt: str = ""  # empty: taken from the figure's own metadata
+    missing: str | None = None
+
+
+class SampleSystem(Frozen):
+    """Where a system's hypotheses stand: `<test_dir>/hyp.<domain>.txt`."""
+
+    label: str
+    test_dir: Path | None = None
+    missing: str | None = None
+
+
+class ReportTask(Frozen):
+    """A task: its directory, its domains and the systems whose translations are shown."""
+
+    name: str
+    label: str
+    directory: Path  # has stats.json, leakage.json, text/test.<domain>.<lang>
+    source_lang: str
+    target_lang: str
+    domains: tuple[Column, ...]
+    systems: tuple[SampleSystem, ...] = ()
+
+
+class ReportCorpus(Frozen):
+    """What a reader should know of a corpus: where it is from, under which licence, whom to cite."""
+
+    name: str
+    label: str
+    domain: str = ""
+    version: str = ""
+    licence: str = ""
+    citation: str = ""
+    url: str = ""
+    sha256: str = ""
+    missing: str | None = None
+
+
+class SampleSettings(Frozen):
+    """Which translations are shown: a seeded choice among sentences of medium length."""
+
+    per_domain: int = Field(default=3, ge=0, le=20)
+    seed: int = 1
+    min_words: int = Field(default=8, ge=1)
+    max_words: int = Field(default=25, ge=1)
+
+
+class Missing(Frozen):
+    """Something the study names and does not have, and why."""
+
+    what: str
+    why: str
+
+
+class ReportSpec(Frozen):
+    """Everything the page is made of; whatever is absent is said to be absent."""
+
+    study: str
+    title: str
+    introduction: str = ""  # two sentences for a reader who knows nothing yet
+    tables: tuple[ReportTable, ...] = ()
+    figures: tuple[ReportFigure, ...] = ()
+    tasks: tuple[ReportTask, ...] = ()
+    corpora: tuple[ReportCorpus, ...] = ()
+    runs: Path | None = None  # runs.tsv
+    run_json: tuple[Path, ...] = ()
+    measure: Path | None = None  # measure.json, for the hardware
+    samples: SampleSettings = SampleSettings()
+    missing: tuple[Missing, ...] = ()
+    commands: tuple[str, ...] = ()  # what to type to make this page again
+    partial: bool = False  # made from whatever exists
+
+
+_TABLE: TypeAdapter[ScoreTableSpec | ResourceTableSpec] = TypeAdapter(TableSpec)
+_FIGURE: TypeAdapter[HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec] = TypeAdapter(FigureSpec)
+_REPORT: TypeAdapter[ReportSpec] = TypeAdapter(ReportSpec)
+
+
+def _parse(adapter: TypeAdapter[Spec], what: str, text: str) -> Spec:
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        first: Any = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole value"
+        more = error.error_count() - 1
+        also = f" (and {more} more)" if more else ""
+        raise ConfigError(f"--spec of the {what}: {place}: {first['msg']}{also}; see mdnmt.paper.specs") from error
+
+
+def parse_table(text: str) -> ScoreTableSpec | ResourceTableSpec:
+    """Return the table that the JSON `text` describes.
+
+    Raises:
+        ConfigError: the text is no JSON, or a key or value is not known.
+    """
+    return _parse(_TABLE, "table", text)
+
+
+def parse_figure(text: str) -> HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec:
+    """Return the figure that the JSON `text` describes.
+
+    Raises:
+        ConfigError: the text is no JSON, or a key or value is not known.
+    """
+    return _parse(_FIGURE, "figure", text)
+
+
+def parse_report(text: str) -> ReportSpec:
+    """Return the report that the JSON `text` describes.
+
+    Raises:
+        ConfigError: the text is no JSON, or a key or value is not known.
+    """
+    return _parse(_REPORT, "report", text)

@@ -1,0 +1,112 @@
+"""One look for all figures: colours a colour-blind reader can tell apart, type that a phone can show."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import font_manager, rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+# Five inches at nine points: on a phone, 360 pixels wide, the smallest letter is still about nine pixels high.
+WIDTH = 5.0
+DPI = 200
+INK, GREY, FAINT = "#1f2328", "#5c6470", "#d9dde3"
+
+# Okabe and Ito 2008, the yellow left out: it is too pale for lines and letters on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3b3b3b")
+DASHES: tuple[tuple[float, tuple[float, ...]] | Literal["-"], ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.5, 1.2)),
+    (0, (6, 1.5, 1.5, 1.5)),
+)
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+
+# From almost white to dark blue, lightness falling evenly: it also reads in grey.
+SHADES = LinearSegmentedColormap.from_list("shades", ["#f7f9fb", "#b9d3e6", "#5a9bc8", "#1c5f93", "#08253f"])
+
+_WIDE_SCRIPTS = ("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "Droid Sans Fallback")
+
+
+def _families() -> list[str]:
+    """Return the fonts, first that of matplotlib itself, so that every machine draws the same letters."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in _WIDE_SCRIPTS if name in installed)]
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the house style inside the block; matplotlib's settings are as before after it."""
+    settings: Any = {
+        "font.family": _families(),
+        "font.size": 9,
+        "axes.titlesize": 9,
+        "axes.labelsize": 9,
+        "xtick.labelsize": 8.5,
+        "ytick.labelsize": 8.5,
+        "legend.fontsize": 8.5,
+        "legend.frameon": False,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": GREY,
+        "axes.linewidth": 0.7,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlelocation": "left",
+        "axes.titleweight": "bold",
+        "axes.grid": False,
+        "axes.unicode_minus": True,
+        "text.parse_math": False,  # a dollar sign in a title or a word is a dollar sign
+        "grid.color": FAINT,
+        "grid.linewidth": 0.6,
+        "xtick.color": GREY,
+        "ytick.color": GREY,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "lines.linewidth": 1.5,
+        "figure.facecolor": "white",
+        "savefig.facecolor": "white",
+        "figure.dpi": DPI,
+        "savefig.dpi": DPI,
+        "pdf.fonttype": 42,
+        "svg.hashsalt": "mdnmt",
+    }
+    with rc_context(rc=settings):
+        yield
+
+
+def empty(title: str, reason: str) -> Figure:
+    """Return a page that says why there is nothing to draw."""
+    figure = Figure(figsize=(WIDTH, 1.7))
+    figure.text(0.04, 0.86, title, weight="bold", va="top", wrap=True)
+    figure.text(0.04, 0.56, _wrapped(f"Not drawn: {reason}", 74), color=GREY, va="top")
+    return figure
+
+
+def _wrapped(text: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(text, width)[:6])
+
+
+def heading(figure: Figure, title: str, detail: str = "") -> None:
+    """Write the figure's title, and under it what it shows in smaller type, at the left edge."""
+    inches = figure.get_size_inches()[1]
+    figure.text(0.012, 1 - 0.07 / inches, title, weight="bold", size=10, va="top")
+    if detail:
+        figure.text(0.012, 1 - 0.27 / inches, _wrapped(detail, 84), size=8.5, color=GREY, va="top", linespacing=1.25)
+
+
+def quiet(axes: Axes) -> None:
+    """Take the frame away and keep a faint grid of horizontal lines."""
+    axes.grid(axis="y")
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
+    axes.spines["left"].set_visible(False)

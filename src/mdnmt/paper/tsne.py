@@ -1,0 +1,154 @@
+"""Draw the encoder's sentence vectors in two dimensions, a panel a system (Song et al. 2026, Fig. 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from mdnmt.paper import analysis
+from mdnmt.paper.analysis import Floats, Ints
+from mdnmt.paper.numbers import half_up
+from mdnmt.paper.specs import TsneSpec
+from mdnmt.paper.style import COLOURS, DPI, FAINT, GREY, MARKERS, WIDTH, empty, heading
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Projected:
+    """A system's sentences: their place in the picture, their domain, and how well the domains separate."""
+
+    label: str
+    points: Floats  # [N, 2]
+    domain: Ints  # [N]
+    silhouette: float | None  # of the vectors themselves, -1 to 1
+    probe: float | None  # accuracy of a linear classifier, cross-validated
+
+
+def subsample(domain_N: Ints, most: int, seed: int) -> Ints:
+    """Return at most `most` positions of each domain, drawn with `seed`, in their own order."""
+    generator = np.random.default_rng(seed)
+    kept = []
+    for domain in np.unique(domain_N):
+        positions = np.flatnonzero(domain_N == domain)
+        if len(positions) > most:
+            positions = np.sort(generator.choice(positions, most, replace=False))
+        kept.append(positions)
+    return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
+
+
+def separation(vectors_ND: Floats, domain_N: Ints, seed: int) -> tuple[float | None, float | None]:
+    """Return (silhouette, accuracy of a linear probe in 5-fold cross-validation); None where it is not defined."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import silhouette_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    counts = np.unique(domain_N, return_counts=True)[1]
+    if len(counts) < 2 or len(domain_N) <= len(counts):
+        return None, None
+    silhouette = float(silhouette_score(vectors_ND, domain_N))
+    if counts.min() < FOLDS:
+        return silhouette, None
+    probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=500))
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    return silhouette, float(cross_val_score(probe, vectors_ND, domain_N, cv=folds).mean())
+
+
+def project(label: str, vectors_ND: Floats, domain_N: Ints, spec: TsneSpec) -> Projected:
+    """Return the picture of one system; the same vectors and seed give the same picture."""
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    kept = subsample(domain_N, spec.max_sentences, spec.seed)
+    vectors, domain = vectors_ND[kept].astype(np.float64), domain_N[kept]
+    perplexity = min(spec.perplexity, max(1.0, (len(kept) - 1) / 3))
+    # One thread: sums in another order would move points.
+    with threadpool_limits(limits=1):
+        points = TSNE(perplexity=perplexity, init="pca", random_state=spec.seed, max_iter=600).fit_transform(vectors)
+        silhouette, probe = separation(vectors, domain, spec.seed)
+    return Projected(label, np.asarray(points, dtype=np.float64), domain, silhouette, probe)
+
+
+def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
+    done, absent, keys = [], [], list[str]()
+    for system in spec.systems:
+        if system.analysis is None:
+            absent.append(f"{system.label}: {system.missing or 'not analysed'}")
+            continue
+        stored = analysis.arrays(system.analysis / "vectors.npz", "vectors", "domain")
+        keys = keys or analysis.domain_names(system.analysis)
+        if len(stored["domain"]) < 4:
+            absent.append(f"{system.label}: fewer than 4 sentences")
+            continue
+        done.append(project(system.label, stored["vectors"], stored["domain"], spec))
+    return done, absent, analysis.labels(keys, spec.domains)
+
+
+def draw(spec: TsneSpec) -> tuple[Figure, str]:
+    """Return the figure and what it shows in words.
+
+    Raises:
+        DataError: an analysis is not what it should be.
+    """
+    systems, absent, names = _projected(spec)
+    if not systems:
+        reason = "; ".join(absent) or "no system was analysed"
+        return empty(spec.title, reason), f"Not drawn: {reason}"
+    columns = min(2, len(systems))
+    rows = -(-len(systems) // columns)
+    panel = 2.25 if columns == 2 else 3.4
+    head, foot, between = 0.86, 0.42 + 0.15 * len(absent), 0.62
+    height = head + rows * panel + (rows - 1) * between + foot
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    for position, system in enumerate(systems):
+        row, column = divmod(position, columns)
+        wide = (WIDTH - 0.1 * (columns + 1)) / columns
+        bottom = height - head - (row + 1) * panel - row * between
+        place = (0.1 + column * (wide + 0.1), bottom, wide, panel - 0.28)
+        axes = figure.add_axes((place[0] / WIDTH, place[1] / height, place[2] / WIDTH, place[3] / height))
+        # Drawn in a mixed order, or the last domain would hide the others.
+        order = np.random.default_rng(spec.seed).permutation(len(system.domain))
+        for index in order:
+            domain = int(system.domain[index])
+            axes.plot(
+                *system.points[index], marker=MARKERS[domain % len(MARKERS)], markersize=3.2, alpha=0.65,
+                color=COLOURS[domain % len(COLOURS)], markeredgewidth=0, linestyle="",
+            )  # fmt: skip
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set_visible(True)
+            spine.set_color(FAINT)
+        axes.set_title(system.label, pad=4)
+        axes.set_xlabel(_measures(system), size=8.5, color=GREY, labelpad=4, loc="left")
+    handles = [
+        Line2D([], [], marker=MARKERS[k % len(MARKERS)], color=COLOURS[k % len(COLOURS)], linestyle="", label=name)
+        for k, name in enumerate(names)
+    ]
+    figure.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.46 / height), ncols=min(4, len(handles)),
+        borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
+    )  # fmt: skip
+    for line, text in enumerate(reversed(absent)):
+        figure.text(0.02, (0.05 + 0.15 * line) / height, f"Not drawn: {text}", size=8, color=GREY)
+    heading(figure, spec.title, f"t-SNE, perplexity {spec.perplexity:g}, seed {spec.seed}. A mark is a test sentence.")
+    return figure, _describe(systems)
+
+
+def _measures(system: Projected) -> str:
+    parts = []
+    if system.silhouette is not None:
+        parts.append(f"silhouette {half_up(system.silhouette, 2)}")
+    if system.probe is not None:
+        parts.append(f"linear probe {half_up(100 * system.probe, 1)}%")
+    return "\n".join(parts)
+
+
+def _describe(systems: list[Projected]) -> str:
+    told = [f"{system.label}: {_measures(system).replace(chr(10), ', ')}" for system in systems]
+    return "t-SNE pictures of encoder sentence vectors, coloured by domain. " + "; ".join(told) + "."

@@ -1,0 +1,93 @@
+"""Say what made a result: version, commit, packages, machine, time; never a user, a host or an absolute path."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from mdnmt import __version__
+
+KEY_PACKAGES = (
+    "torch", "numpy", "pydantic", "PyYAML", "safetensors", "sacrebleu", "sacremoses", "subword-nmt",
+    "snakemake", "pandas", "matplotlib", "scikit-learn", "jinja2",
+)  # fmt: skip
+
+
+def _git(*arguments: str) -> str | None:
+    """Return what git prints for the folder of this file, or None where there is no git or no repository."""
+    # --no-optional-locks: asking must never touch the index, somebody may be committing at this moment.
+    command = ["git", "--no-optional-locks", "-C", str(Path(__file__).resolve().parent), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def git_state() -> tuple[str | None, bool | None]:
+    """Return (commit, dirty) of the repository this package is run from; (None, None) outside one.
+
+    A package that is installed inside somebody else's repository (a virtual environment, say) is not part of it:
+    git must track this very file. Dirty means that a tracked file differs from the commit.
+    """
+    if not _git("ls-files", "--error-unmatch", Path(__file__).name):
+        return None, None
+    commit = _git("rev-parse", "HEAD")
+    if not commit:
+        return None, None
+    changes = _git("status", "--porcelain", "--untracked-files=no")
+    return commit, None if changes is None else bool(changes)
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of those of `KEY_PACKAGES` that are installed."""
+    versions = {}
+    for name in KEY_PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def cpu_model() -> str:
+    """Return the processor's name as the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def usable_cores() -> int:
+    """Return the number of cores this process may use, which a container or a scheduler may have bounded."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def collect() -> dict[str, Any]:
+    """Return what made a result, as plain JSON values.
+
+    Keys: mdnmt, commit and dirty (None outside a repository), python, packages, platform, cpu, cores,
+    utc (ISO 8601, seconds).
+    """
+    commit, dirty = git_state()
+    return {
+        "mdnmt": __version__,
+        "commit": commit,
+        "dirty": dirty,
+        "python": platform.python_version(),
+        "packages": package_versions(),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpu": cpu_model(),
+        "cores": usable_cores(),
+        "utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }

@@ -1,0 +1,114 @@
+"""A task's test sets and the hypotheses for them, read and held against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mdnmt.errors import DataError
+from mdnmt.fsio import read_json, read_lines, write_lines
+
+
+@dataclass(frozen=True)
+class TestSets:
+    """Where a task's test text is.
+
+    Attributes:
+        task_dir: the task's directory, with `task.json` and `text/`.
+        source_lang: language code of the source.
+        target_lang: language code of the target.
+        domains: the task's domains, in label order.
+        limit: only this many first sentences of each domain count; None: all.
+    """
+
+    __test__ = False  # the name is no test case, whatever pytest thinks
+
+    task_dir: Path
+    source_lang: str
+    target_lang: str
+    domains: tuple[str, ...]
+    limit: int | None = None
+
+    def references(self, domain: str) -> list[str]:
+        """Return the reference translations of one domain."""
+        return self._text(domain, self.target_lang)
+
+    def sources(self, domain: str) -> list[str]:
+        """Return the source sentences of one domain."""
+        return self._text(domain, self.source_lang)
+
+    def hypotheses(self, folder: Path, domain: str) -> list[str]:
+        """Return the translations of one domain, as many as there are references.
+
+        Raises:
+            DataError: the file is missing, or its count of lines is another.
+        """
+        path = hypothesis_path(folder, domain)
+        found, references = _read(path), self.references(domain)
+        if len(found) != len(references):
+            limited = f" (the first {self.limit} asked for)" if self.limit is not None else ""
+            raise DataError(
+                f"{path}: {len(found)} lines, but {self._path(domain, self.target_lang)} has {len(references)} "
+                f"references{limited}; decode the test set again, or give the limit it was decoded with"
+            )
+        return found
+
+    def _text(self, domain: str, lang: str) -> list[str]:
+        lines = _read(self._path(domain, lang))[: self.limit]
+        if not lines:
+            raise DataError(f"{self._path(domain, lang)}: no line; a test set needs at least one sentence")
+        return lines
+
+    def _path(self, domain: str, lang: str) -> Path:
+        return self.task_dir / "text" / f"test.{domain}.{lang}"
+
+
+def load_test_sets(task_dir: Path, limit: int | None = None) -> TestSets:
+    """Return the test sets of the task in `task_dir`.
+
+    Raises:
+        DataError: there is no task, its `task.json` lacks what is needed, or `limit` is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise DataError(f"a limit of {limit} sentences: expected 1 or more, or none")
+    path = task_dir / "task.json"
+    try:
+        task: Any = read_json(path)
+        return TestSets(
+            task_dir=task_dir,
+            source_lang=str(task["source_lang"]),
+            target_lang=str(task["target_lang"]),
+            domains=tuple(str(domain) for domain in task["domains"]),
+            limit=limit,
+        )
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; expected the directory of a finished task (mdnmt task)") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path}: cannot be used ({type(error).__name__}: {error}); expected the keys source_lang, target_lang "
+            "and domains; make the task again"
+        ) from error
+
+
+def hypothesis_path(folder: Path, domain: str) -> Path:
+    """Return the file in `folder` that holds the translations of `domain`'s test set."""
+    return folder / f"hyp.{domain}.txt"
+
+
+def copy_sources(test_sets: TestSets, folder: Path) -> None:
+    """Write the source sentences as hypotheses: what a system that translates nothing scores."""
+    for domain in test_sets.domains:
+        write_lines(hypothesis_path(folder, domain), test_sets.sources(domain))
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        return read_lines(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; expected one line a sentence") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}: line {line} is not UTF-8; expected UTF-8 text, one line a sentence") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,64 @@
+"""Byte pair encoding (subword-nmt): learn the merges, and take words apart by them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mdnmt.errors import DataError
+from mdnmt.tasks.pieces import MARKER
+
+
+def learn(counts: Mapping[str, int], merge_operations: int) -> str:
+    """Return the codes (a text, one merge a line) learned from words and how often they occur.
+
+    Fewer merges come out when no pair of pieces is left that occurs twice.
+    """
+    from subword_nmt import learn_bpe
+
+    # Sorted, so that the result depends on nothing but the counts.
+    lines = [f"{word} {count}\n" for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    codes = io.StringIO()
+    with contextlib.redirect_stderr(io.StringIO()):
+        # It says on stderr, for every run, that no pair is left; and it asks for at least one merge.
+        if merge_operations:
+            learn_bpe.learn_bpe(lines, codes, merge_operations, is_dict=True)
+        else:
+            codes.write("#version: 0.2\n")
+    return codes.getvalue()
+
+
+class Bpe:
+    """Takes words apart; each word is segmented once and remembered."""
+
+    def __init__(self, codes: str) -> None:
+        """Take the codes as `learn` returns them.
+
+        Raises:
+            DataError: they are not codes.
+        """
+        from subword_nmt.apply_bpe import BPE
+
+        if not codes.startswith("#version: 0.2\n"):
+            raise DataError("codes.bpe: does not begin with '#version: 0.2'; make the task anew")
+        merges = codes.rstrip("\n").split("\n")[1:]
+        # subword-nmt ends the process at a malformed line, and at a file without any, so both are settled here.
+        for number, merge in enumerate(merges, start=2):
+            if len(merge.split(" ")) != 2:
+                raise DataError(f"codes.bpe:{number}: {merge!r} are not two pieces; make the task anew")
+        self._bpe: Any = BPE(io.StringIO(codes), merges=-1 if merges else 0, separator=MARKER)
+        self._known: dict[str, list[str]] = {}
+
+    def pieces(self, word: str) -> list[str]:
+        """Return the pieces of one word."""
+        known = self._known.get(word)
+        if known is None:
+            known = list(self._bpe.segment_tokens([word]))
+            self._known[word] = known
+        return known
+
+    def segment(self, words: Iterable[str]) -> list[str]:
+        """Return the pieces of a tokenised sentence."""
+        return [piece for word in words for piece in self.pieces(word)]

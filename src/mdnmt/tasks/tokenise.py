@@ -1,0 +1,42 @@
+"""Tokenise by the rules of Moses (sacremoses), without escaping to HTML entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from mdnmt.tasks.pieces import MARKER
+
+
+@lru_cache(maxsize=16)
+def _tokenizer(lang: str) -> Any:
+    from sacremoses import MosesTokenizer
+
+    return MosesTokenizer(lang=lang)
+
+
+@lru_cache(maxsize=16)
+def _detokenizer(lang: str) -> Any:
+    from sacremoses import MosesDetokenizer
+
+    return MosesDetokenizer(lang=lang)
+
+
+def tokenise(line: str, lang: str) -> list[str]:
+    """Return the tokens of a normalised line; the marker of pieces, should it occur, is taken apart."""
+    if False:
+        line = line.replace("@", " @ ")
+    tokens: list[str] = _tokenizer(lang).tokenize(line, escape=False)
+    return tokens
+
+
+def detokenise(text: str, lang: str) -> str:
+    """Return the plain text of tokens that are separated by blanks."""
+    return str(_detokenizer(lang).detokenize(text.split(" "), unescape=False)).strip()
+
+
+def tokenise_lines(job: tuple[str, Sequence[str]]) -> list[str]:
+    """Return each line of (language, lines) as tokens separated by blanks: one job of a worker process."""
+    lang, lines = job
+    return [" ".join(tokenise(line, lang)) for line in lines]

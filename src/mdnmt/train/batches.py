@@ -1,0 +1,78 @@
+"""Which sentences make which batch: a pure function of (seed, epoch), so that a position says all there is to save."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mdnmt.models.batch import Batch
+from mdnmt.tasks.data import Split
+
+Indices = NDArray[np.int64]
+
+
+def usable(split: Split, domain_ids: list[int], max_length: int) -> Indices:
+    """Return the sentences of the given domains whose two sides have at most `max_length` pieces."""
+    longest = np.maximum(split.source.lengths, split.target.lengths)
+    chosen = np.isin(split.domains, domain_ids) & (longest <= max_length)
+    return np.flatnonzero(chosen).astype(np.int64)
+
+
+def epoch_batches(split: Split, indices: Indices, *, max_tokens: int, seed: int, epoch: int) -> list[Indices]:
+    """Return the batches of an epoch, in order.
+
+    Sentences of like length stand together (target, then source length; equal ones in random order), as many as
+    `max_tokens` target tokens hold with their padding; the batches then follow each other in random order.
+
+    Args:
+        split: training data.
+        indices: the sentences to use.
+        max_tokens: longest target of a batch times its number of sentences stays at or below this; a sentence that
+            is longer by itself makes a batch alone.
+        seed: of the run.
+        epoch: counted from 0.
+    """
+    generator = np.random.Generator(np.random.PCG64([seed, epoch]))
+    tie_break = generator.permutation(len(indices))
+    target, source = split.target.lengths[indices], split.source.lengths[indices]
+    ordered = indices[np.lexsort((tie_break, source, target))]
+    lengths = split.target.lengths[ordered]
+    batches, start = [], 0
+    for position, length in enumerate(lengths):
+        # Sorted: the newest sentence is the longest, so it alone decides the padding.
+        if position > start and length * (position - start + 1) > max_tokens:
+            batches.append(ordered[start:position])
+            start = position
+    if start < len(ordered):
+        batches.append(ordered[start:])
+    return [batches[index] for index in generator.permutation(len(batches))]
+
+
+def pad(rows: list[NDArray[np.int32]], width: int) -> torch.Tensor:
+    """Return the rows as one [len(rows), width] tensor, padded with 0 on the right."""
+    padded = np.zeros((len(rows), width), dtype=np.int64)
+    for index, row in enumerate(rows):
+        padded[index, : len(row)] = row
+    return torch.from_numpy(padded)
+
+
+def collate(split: Split, indices: Indices, *, bos: int) -> Batch:
+    """Return the padded batch of the given sentences; `bos` is the id of <s>."""
+    source_rows = [split.source[int(index)] for index in indices]
+    target_rows = [split.target[int(index)] for index in indices]
+    source_BS = pad(source_rows, max(map(len, source_rows)))
+    label_BT = pad(target_rows, max(map(len, target_rows)))
+    lengths_B1 = torch.tensor([[len(row)] for row in target_rows])
+    target_mask_BT = torch.arange(label_BT.size(1)) < lengths_B1
+    target_BT = torch.cat([torch.full_like(label_BT[:, :1], bos), label_BT[:, :-1]], dim=1)
+    label_index_N = target_mask_BT.flatten().nonzero().squeeze(1)
+    return Batch(
+        source_BS=source_BS,
+        source_mask_BS=source_BS != 0,
+        target_BT=target_BT * target_mask_BT,
+        target_mask_BT=target_mask_BT,
+        label_N=label_BT.flatten()[label_index_N],
+        label_index_N=label_index_N,
+        domain_B=torch.from_numpy(split.domains[indices].astype(np.int64)),
+    )

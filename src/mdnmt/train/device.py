@@ -1,0 +1,38 @@
+"""Where a run computes, how exactly, and from which random state it starts."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import torch
+
+from mdnmt.config.training import Training
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """Return the named device, or for `auto` a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def autocast_dtype(recipe: Training, device: torch.device) -> torch.dtype | None:
+    """Return bfloat16 where the recipe asks for it or leaves it open and the GPU has it; else None for float32."""
+    if recipe.precision == "bf16":
+        return torch.bfloat16
+    has_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return torch.bfloat16 if recipe.precision == "auto" and has_bf16 else None
+
+
+def make_deterministic(seed: int, threads: int | None) -> None:
+    """Seed all generators and ask torch for repeatable kernels."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)

@@ -1,0 +1,152 @@
+"""Train one run from its spec to its final weights, wherever an earlier attempt may have stopped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mdnmt import fsio, provenance
+from mdnmt.checkpoints.average import average_weights
+from mdnmt.checkpoints.store import CheckpointStore
+from mdnmt.checkpoints.weights import save_model
+from mdnmt.config.run import RunSpec
+from mdnmt.errors import DataError
+from mdnmt.fingerprint import sha256_file
+from mdnmt.methods import build, validate
+from mdnmt.methods.method import Method, VocabSizes
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.data import TaskData
+from mdnmt.train.device import choose_device, make_deterministic
+from mdnmt.train.lease import RunLease
+from mdnmt.train.metrics import MetricsLog, read_metrics, write_curves
+from mdnmt.train.signals import StopRequest
+from mdnmt.train.trainer import Habits, Trainer
+
+
+def build_method(spec: RunSpec, data: TaskData) -> Method:
+    """Return the method of a run for the vocabularies and domains of its task."""
+    architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
+    joint = data.source_vocab.tokens == data.target_vocab.tokens
+    sizes = VocabSizes(len(data.source_vocab), len(data.target_vocab), joint)
+    return build(spec.builder, architecture, sizes, len(data.domains))
+
+
+def train_run(
+    spec: RunSpec,
+    task_folder: Path,
+    run_folder: Path,
+    *,
+    names: dict[str, str],
+    device: str = "auto",
+    threads: int | None = None,
+    habits: Habits | None = None,
+) -> None:
+    """Train until the run is over and write model.safetensors, curves.tsv and run.json.
+
+    Args:
+        spec: the run.
+        task_folder: its task's data.
+        run_folder: where it lives; an interrupted run there goes on.
+        names: label, method and task as people call them; written to run.json, nothing else.
+        device: `auto`, `cpu`, `cuda`, `cuda:1`, ...
+        threads: CPU threads of torch.
+        habits: how often to save, when to stop.
+
+    Raises:
+        Interrupted: stopped by a signal or the time limit, with everything saved.
+        LeaseError: another process trains this run.
+        DataError: the data is not that of the spec.
+    """
+    paths = RunPaths(run_folder)
+    with StopRequest() as stop, RunLease(paths.lease) as lease, MetricsLog(paths.metrics) as metrics:
+        data = TaskData.load(task_folder)
+        if data.fingerprint != spec.task_fingerprint:
+            raise DataError(
+                f"{task_folder}: holds data {data.fingerprint}, but the run was planned for {spec.task_fingerprint}; "
+                "start snakemake again, so that it plans with the data as they are now"
+            )
+        make_deterministic(spec.seed, threads)
+        chosen = choose_device(device)
+        method = build_method(spec, data)
+        method.model.to(chosen)
+        store = CheckpointStore(paths.checkpoints, spec.fingerprint)
+        trainer = Trainer(
+            spec,
+            data,
+            method,
+            device=chosen,
+            store=store,
+            metrics=metrics,
+            lease=lease,
+            habits=habits or Habits(),
+        )
+        resumed = trainer.resume()
+        metrics.append({"event": "resume" if resumed else "start", "at_update": trainer.progress.update})
+        if resumed:
+            print(f"resumed at update {trainer.progress.update} of {spec.training.max_updates}", flush=True)
+        try:
+            trainer.run(stop)
+        finally:
+            metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
+        _finish(spec, data, trainer, paths, names, str(chosen))
+
+
+def _finish(
+    spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, names: dict[str, str], device: str
+) -> None:
+    progress = trainer.progress
+    averaged = progress.to_average(spec.training)
+    weights = average_weights([trainer.store.load_weights(update) for update in averaged])
+    trainer.method.model.load_state_dict(weights)
+    final = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
+    _copy_segmentation(data, paths.segmentation)
+    save_model(paths.model, weights, {"run": spec.fingerprint})
+    records = read_metrics(paths.metrics)
+    write_curves(records, paths.curves)
+    fsio.write_json(
+        paths.record,
+        {
+            **names,
+            "seed": spec.seed,
+            "fingerprint": spec.fingerprint,
+            "spec": spec.model_dump(mode="json"),
+            "domains": list(data.domains),
+            "source_lang": data.source_lang,
+            "target_lang": data.target_lang,
+            "updates": progress.update,
+            "epochs": progress.epoch,
+            "best_update": progress.best_update,
+            "averaged_updates": averaged,
+            "validation": final,
+            "num_parameters": sum(parameter.numel() for parameter in trainer.method.model.parameters()),
+            "model_sha256": sha256_file(paths.model),
+            "seconds": sum(_slice_seconds(records)),
+            "resumes": sum(record.get("event") == "resume" for record in records),
+            "device": device,
+            "precision": "bf16" if trainer.dtype is torch.bfloat16 else "fp32",
+            "threads": torch.get_num_threads(),
+            "provenance": provenance.collect(),
+        },
+    )
+
+
+def _slice_seconds(records: Iterable[dict[str, Any]]) -> list[float]:
+    """Return the time of each attempt; that of a killed one up to its last measurement."""
+    slices: list[float] = []
+    for record in records:
+        if record.get("event") in {"start", "resume"}:
+            slices.append(0.0)
+        elif slices and "seconds" in record:
+            slices[-1] = float(record["seconds"])
+    return slices
+
+
+def _copy_segmentation(data: TaskData, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in {"codes.bpe", f"vocab.{data.source_lang}.txt", f"vocab.{data.target_lang}.txt"}:
+        with fsio.atomic_path(folder / name) as temporary:
+            shutil.copyfile(data.folder / name, temporary)

@@ -1,0 +1,210 @@
+"""The checkpoint store: what goes in comes out, and what is damaged is refused by kind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from mdnmt.checkpoints.generators import capture
+from mdnmt.checkpoints.refused import RefusedCheckpoint
+from mdnmt.checkpoints.retention import kept
+from mdnmt.checkpoints.store import CheckpointStore
+from mdnmt.errors import CheckpointError
+
+FILES = ("generators.safetensors", "manifest.json", "model.safetensors", "optimizer.safetensors", "state.json")
+
+
+def store_with(folder: Path, *updates: int, identity: str = "run1") -> CheckpointStore:
+    store = CheckpointStore(folder / "ckpt", identity)
+    for update in updates:
+        weights = {"w": torch.full((4, 3), float(update)), "n": torch.tensor(update)}
+        store.save(update, weights, {"exp_avg.w": torch.full((4, 3), update / 3)}, capture(), state_of(update))
+    return store
+
+
+def state_of(update: int) -> dict[str, object]:
+    return {"update": update, "best_loss": 0.1 + update, "best_update": None, "name": "é", "history": [1.5, 2]}
+
+
+def refusal(store: CheckpointStore, update: int) -> RefusedCheckpoint:
+    with pytest.raises(RefusedCheckpoint) as caught:
+        store.load(update)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_a_checkpoint_comes_back_whole(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100, 400)
+    assert store.updates() == [100, 400]
+    folder = store.path(400)
+    assert folder.name == "update-00000400"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    loaded = store.load_latest()
+    assert loaded is not None
+    assert loaded.update == 400
+    assert torch.equal(loaded.weights["w"], torch.full((4, 3), 400.0))
+    assert torch.equal(loaded.optimizer["exp_avg.w"], torch.full((4, 3), 400 / 3))
+    assert loaded.state == state_of(400)
+    assert torch.equal(loaded.generators["torch.cpu"], capture()["torch.cpu"])
+    assert torch.equal(store.load_weights(100)["w"], torch.full((4, 3), 100.0))
+
+
+def test_no_checkpoint_is_none_and_makes_no_directory(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path / "ckpt", "run1")
+    assert store.load_latest() is None
+    assert store.updates() == []
+    assert not store.directory.exists()
+    assert refusal(store, 3).kind == "missing file"
+
+
+def test_saving_an_update_again_replaces_it(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100)
+    store.save(100, {"w": torch.zeros(1)}, {}, {}, {"second": True})
+    assert store.load(100).state == {"second": True}
+    assert [path.name for path in store.directory.iterdir()] == ["update-00000100"]
+
+
+def test_every_truncation_is_refused_and_the_one_before_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = store_with(tmp_path, 100, 200)
+    for name in FILES:
+        path = store.path(200) / name
+        whole = path.read_bytes()
+        for length in range(0, len(whole), 97):
+            path.write_bytes(whole[:length])
+            assert refusal(store, 200).kind == ("unreadable" if name == "manifest.json" else "truncated")
+        latest = CheckpointStore(store.directory, "run1").load_latest()
+        assert latest is not None and latest.update == 100
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and str(path) in said and "taking update 100 instead" in said
+        path.write_bytes(whole)
+    assert store.load(200).update == 200
+
+
+def test_every_flipped_bit_is_refused(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100)
+    for name in FILES:
+        path = store.path(100) / name
+        whole = path.read_bytes()
+        step = 1 if name in {"manifest.json", "state.json"} else 61
+        for position in range(0, len(whole), step):
+            damaged = bytearray(whole)
+            damaged[position] ^= 1 << (position // step) % 8
+            path.write_bytes(damaged)
+            kind = refusal(store, 100).kind
+            assert kind in ({"altered", "unreadable"} if name == "manifest.json" else {"altered"}), (name, position)
+        path.write_bytes(whole)
+
+
+def test_a_lengthened_file_is_refused(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100)
+    with (store.path(100) / "optimizer.safetensors").open("ab") as handle:
+        handle.write(b"\0")
+    assert refusal(store, 100).kind == "altered"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
+    store = store_with(tmp_path, 100)
+    (store.path(100) / name).unlink()
+    refused = refusal(store, 100)
+    assert refused.kind == ("no manifest" if name == "manifest.json" else "missing file")
+    assert str(store.path(100)) in str(refused)
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100)
+    path = store.path(100) / "model.safetensors"
+    path.unlink()
+    path.mkdir()
+    assert refusal(store, 100).kind == "unreadable"
+
+
+def test_another_run_is_refused(tmp_path: Path) -> None:
+    store_with(tmp_path, 100, identity="run1")
+    other = CheckpointStore(tmp_path / "ckpt", "run2")
+    assert refusal(other, 100).kind == "other identity"
+    with pytest.raises(CheckpointError, match="belongs to run run1, this is run run2"):
+        other.load_latest()
+
+
+def test_a_checkpoint_under_another_number_is_refused(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100)
+    shutil.copytree(store.path(100), store.path(900))
+    assert refusal(store, 900).kind == "altered"
+    latest = store.load_latest()
+    assert latest is not None and latest.update == 100
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    from mdnmt.checkpoints.manifest import _digest
+
+    store = store_with(tmp_path, 100)
+    path = store.path(100) / "manifest.json"
+    value = json.loads(path.read_text()) | {"format_version": 2}
+    del value["sha256"]
+    path.write_text(json.dumps(value | {"sha256": _digest(value)}))
+    assert "format version 2, this program reads 1" in str(refusal(store, 100))
+
+
+def test_when_all_are_damaged_nothing_starts_anew(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100, 200)
+    for update in (100, 200):
+        (store.path(update) / "state.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="none of 2 checkpoints is whole"):
+        store.load_latest()
+
+
+def test_a_refused_checkpoint_is_set_aside_by_the_next_save(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100, 200)
+    (store.path(200) / "model.safetensors").write_bytes(b"")
+    assert store.load_latest() is not None
+    assert store.updates() == [100, 200]  # loading changes nothing on the disk
+    store.save(150, {}, {}, {}, {})
+    assert store.updates() == [100, 150]  # so that retention counts whole ones only
+    assert (store.directory / "refused-update-00000200").is_dir()
+
+
+def test_leftovers_are_ignored_and_swept(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 100)
+    shutil.copytree(store.path(100), store.directory / ".update-00000300.4242.tmp")
+    shutil.copytree(store.path(100), store.directory / ".update-00000050.4242.removed")
+    (store.directory / "notes.txt").write_text("a person's own")
+    assert store.updates() == [100]
+    store.save(200, {}, {}, {}, {})
+    assert sorted(path.name for path in store.directory.iterdir()) == [
+        "notes.txt",
+        "update-00000100",
+        "update-00000200",
+    ]
+
+
+def test_pruning_keeps_what_it_is_told(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 1, 2, 3, 4)
+    store.prune({1, 3, 4, 77})
+    assert store.updates() == [1, 3, 4]
+    store.prune(lambda updates: kept(updates, last=1, best=1, average=[]))
+    assert store.updates() == [1, 4]
+    assert len(list(store.directory.iterdir())) == 2
+
+
+def test_retention_keeps_the_newest_the_best_and_the_averaged() -> None:
+    updates = [100, 200, 300, 400, 500]
+    assert kept(updates, last=2, best=None, average=[]) == {400, 500}
+    assert kept(updates, last=2, best=100, average=[300, 900]) == {100, 300, 400, 500}
+    assert kept([], last=2, best=3, average=[]) == set()
+    with pytest.raises(ValueError, match="last=0"):
+        kept(updates, last=0, best=100, average=[])
+
+
+@pytest.mark.parametrize("state", [{"a": (1, 2)}, {1: "a"}, {"loss": float("nan")}])
+def test_a_state_that_json_would_change_is_a_bug_of_the_caller(tmp_path: Path, state: dict[str, object]) -> None:
+    store = store_with(tmp_path)
+    with pytest.raises(ValueError, match=r"JSON"):
+        store.save(1, {}, {}, {}, state)
+    assert store.updates() == []

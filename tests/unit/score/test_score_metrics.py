@@ -1,0 +1,173 @@
+"""BLEU and chrF to the last digit of sacreBLEU's command line; the verb that writes them."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mdnmt.cli import main
+from mdnmt.errors import DataError
+from mdnmt.score import bleu, chrf
+from mdnmt.score.domains import score_domains
+from mdnmt.score.testset import load_test_sets
+
+TEXT = "le chat dort . la maison , économie rose 12,5 % l'or s'élève (donc) vite"
+WORDS = TEXT.split()
+LINES = {
+    "fr": [" ".join(random.Random(seed).choices(WORDS, k=3 + seed % 9)) for seed in range(60)],
+    "zh": ["我们在北京喝茶。", "经济 增长 了 5.5%。", "猫坐在垫子上", "今天天气很好,对吗?"],
+}
+
+
+def noisy(lines: list[str], seed: int) -> list[str]:
+    chance = random.Random(seed)
+    changed = []
+    for line in lines:
+        kept = [piece for piece in line if piece != " " or chance.random() > 0.2] if " " not in line else line.split()
+        kept = [piece for piece in kept if chance.random() > 0.25]
+        changed.append(("" if " " not in line else " ").join(kept))
+    return changed
+
+
+def make_task(folder: Path, target_lang: str = "fr", domains: tuple[str, ...] = ("economy", "trade")) -> Path:
+    task = folder / "task"
+    (task / "text").mkdir(parents=True)
+    (task / "task.json").write_text(
+        json.dumps({"source_lang": "en", "target_lang": target_lang, "domains": list(domains), "more": 1})
+    )
+    for number, domain in enumerate(domains):
+        lines = LINES[target_lang][number:]
+        (task / "text" / f"test.{domain}.{target_lang}").write_text("".join(f"{line}\n" for line in lines))
+        (task / "text" / f"test.{domain}.en").write_text("".join(f"src {line}\n" for line in lines))
+    return task
+
+
+def make_hypotheses(task: Path, folder: Path, seed: int, target_lang: str = "fr") -> Path:
+    folder.mkdir()
+    for path in (task / "text").glob(f"test.*.{target_lang}"):
+        lines = noisy(path.read_text().splitlines(), seed)
+        (folder / f"hyp.{path.name.split('.')[1]}.txt").write_text("".join(f"{line}\n" for line in lines))
+    return folder
+
+
+def sacrebleu(*arguments: str) -> list[dict[str, object]]:
+    command = [sys.executable, "-m", "sacrebleu", *arguments, "-m", "bleu", "chrf", "-f", "json", "-w", "15", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return list(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(("target_lang", "tokenize"), [("fr", "13a"), ("zh", "zh")])
+def test_scores_are_those_of_the_command_line(tmp_path: Path, target_lang: str, tokenize: str) -> None:
+    task = make_task(tmp_path, target_lang, ("economy",))
+    folder = make_hypotheses(task, tmp_path / "hyp", 3, target_lang)
+    reference = task / "text" / f"test.economy.{target_lang}"
+    for path in (reference, folder / "hyp.economy.txt"):  # white space at the ends of lines, as decoders leave it
+        path.write_text(path.read_text().replace("\n", " \u3000\n", 3).replace("\n", "\n ", 2))
+    told = sacrebleu(str(reference), "-i", str(folder / "hyp.economy.txt"), "-tok", tokenize)
+    ours = score_domains(load_test_sets(task), folder)["domains"]["economy"]
+    for name, said in zip(("bleu", "chrf"), told, strict=True):
+        assert round(ours[name]["score"], 15) == said["score"]
+        assert 1 < ours[name]["score"] < 99
+        assert ours[name]["signature"] == said["signature"]
+    assert f"tok:{tokenize}" in ours["bleu"]["signature"]
+    assert ours["num_sentences"] == len(LINES[target_lang])
+
+
+@pytest.mark.parametrize("lang", ["zh", "ZH", "zh-CN", "zh_TW"])
+def test_chinese_is_known_by_every_code(lang: str) -> None:
+    assert bleu.tokenization(lang) == "zh"
+    assert bleu.tokenization("zhx") == bleu.tokenization("de") == "13a"
+
+
+def test_a_perfect_and_an_empty_translation() -> None:
+    lines = LINES["fr"]
+    for metric in (bleu, chrf):
+        assert metric.score(lines, lines, "fr").score == pytest.approx(100)
+        assert metric.score([""] * len(lines), lines, "fr").score == 0
+        with pytest.raises(DataError, match="59 hypotheses and 60 references"):
+            metric.score(lines[1:], lines, "fr")
+        with pytest.raises(DataError, match="one at least"):
+            metric.score([], [], "fr")
+
+
+def test_the_mean_is_of_unrounded_scores(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    scores = score_domains(load_test_sets(task), make_hypotheses(task, tmp_path / "hyp", 3))
+    for metric in ("bleu", "chrf"):
+        values = [scores["domains"][domain][metric]["score"] for domain in ("economy", "trade")]
+        assert scores["mean"][metric] == pytest.approx(sum(values) / 2, rel=1e-15)
+        assert values[0] != values[1]
+
+
+def test_the_verb_writes_the_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = make_task(tmp_path)
+    folder = make_hypotheses(task, tmp_path / "hyp", 3)
+    out = tmp_path / "scores.json"
+    assert main(["score", "--task", str(task), "--hypotheses", str(folder), "--out", str(out)]) == 0
+    assert json.loads(out.read_text()) == score_domains(load_test_sets(task), folder)
+    assert "economy: BLEU" in capsys.readouterr().out
+
+
+def test_the_limit_counts_the_first_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = make_task(tmp_path)
+    folder = make_hypotheses(task, tmp_path / "hyp", 3)
+    for path in folder.iterdir():
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:10]))
+    arguments = ["score", "--task", str(task), "--hypotheses", str(folder), "--out", str(tmp_path / "s.json")]
+    assert main([*arguments, "--limit", "10"]) == 0
+    assert json.loads((tmp_path / "s.json").read_text())["domains"]["trade"]["num_sentences"] == 10
+    assert main([*arguments, "--limit", "0"]) == 2
+    assert main([*arguments, "--limit", "11"]) == 2
+    assert "10 lines, but" in capsys.readouterr().err
+
+
+def test_a_limit_beyond_the_test_set_is_all_of_it(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    folder = make_hypotheses(task, tmp_path / "hyp", 3)
+    assert score_domains(load_test_sets(task, 10_000), folder) == score_domains(load_test_sets(task), folder)
+
+
+def test_copying_the_source_is_a_system(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    folder, out = tmp_path / "copy", tmp_path / "s.json"
+    arguments = ["score", "--task", str(task), "--hypotheses", str(folder), "--out", str(out), "--limit", "20"]
+    assert main([*arguments, "--copy-source"]) == 0
+    assert (folder / "hyp.trade.txt").read_text().splitlines() == [f"src {line}" for line in LINES["fr"][1:21]]
+    assert json.loads(out.read_text())["domains"]["economy"]["num_sentences"] == 20
+
+
+def test_what_does_not_fit_is_one_line_with_file_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = make_task(tmp_path)
+    folder = make_hypotheses(task, tmp_path / "hyp", 3)
+    out = tmp_path / "s.json"
+    arguments = ["score", "--task", str(task), "--hypotheses", str(folder), "--out", str(out)]
+
+    def said(*more: str) -> str:
+        assert main([*arguments, *more]) == 2
+        text = capsys.readouterr().err
+        assert text.count("\n") == 1
+        assert not out.exists()
+        return text
+
+    assert "no domain 'law'; the task has economy, trade" in said("--domains", "law")
+    path = folder / "hyp.trade.txt"
+    path.write_bytes(path.read_bytes() + b"one more\n")
+    assert f"{path}: 60 lines, but {task}/text/test.trade.fr has 59 references" in said()
+    path.write_bytes(b"bon\n\xff\xfe\n")
+    assert f"{path}: line 2 is not UTF-8" in said()
+    path.unlink()
+    assert f"{path}: no such file" in said()
+    assert main([*arguments, "--domains", "economy"]) == 0  # a single-domain system
+    out.unlink()
+    capsys.readouterr()
+    (task / "task.json").write_text('{"domains": ["economy"]}')
+    assert "source_lang" in said()
+    (task / "task.json").write_text("[")
+    assert "task.json: cannot be used" in said()
+    (task / "task.json").unlink()
+    assert "task.json: no such file" in said()
