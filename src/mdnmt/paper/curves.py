@@ -127,7 +127,7 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
     for axes, (title, split, column, factor) in zip(grid.flat, PANELS, strict=True):
         _panel(axes, title, (split, column), factor, [lines[s.label].get((split, column)) for s in systems])
     figure.subplots_adjust(
-        left=0.075, right=0.985, bottom=(foot + 0.02) / height, top=1 - (head + 0.24) / height, hspace=0.34, wspace=0.2
+        left=0.075, right=0.97, bottom=(foot + 0.02) / height, top=1 - (head + 0.24) / height, hspace=0.34, wspace=0.2
     )
     figure.text(0.53, (foot - 0.36) / height, "updates", ha="center")
     handles = [

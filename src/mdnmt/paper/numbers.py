@@ -10,13 +10,14 @@ from decimal import ROUND_HALF_UP, Decimal
 def half_up(value: float, places: int) -> str:
     """Return `value` with `places` decimals, a final 5 rounded away from zero (2.675 gives 2.68).
 
-    The decimal that is rounded is the shortest one that reads back as the same float: what a person would type.
+    What is rounded is the decimal that a person would type for this float. Noise of sums and means beyond the ninth
+    decimal is dropped first: the mean of 10.004 and 10.006 is 10.005, though floats make it 10.004999999999999.
     """
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be shown as a number")
     step = Decimal(1).scaleb(-places)
     # repr of a numpy float names its type, so make a plain float of it first.
-    text = format(Decimal(repr(float(value))).quantize(step, rounding=ROUND_HALF_UP), "f")
+    text = format(Decimal(repr(round(float(value), 9))).quantize(step, rounding=ROUND_HALF_UP), "f")
     return text.lstrip("-") if not text.strip("-0.") else text
 
 
@@ -56,6 +57,11 @@ def standard_deviation(values: Sequence[float]) -> float | None:
         return None
     centre = mean(values)
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def unbroken(text: str) -> str:
+    """Return `text` with spaces at which no line may end."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def p_value(p: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header
-from mdnmt.paper.numbers import half_up, p_value
+from mdnmt.paper.numbers import half_up, p_value, unbroken
 from mdnmt.paper.scores_table import AVERAGE, METRIC_LABELS
 
 
@@ -103,7 +103,8 @@ def _summary(grid: Grid, columns: list[tuple[int, Header]]) -> str:
         return ""
     if not parts:
         return f"No system differs significantly from {grid.baseline_label} on any domain."
-    start = f"Significant differences from {grid.baseline_label} (p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}{grid.alpha:g})"
+    level = unbroken(f"p < {grid.alpha:g}")
+    start = f"Significant differences from {grid.baseline_label} ({level})"
     return f"{start}: {'; '.join(parts)}. All others may be chance."
 
 

@@ -93,7 +93,8 @@ def _state(spec: ReportSpec, runs: facts.Runs) -> list[tuple[str, str]]:
         absent = runs.total - runs.done
         state.append(("Runs", f"{runs.done} done" + (f", {absent} not" if absent else "")))
     if runs.seeds:
-        state.append(("Seeds", f"{len(runs.seeds)} ({', '.join(map(str, runs.seeds))})"))
+        listed = f"{len(runs.seeds)} ({', '.join(map(str, runs.seeds))})"
+        state.append(("Seeds", listed if len(runs.seeds) > 1 else "1, so no spread"))
     if machines:
         state.append(("Hardware", "; ".join(machines)))
     if runs.seconds:

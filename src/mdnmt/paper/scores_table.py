@@ -10,7 +10,7 @@ from typing import Any
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
-from mdnmt.paper.numbers import half_up, mean, standard_deviation
+from mdnmt.paper.numbers import half_up, mean, standard_deviation, unbroken
 from mdnmt.paper.specs import ScoreRow, ScoreTableSpec
 
 METRIC_LABELS = {"bleu": "BLEU", "chrf": "chrF"}
@@ -161,8 +161,9 @@ def _notes(spec: ScoreTableSpec, facts: _Facts, rows: list[GridRow], significanc
         notes.append("Bold: the best of its column.")
     label = next((row.label for row in rows if row.method == spec.baseline), spec.baseline)
     if significance:
+        level = unbroken(f"p < {spec.alpha:g}")
         notes.append(
-            f"* better than {label} on the same sentences, p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}{spec.alpha:g}: paired bootstrap, "
+            f"* better than {label} on the same sentences, {level}: paired bootstrap, "
             f"{significance.get('num_resamples', '?')} resamples, seed {significance.get('seed', '?')}"
             f"{_tested_seeds(significance)}, "
             "not corrected for the number of comparisons. Averages are not tested."

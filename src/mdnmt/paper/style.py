@@ -99,7 +99,8 @@ def _wrapped(text: str, width: int) -> str:
 def heading(figure: Figure, title: str, detail: str = "") -> None:
     """Write the figure's title, and under it what it shows in smaller type, at the left edge."""
     inches = figure.get_size_inches()[1]
-    figure.text(0.012, 1 - 0.07 / inches, title, weight="bold", size=10, va="top")
+    figure.text(0.012, 1 - 0.07 / inches, title, weight="bold", size=min(10.0, 600 / len(title or " ")), va="top")
+    # One line of detail: two would run into the legend.
     if detail:
         figure.text(0.012, 1 - 0.27 / inches, _wrapped(detail, 84), size=8.5, color=GREY, va="top", linespacing=1.25)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -69,7 +70,7 @@ def project(label: str, vectors_ND: Floats, domain_N: Ints, spec: TsneSpec) -> P
     perplexity = min(spec.perplexity, max(1.0, (len(kept) - 1) / 3))
     # One thread: sums in another order would move points.
     with threadpool_limits(limits=1):
-        points = TSNE(perplexity=perplexity, init="pca", random_state=spec.seed, max_iter=600).fit_transform(vectors)
+        points = TSNE(perplexity=perplexity, init="pca", random_state=spec.seed, max_iter=500).fit_transform(vectors)
         silhouette, probe = separation(vectors, domain, spec.seed)
     return Projected(label, np.asarray(points, dtype=np.float64), domain, silhouette, probe)
 
@@ -111,14 +112,7 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
         bottom = height - head - (row + 1) * panel - row * between
         place = (0.1 + column * (wide + 0.1), bottom, wide, panel - 0.28)
         axes = figure.add_axes((place[0] / WIDTH, place[1] / height, place[2] / WIDTH, place[3] / height))
-        # Drawn in a mixed order, or the last domain would hide the others.
-        order = np.random.default_rng(spec.seed).permutation(len(system.domain))
-        for index in order:
-            domain = int(system.domain[index])
-            axes.plot(
-                *system.points[index], marker=MARKERS[domain % len(MARKERS)], markersize=3.2, alpha=0.65,
-                color=COLOURS[domain % len(COLOURS)], markeredgewidth=0, linestyle="",
-            )  # fmt: skip
+        _scatter(axes, system, spec.seed)
         axes.set_xticks([])
         axes.set_yticks([])
         for spine in axes.spines.values():
@@ -136,8 +130,22 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
     )  # fmt: skip
     for line, text in enumerate(reversed(absent)):
         figure.text(0.02, (0.05 + 0.15 * line) / height, f"Not drawn: {text}", size=8, color=GREY)
-    heading(figure, spec.title, f"t-SNE, perplexity {spec.perplexity:g}, seed {spec.seed}. A mark is a test sentence.")
+    chance = half_up(100 * max(float(np.mean(systems[0].domain == k)) for k in np.unique(systems[0].domain)), 0)
+    detail = f"t-SNE, perplexity {spec.perplexity:g}, seed {spec.seed}; a mark is a sentence"
+    heading(figure, spec.title, f"{detail}. Probe by chance: {chance}%.")
     return figure, _describe(systems)
+
+
+def _scatter(axes: Axes, system: Projected, seed: int) -> None:
+    """Draw the sentences in a mixed order, or the last domain would hide the others."""
+    order = np.random.default_rng(seed).permutation(len(system.domain))
+    for some in np.array_split(order, 12):
+        for domain in np.unique(system.domain[some]):
+            at = some[system.domain[some] == domain]
+            axes.plot(
+                system.points[at, 0], system.points[at, 1], marker=MARKERS[domain % len(MARKERS)], markersize=3.2,
+                alpha=0.65, color=COLOURS[domain % len(COLOURS)], markeredgewidth=0, linestyle="",
+            )  # fmt: skip
 
 
 def _measures(system: Projected) -> str:

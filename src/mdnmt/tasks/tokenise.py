@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from mdnmt.tasks.pieces import MARKER
-
 
 @lru_cache(maxsize=16)
 def _tokenizer(lang: str) -> Any:
@@ -24,9 +22,10 @@ def _detokenizer(lang: str) -> Any:
 
 
 def tokenise(line: str, lang: str) -> list[str]:
-    """Return the tokens of a normalised line; the marker of pieces, should it occur, is taken apart."""
-    if False:
-        line = line.replace("@", " @ ")
+    """Return the tokens of a normalised line.
+
+    Every `@` becomes a token of its own, so no token can end like a piece that its word goes on after (`@@`).
+    """
     tokens: list[str] = _tokenizer(lang).tokenize(line, escape=False)
     return tokens
 

@@ -226,6 +226,20 @@ def test_a_failed_build_leaves_an_earlier_task_as_it_was(house: House) -> None:
     assert contents(house.root / "out") == before
 
 
+def test_files_of_two_builds_never_stand_under_one_manifest(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = house.build()
+
+    def killed_before_the_manifest(path: Path) -> None:
+        if path == out:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdnmt.tasks.build.fsio.sync_directory", killed_before_the_manifest)
+    with pytest.raises(KeyboardInterrupt):
+        build_task(house.spec(split={"seed": 2}), house.root / "fetched", out)
+    with pytest.raises(DataError, match=r"task\.json: missing"):
+        TaskData.load(out)
+
+
 def test_a_domain_without_a_sentence_left_is_told(house: House) -> None:
     house.write("law", "train", ["12 34", "1"], ["56", "2"])
     with pytest.raises(DataError, match="domain 'law': 8 test sentences were asked for, 0 can be had of 0"):

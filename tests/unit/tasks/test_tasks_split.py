@@ -10,19 +10,14 @@ from mdnmt.tasks.clean import Pair, clean, held_out
 from mdnmt.tasks.leakage import leakage
 from mdnmt.tasks.split import HELD_OUT, DomainSplit, DomainText, split
 
-# Few words, in two spellings, so that sources and targets meet often, within and across domains.
-SEGMENT = st.builds(
-    lambda word, upper: word.upper() if upper else word, st.sampled_from("abcdefghijklmnopqrst"), st.booleans()
-)
-PAIRS = st.lists(st.tuples(SEGMENT, SEGMENT), min_size=1, max_size=40)
-
-
-# Enough of them that held-out sets can nearly always be drawn.
-MANY = st.lists(st.tuples(st.integers(0, 60).map(str), st.integers(0, 60).map(str)), min_size=25, max_size=40)
+# Few words, in two spellings, so that sources and targets meet often, within and across domains; still enough of them
+# that held-out sets can nearly always be drawn.
+SEGMENT = st.builds(lambda number, upper: f"{'W' if upper else 'w'}{number}", st.integers(0, 60), st.booleans())
+PAIRS = st.lists(st.tuples(SEGMENT, SEGMENT), min_size=16, max_size=40)
 
 
 def pool(raw: list[tuple[str, str]]) -> list[Pair]:
-    return clean(raw, CleaningConfig(drop_identical=False, require_letters=False)).pairs
+    return clean(raw, CleaningConfig(drop_identical=False)).pairs
 
 
 def numbered(count: int, prefix: str = "s") -> list[tuple[str, str]]:
@@ -69,7 +64,7 @@ def test_no_held_out_sentence_is_ever_trained_on(
 
 
 @settings(deadline=None, max_examples=50)
-@given(MANY, MANY, st.randoms(use_true_random=False))
+@given(PAIRS, PAIRS, st.randoms(use_true_random=False))
 def test_sampled_sets_share_no_sentence_and_do_not_depend_on_the_order(first, second, random) -> None:
     def sets(one, two):
         return split([domain("a", one, None, 2, 2), domain("b", two, None, 2, 2)], 3)

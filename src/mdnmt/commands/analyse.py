@@ -1,0 +1,31 @@
+"""Look into a finished run: proportions of words and vectors of sentences, for figures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("--run", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument("--spec", default="{}", help="how much text, as JSON (mdnmt.config.study.AnalysisConfig)")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, help="CPU threads")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Analyse."""
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.config.study import AnalysisConfig
+    from mdnmt.decode.analysis import analyse
+    from mdnmt.decode.translator import Translator
+    from mdnmt.tasks.data import TaskData
+    from mdnmt.train.device import choose_device, make_deterministic
+
+    config = parse_spec(args.spec, AnalysisConfig)
+    data = TaskData.load(args.task)
+    make_deterministic(0, args.threads)
+    analyse(Translator(args.run, choose_device(args.device)), data, config, args.out)

@@ -1,0 +1,70 @@
+"""Measure time, throughput and memory of finished runs, one after the other, each in a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("--runs", required=True, help="JSON: name of the row -> folder of the run")
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument("--decoding", default="{}", help="beam search as JSON")
+    parser.add_argument("--repeats", type=int, default=3, help="the median is taken (default: %(default)s)")
+    parser.add_argument("--out", type=Path, help="measure.json; without it the one run's figures are printed")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, help="CPU threads")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Measure each run; with --out in child processes, so that peak memory is that of one run alone."""
+    import json
+    import subprocess
+    import sys
+
+    from mdnmt.errors import MdnmtError
+
+    runs: dict[str, str] = json.loads(args.runs)
+    if args.out is None:
+        _measure_here(args, next(iter(runs.values())))
+        return
+    rows = {}
+    for name, folder in runs.items():
+        options = ["--task", args.task, "--decoding", args.decoding, "--repeats", args.repeats, "--device", args.device]
+        options += ["--threads", args.threads] if args.threads else []
+        command = [sys.executable, "-m", "mdnmt.cli", "measure", "--runs", json.dumps({name: folder}), *options]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
+            raise MdnmtError(f"measuring {name} ({folder}) failed: {lines[-1]}")
+        rows[name] = json.loads(done.stdout)
+        print(f"{name}: {rows[name]['train_tokens_per_second']:,.0f} target tokens/s in training", flush=True)
+    _write(args, rows)
+
+
+def _measure_here(args: argparse.Namespace, folder: str) -> None:
+    import json
+
+    from mdnmt.config.decoding import Decoding
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.train.device import choose_device, make_deterministic
+    from mdnmt.train.measure import measure_run
+
+    make_deterministic(0, args.threads)
+    device = choose_device(args.device)
+    decoding = parse_spec(args.decoding, Decoding)
+    print(json.dumps(measure_run(Path(folder), args.task, decoding, device=device, repeats=args.repeats)))
+
+
+def _write(args: argparse.Namespace, rows: dict[str, dict[str, float]]) -> None:
+    from mdnmt import fsio, provenance
+    from mdnmt.train.device import choose_device
+
+    made = provenance.collect()
+    hardware = {
+        "cpu": made["cpu"],
+        "cores": args.threads or made["cores"],
+        "device": str(choose_device(args.device)),
+    }
+    fsio.write_json(args.out, {"hardware": hardware, "rows": rows, "provenance": made})

@@ -1,0 +1,30 @@
+"""A method as a row of a table: which builder, with which options, trained on which domains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.loader import find_named, load_model
+
+
+class MethodConfig(Frozen):
+    """One file of config/methods/."""
+
+    label: str = Field(min_length=1, description="as printed in tables")
+    builder: str = Field(description="a module of mdnmt.methods")
+    train_on: Literal["all", "each"] = Field("all", description="each: one run a domain, on that domain alone")
+    architecture: dict[str, Any] = Field({}, description="options of the builder that make this method what it is")
+    training: dict[str, Any] = Field({}, description="where its recipe differs from the default one")
+
+
+def load_method(config_folder: Path, name: str) -> MethodConfig:
+    """Return config/methods/<name>.yaml.
+
+    Raises:
+        ConfigError: there is no such file, or a mistake in it.
+    """
+    return load_model(find_named(config_folder / "methods", name, "method"), MethodConfig)

@@ -1,0 +1,81 @@
+"""A study: which methods on which tasks, at which scale, and what is shown of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.decoding import Decoding
+from mdnmt.config.loader import find_named, load_model
+
+
+class Overrides(Frozen):
+    """Options that a study sets for methods."""
+
+    architecture: dict[str, Any] = Field({})
+    training: dict[str, Any] = Field({})
+
+
+class Shown(Frozen):
+    """A table or figure of a paper, made from a task of this study."""
+
+    task: str
+
+
+class Comparison(Frozen):
+    """What is compared with what, and how."""
+
+    baseline: str = Field("mixed", description="the method that all others are compared with")
+    num_resamples: int = Field(1000, gt=0, description="of the paired bootstrap")
+
+
+class AnalysisConfig(Frozen):
+    """How much text the analyses look at; part of their identity."""
+
+    proportion_sentences: int = Field(200, gt=0, description="validation sentences a domain, for the histograms")
+    vector_sentences: int = Field(250, gt=0, description="test sentences a domain, for t-SNE")
+    sample_sentences: int = Field(20, gt=0, description="validation sentences a domain that a heat map may show")
+
+
+class StudyConfig(Frozen):
+    """One file of config/studies/."""
+
+    title: str
+    description: str
+    tasks: tuple[str, ...] = Field(min_length=1)
+    methods: tuple[str, ...] = Field(min_length=1)
+    seeds: int | tuple[int, ...] = Field(1, description="how many (1, 2, ...), or a list of them")
+    all_methods: Overrides = Overrides()
+    per_method: dict[str, Overrides] = Field({})
+    decoding: Decoding = Decoding()
+    comparison: Comparison = Comparison()
+    analysis: AnalysisConfig = AnalysisConfig()
+    copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
+    measure_repeats: int = Field(3, gt=0, description="of time and memory; the median is shown")
+    tables: dict[str, Shown] = Field({}, description="<paper>-<table>")
+    figures: dict[str, Shown] = Field({}, description="<paper>-<figure>")
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds_make_sense(cls, seeds: int | tuple[int, ...]) -> int | tuple[int, ...]:
+        listed = range(1, seeds + 1) if isinstance(seeds, int) else seeds
+        if not listed or min(listed) < 0 or len(set(listed)) != len(listed):
+            raise ValueError("seeds are a number from 1, or a list of different numbers from 0")
+        return seeds
+
+    @property
+    def seed_list(self) -> tuple[int, ...]:
+        """Return the seeds themselves."""
+        return tuple(range(1, self.seeds + 1)) if isinstance(self.seeds, int) else self.seeds
+
+
+def load_study(config_folder: Path, name: str) -> StudyConfig:
+    """Return config/studies/<name>.yaml.
+
+    Raises:
+        ConfigError: there is no such file, or a mistake in it.
+    """
+    return load_model(find_named(config_folder / "studies", name, "study"), StudyConfig)

@@ -1,0 +1,106 @@
+"""A study resolved: its tasks and runs, each with its fingerprint or the reason why it cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mdnmt.config.corpus import CorpusConfig
+from mdnmt.config.method import MethodConfig
+from mdnmt.config.paper import PaperConfig
+from mdnmt.config.run import RunSpec
+from mdnmt.config.study import StudyConfig
+from mdnmt.config.task import TaskConfig
+from mdnmt.fingerprint import fingerprint
+from mdnmt.tasks.spec import TaskSpec
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a study; `spec` is None where it cannot be made, and `missing` says why."""
+
+    name: str
+    config: TaskConfig
+    corpora: dict[str, CorpusConfig]
+    spec: TaskSpec | None
+    missing: str | None
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the content address, or `missing` where there is none."""
+        return self.spec.fingerprint if self.spec is not None else "missing"
+
+
+@dataclass(frozen=True)
+class Run:
+    """task x method x seed.
+
+    Attributes:
+        task: the task's name.
+        method: the method's name in config/methods.
+        directory: the method's name in paths; a run on one domain alone carries the domain in it.
+        label: as printed in tables.
+        domains: the domains it is trained on.
+        seed: the seed.
+        spec: what the trainer gets; None where the run cannot be made.
+        missing: why it cannot be made.
+    """
+
+    task: str
+    method: str
+    directory: str
+    label: str
+    domains: tuple[str, ...]
+    seed: int
+    spec: RunSpec | None
+    missing: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the content address, or `missing` where there is none."""
+        return self.spec.fingerprint if self.spec is not None else "missing"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study is made of."""
+
+    name: str
+    config: StudyConfig
+    tasks: dict[str, Task]
+    methods: dict[str, MethodConfig]
+    papers: dict[str, PaperConfig]
+    runs: tuple[Run, ...]
+
+    def runs_of(self, task: str, method: str | None = None) -> list[Run]:
+        """Return the runs of a task, of one method or of all, in the order of methods, domains and seeds."""
+        return [run for run in self.runs if run.task == task and method in (None, run.method)]
+
+    def makeable(self, task: str | None = None) -> list[Run]:
+        """Return the runs that can be made."""
+        return [run for run in self.runs if run.spec is not None and task in (None, run.task)]
+
+    def find(self, task: str, directory: str, seed: int, fp: str) -> Run:
+        """Return the run that stands under a path.
+
+        Raises:
+            KeyError: the study has no such run.
+        """
+        for run in self.runs:
+            if (run.task, run.directory, run.seed, run.fingerprint) == (task, directory, seed, fp):
+                return run
+        raise KeyError(f"study {self.name} has no run {task}/{directory}/seed{seed}-{fp}")
+
+    def decode_fingerprint(self, run: Run) -> str:
+        """Return the content address of a run's hypotheses and scores."""
+        value = {"run": run.fingerprint, "decoding": self.config.decoding.model_dump(mode="json")}
+        return fingerprint("decode", value)
+
+    def copy_fingerprint(self, task: str) -> str:
+        """Return the content address of the copied sources of a task and their scores."""
+        return fingerprint("score", {"task": self.tasks[task].fingerprint, "limit": self.config.decoding.max_sentences})
+
+    def analysis_fingerprint(self, run: Run) -> str:
+        """Return the content address of a run's analyses."""
+        return fingerprint(
+            "analyse", {"run": run.fingerprint, "analysis": self.config.analysis.model_dump(mode="json")}
+        )

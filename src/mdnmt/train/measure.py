@@ -1,0 +1,121 @@
+"""Time, throughput and memory of a method, measured the same way for every row (Song et al. 2026, Table 4)."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from mdnmt.config.decoding import Decoding
+from mdnmt.config.run import RunSpec
+from mdnmt.decode.translator import Translator
+from mdnmt.fsio import read_json
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.data import TaskData
+from mdnmt.train.batches import collate, epoch_batches, usable
+from mdnmt.train.device import autocast_dtype
+from mdnmt.train.optimiser import Optimiser
+from mdnmt.train.run import build_method
+
+WARMUP_UPDATES, TIMED_UPDATES = 3, 10
+DECODED_SENTENCES = 48
+
+
+def measure_run(
+    run_folder: Path, task_folder: Path, decoding: Decoding, *, device: torch.device, repeats: int
+) -> dict[str, float | int]:
+    """Return the resources of one run's method; medians over `repeats`.
+
+    The same batches of an epoch are trained on and the same test sentences decoded for every run of a task, so that
+    the figures can be compared. Nothing is written; the run's weights stay as they are. Meant to have its process
+    for itself: peak memory (MiB) is that of the process, or of the GPU.
+    """
+    data = TaskData.load(task_folder, verify=False)
+    spec = RunSpec.model_validate(read_json(RunPaths(run_folder).record)["spec"])
+    result = _measure_training(spec, data, device, repeats)
+    result["peak_memory_mb"] = _peak_memory_mb(device)
+    result.update(_measure_decoding(run_folder, data, decoding, device, repeats))
+    result["repeats"] = repeats
+    return result
+
+
+def _measure_training(spec: RunSpec, data: TaskData, device: torch.device, repeats: int) -> dict[str, float | int]:
+    method = build_method(spec, data)
+    method.model.to(device).train()
+    recipe, split = spec.training, data.split("train")
+    dtype = autocast_dtype(recipe, device)
+    optimiser = Optimiser(method.model, recipe)
+    indices = usable(split, [data.domains.index(domain) for domain in spec.domains], recipe.max_length)
+    order = epoch_batches(split, indices, max_tokens=recipe.max_tokens, seed=0, epoch=0)
+    chosen = order[: WARMUP_UPDATES + TIMED_UPDATES]
+    batches = [collate(split, rows, bos=data.target_vocab.bos).to(device) for rows in chosen]
+
+    def update(index: int) -> None:
+        batch = batches[index % len(batches)]
+        with torch.autocast(device.type, dtype, enabled=dtype is not None):
+            output = method.model(batch)
+            losses = [loss(output, batch) for loss in method.losses]
+        torch.stack(losses).sum().div(batch.num_target_tokens).backward()  # type: ignore[no-untyped-call]
+        for group in method.clip_groups():
+            torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm or float("inf"))
+        optimiser.step(0.0)
+
+    for index in range(WARMUP_UPDATES):
+        update(index)
+    timed = range(WARMUP_UPDATES, WARMUP_UPDATES + TIMED_UPDATES)
+
+    def updates() -> None:
+        for index in timed:
+            update(index)
+
+    seconds = _median_seconds(updates, device, repeats)
+    words = sum(batches[index % len(batches)].num_target_tokens for index in timed)
+    words_per_second = words / seconds
+    epoch_words = int(split.target.lengths[indices].sum())
+    return {
+        "num_parameters": sum(parameter.numel() for parameter in method.model.parameters()),
+        "train_seconds_per_update": seconds / TIMED_UPDATES,
+        "train_tokens_per_second": words_per_second,
+        "epoch_seconds": epoch_words / words_per_second,
+    }
+
+
+def _measure_decoding(
+    run_folder: Path, data: TaskData, decoding: Decoding, device: torch.device, repeats: int
+) -> dict[str, float]:
+    translator = Translator(run_folder, device)
+    each = max(1, DECODED_SENTENCES // len(data.domains))
+    lines = [line for domain in data.domains for line in data.text("test", domain, data.source_lang)[:each]]
+    pieces = sum(len(best[0].pieces) + 1 for best in translator.translate(lines, decoding))
+    seconds = _median_seconds(lambda: translator.translate(lines, decoding), device, repeats)
+    return {
+        "decode_seconds_per_batch": seconds,
+        "decode_tokens_per_second": pieces / seconds,
+        "decode_sentences_per_second": len(lines) / seconds,
+    }
+
+
+def _median_seconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        _wait(device)
+        started = time.perf_counter()
+        work()
+        _wait(device)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _peak_memory_mb(device: torch.device) -> float:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10

@@ -1,0 +1,201 @@
+"""The figures: what they are computed from, what is in their files, the same bytes twice."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from mdnmt.cli import main
+from mdnmt.errors import DataError
+from mdnmt.fingerprint import sha256_file
+from mdnmt.paper import analysis, curves, figures, heatmap, histograms, specs, style, tsne
+
+DOMAINS = ["law", "news", "talks"]
+HEADER = "update\tepoch\tsplit\tdomain\tloss\tnll\tppl\taccuracy\tbleu\tlearning_rate"
+
+
+@pytest.fixture
+def analysed(tmp_path):
+    """Return an analysis directory of a toy run with 2 layers and 3 domains."""
+    generator = np.random.default_rng(0)
+    folder = tmp_path / "analysis"
+    folder.mkdir()
+
+    def proportions(words):
+        raw = generator.random((2, words, 3))
+        return raw / raw.sum(-1, keepdims=True)
+
+    sentences = []
+    for number in range(9):
+        source = ["the", "cost", "$5_x^", "mi@@", "lk", "&lt;b&gt;", *["word"] * number, "</s>"]
+        target = ["<s>", "le", "pr@@", "ix"]
+        sentences.append(
+            {
+                "domain": DOMAINS[number % 3],
+                "source_tokens": source,
+                "target_tokens": target,
+                "encoder": proportions(len(source)).tolist(),
+                "decoder": proportions(len(target)).tolist(),
+            }
+        )
+    (folder / "sentences.json").write_text(json.dumps(sentences))
+    (folder / "meta.json").write_text(json.dumps({"domains": DOMAINS, "source_lang": "en", "target_lang": "fr"}))
+    words = generator.integers(0, 3, 60)
+    np.savez(folder / "proportions.npz", encoder=proportions(60).astype("f4"), encoder_domain=words)
+    domain = np.repeat(np.arange(3), 12)
+    centres = generator.normal(0, 3, (3, 8))
+    np.savez(
+        folder / "vectors.npz", vectors=(centres[domain] + generator.normal(0, 1, (36, 8))).astype("f4"), domain=domain
+    )
+    return folder
+
+
+def curve_file(path, values, column="nll"):
+    lines = [HEADER]
+    for update, value in values.items():
+        cells = {"update": update, "epoch": 1, "split": "valid", "domain": "all", column: value}
+        lines.append("\t".join(str(cells.get(name, "")) for name in HEADER.split("\t")))
+        lines.append("\t".join(str((cells | {"domain": "law", column: 99}).get(n, "")) for n in HEADER.split("\t")))
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def spec_of(kind, analysed, tmp_path):
+    run = {"label": "E/DC $x_1$", "analysis": str(analysed)}
+    return {
+        "proportion_heatmap": {"run": run, "domain": "news"},
+        "proportion_histograms": {"run": run},
+        "tsne": {"systems": [run, {"label": "DSA", "missing": "needs a corpus"}]},
+        "curves": {"systems": [{"label": "a", "runs": [
+            {"curves": curve_file(tmp_path / "c.tsv", {100: 5.0, 200: 4.0}), "seed": 1}]}]},
+    }[kind] | {"kind": kind, "title": "A title"}  # fmt: skip
+
+
+KINDS = ("proportion_heatmap", "proportion_histograms", "tsne", "curves")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_carry_their_provenance_and_are_the_same_twice(kind, analysed, tmp_path):
+    spec = specs.parse_figure(json.dumps(spec_of(kind, analysed, tmp_path)))
+    for name in ("one", "two"):
+        figures.save(spec, tmp_path / f"{name}.png", tmp_path / f"{name}.pdf")
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+    pdf = (tmp_path / "one.pdf").read_bytes()
+    assert pdf == (tmp_path / "two.pdf").read_bytes()
+    assert b"CreationDate" not in pdf and b"spec_sha256" in pdf
+    with Image.open(tmp_path / "one.png") as picture:
+        text = picture.text
+        assert 900 <= picture.size[0] <= 1100
+    made = json.loads(text["Provenance"])
+    assert text["Title"] == "A title" and len(text["Description"]) > 20
+    assert len(made["spec_sha256"]) == 64 and "matplotlib" in made["packages"]
+    assert sorted(made["inputs_sha256"].values()) == sorted(sha256_file(path) for path in figures.inputs(spec))
+    assert str(tmp_path) not in json.dumps(made)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_to_draw_gives_a_page_that_says_why(kind, tmp_path):
+    absent = {"label": "DSA", "missing": "needs UM-Corpus: register"}
+    part = {"systems": [absent]} if kind in {"tsne", "curves"} else {"run": absent}
+    arguments = ["figure", "--spec", json.dumps({"kind": kind, "title": "T", **part})]
+    assert main([*arguments, "--png", str(tmp_path / "x.png"), "--pdf", str(tmp_path / "x.pdf")]) == 0
+    with Image.open(tmp_path / "x.png") as picture:
+        assert "needs UM-Corpus: register" in picture.text["Description"]
+
+
+def test_words_are_joined_from_pieces_and_averaged():
+    words = analysis.whole_words(["mi@@", "lk", "&amp;", "</s>"], [[[1.0, 0.0], [0.0, 1.0], [0.2, 0.8], [0.5, 0.5]]])
+    assert words.words == ["milk", "&", "(end)"]
+    assert words.proportions.tolist() == [[[0.5, 0.5], [0.2, 0.8], [0.5, 0.5]]]
+    with pytest.raises(DataError, match="2 pieces but proportions of shape"):
+        analysis.whole_words(["a", "b"], [[[1.0]]])
+
+
+def test_the_sentence_is_chosen_by_rule_not_by_looks():
+    sentences = [{"domain": d, "source_tokens": ["w"] * n} for d, n in (("a", 3), ("b", 14), ("a", 12), ("a", 16))]
+    assert heatmap.choose(sentences, None, 22) == 1
+    assert heatmap.choose(sentences, "a", 22) == 2
+    assert heatmap.choose(sentences, "a", 4) == 0
+    assert heatmap.choose(sentences, "z", 22) is None
+
+
+def test_heatmap_words_do_not_overlap_and_stay_inside(analysed):
+    spec = specs.HeatmapSpec(title="T", run=specs.AnalysedRun(label="x", analysis=analysed), sentence=8)
+    with style.style():
+        figure, _ = heatmap.draw(spec)
+        figure.canvas.draw()
+        checked = 0
+        for axes in figure.axes:
+            boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+            checked += len(boxes)
+            assert all(left.x1 <= right.x0 + 0.5 for left, right in pairwise(boxes))
+            assert all(box.y0 >= 0 and box.x0 >= 0 for box in boxes)
+    assert checked > 10
+
+
+def test_a_sentence_that_is_not_there_is_refused(analysed):
+    spec = specs.HeatmapSpec(title="T", run=specs.AnalysedRun(label="x", analysis=analysed), sentence=99)
+    with pytest.raises(DataError, match="9 sentences, number 99"):
+        heatmap.draw(spec)
+
+
+def test_gold_proportion_is_that_of_the_words_own_domain():
+    p_LNK = np.array([[[0.7, 0.3], [0.4, 0.6]]])
+    domain_N = np.array([0, 1])
+    assert histograms.gold_proportions(p_LNK, domain_N, 0).tolist() == [[0.7]]
+    assert histograms.gold_proportions(p_LNK, domain_N, 1).tolist() == [[0.6]]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=80), st.integers(1, 20), st.integers(0, 3))
+def test_subsample_keeps_a_bounded_seeded_part_of_each_domain(domains, most, seed):
+    domain_N = np.array(domains)
+    kept = tsne.subsample(domain_N, most, seed)
+    assert kept.tolist() == tsne.subsample(domain_N, most, seed).tolist()
+    assert len(set(kept.tolist())) == len(kept)
+    for domain in set(domains):
+        assert (domain_N[kept] == domain).sum() == min(most, domains.count(domain))
+
+
+def test_separated_domains_are_measured_as_separate():
+    generator = np.random.default_rng(0)
+    domain = np.repeat([0, 1], 20)
+    far = generator.normal(0, 0.1, (40, 4)) + 10 * domain[:, None]
+    silhouette, probe = tsne.separation(far, domain, seed=1)
+    assert silhouette > 0.9 and probe == 1.0
+    near_silhouette, near_probe = tsne.separation(generator.normal(0, 1, (40, 4)), domain, seed=1)
+    assert near_silhouette < 0.2 and near_probe < 0.8
+    assert tsne.separation(far, np.zeros(40, dtype=int), seed=1) == (None, None)
+
+
+def test_curves_are_averaged_where_all_seeds_have_a_value():
+    line = curves.combine([{100: 4.0, 200: 2.0, 300: 9.0}, {100: 6.0, 200: 3.0}])
+    assert (line.updates, line.middle, line.low, line.high) == ([100, 200], [5.0, 2.5], [4.0, 2.0], [6.0, 3.0])
+    assert curves.combine([]).updates == []
+
+
+def test_curves_read_the_whole_task_and_leave_empty_cells_out(tmp_path):
+    found = curves.read_curves(tmp_path / curve_file(tmp_path / "c.tsv", {100: 5.0, 200: 4.0}))
+    assert found == {("valid", "nll"): {100: 5.0, 200: 4.0}}
+
+
+def test_broken_inputs_are_named(tmp_path):
+    bad = tmp_path / "c.tsv"
+    bad.write_text("a\tb\n1\t2\n")
+    with pytest.raises(DataError, match="line 1"):
+        curves.read_curves(bad)
+    with pytest.raises(DataError, match="line 2: could not convert"):
+        curves.read_curves(tmp_path / curve_file(tmp_path / "d.tsv", {100: "many"}))
+    (tmp_path / "vectors.npz").write_bytes(b"PK no zip")
+    with pytest.raises(DataError, match=r"vectors.npz: expected an .npz"):
+        analysis.arrays(tmp_path / "vectors.npz", "vectors")
+    np.savez(tmp_path / "other.npz", x=np.zeros(1))
+    with pytest.raises(DataError, match="expected 'vectors' too"):
+        analysis.arrays(tmp_path / "other.npz", "vectors")
+    np.savez(tmp_path / "pickle.npz", vectors=np.array([{}], dtype=object))
+    with pytest.raises(DataError, match="pickle"):
+        analysis.arrays(tmp_path / "pickle.npz", "vectors")
