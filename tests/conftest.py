@@ -36,6 +36,7 @@ TOY_TRAINING = {
     "validation_bleu_sentences": 3,
     "average_checkpoints": 2,
     "log_every": 5,
+    "precision": "fp32",
 }
 
 MethodFactory = Callable[..., Method]

@@ -32,7 +32,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -44,10 +44,8 @@ def atomic_open(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file for writing (text as UTF-8); it becomes `path` when the block ends well."""
     encoding = None if "b" in mode else "utf-8"
     newline = None if "b" in mode else "\n"
-    with atomic_path(path) as temporary:
-        with temporary.open(mode, encoding=encoding, newline=newline) as handle:
-            yield handle
-            handle.flush()
+    with atomic_path(path) as temporary, temporary.open(mode, encoding=encoding, newline=newline) as handle:
+        yield handle
 
 
 def write_text(path: Path, text: str) -> None:
@@ -87,5 +85,5 @@ def read_lines(path: Path) -> list[str]:
 def remove_tree(path: Path) -> None:
     """Remove a directory in one visible step: rename it away, then delete what was renamed."""
     doomed = path.with_name(f".{path.name}.{os.getpid()}.removed")
-    os.replace(path, doomed)
+    path.replace(doomed)
     shutil.rmtree(doomed)

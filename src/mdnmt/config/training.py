@@ -24,7 +24,7 @@ class Training(Frozen):
     adam_eps: float = Field(1e-8, gt=0)
     weight_decay: float = Field(1e-4, ge=0, description="decoupled: subtracts learning rate x decay x weight")
     clip_norm: float = Field(25.0, ge=0, description="0: no clipping")
-    precision: Literal["auto", "fp32", "bf16"] = Field("auto", description="auto: bf16 on a GPU that has it")
+    precision: Literal["auto", "fp32", "bf16"] = Field("auto", description="auto: bf16 where the device has it")
     validate_every: int = Field(1000, gt=0, description="updates between validations; each leaves a checkpoint")
     validation_metric: Literal["loss", "bleu"] = Field("loss", description="what `best` and `patience` look at")
     validation_bleu_sentences: int = Field(200, ge=0, description="a domain, greedily decoded; 0: no BLEU")

@@ -19,7 +19,7 @@ from mdnmt.decode.translator import Translator
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import Side
 from mdnmt.tasks.data import Split, TaskData
-from mdnmt.train.batches import Indices, collate
+from mdnmt.train.batches import Indices, collate, spread
 
 BATCH_TOKENS = 2000
 
@@ -34,18 +34,18 @@ def analyse(translator: Translator, data: TaskData, config: AnalysisConfig, fold
     names = {"domains": list(data.domains), "source_lang": data.source_lang, "target_lang": data.target_lang}
     valid, test = data.split("valid"), data.split("test")
     with torch.inference_mode():
-        words = _word_proportions(translator, valid, _first(valid, data, config.proportion_sentences))
-        sentences = [_sentence(translator, data, valid, row) for row in _first(valid, data, config.sample_sentences)]
-        vectors, labels = _vectors(translator, test, _first(test, data, config.vector_sentences))
+        words = _word_proportions(translator, valid, _some(valid, data, config.proportion_sentences))
+        sentences = [_sentence(translator, data, valid, row) for row in _some(valid, data, config.sample_sentences)]
+        vectors, labels = _vectors(translator, test, _some(test, data, config.vector_sentences))
     _write_npz(folder / "proportions.npz", words)
     _write_npz(folder / "vectors.npz", {"vectors": vectors, "domain": labels})
     fsio.write_json(folder / "sentences.json", sentences)
     fsio.write_json(folder / "meta.json", names)
 
 
-def _first(split: Split, data: TaskData, count: int) -> Indices:
-    """Return the first `count` sentences of each domain."""
-    rows = [np.flatnonzero(split.domains == label)[:count] for label in range(len(data.domains))]
+def _some(split: Split, data: TaskData, count: int) -> Indices:
+    """Return `count` sentences of each domain, spread over the split."""
+    rows = [spread(np.flatnonzero(split.domains == label), count) for label in range(len(data.domains))]
     chosen: Indices = np.concatenate(rows).astype(np.int64)
     return chosen
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -17,6 +18,36 @@ def split_heads(x_BTD: Tensor, num_heads: int) -> Tensor:
 def join_heads(x_BHTE: Tensor) -> Tensor:
     """Return [B, H, T, E] as [B, T, D]."""
     return x_BHTE.transpose(1, 2).flatten(2)
+
+
+def fused_attention(
+    q_BHTE: Tensor,
+    k_BHSE: Tensor,
+    v_BHSE: Tensor,
+    mask_B11S: Tensor | None,
+    *,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+) -> Tensor:
+    """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], of torch's fused kernel."""
+    if q_BHTE.device.type != "cpu":
+        return F.scaled_dot_product_attention(
+            q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal
+        )
+    # Under bf16 autocast the CPU kernel's backward pass is several times slower than in float32.
+    with torch.autocast("cpu", enabled=False):
+        return F.scaled_dot_product_attention(
+            _at_least_float32(q_BHTE),
+            _at_least_float32(k_BHSE),
+            _at_least_float32(v_BHSE),
+            attn_mask=mask_B11S,
+            dropout_p=dropout,
+            is_causal=is_causal,
+        )
+
+
+def _at_least_float32(x: Tensor) -> Tensor:
+    return x.float() if x.dtype == torch.bfloat16 else x
 
 
 class SelfAttention(nn.Module):
@@ -63,9 +94,7 @@ class SelfAttention(nn.Module):
         if cache is not None:
             k_BHSE, v_BHSE = cache.append(k_BHSE, v_BHSE)
         dropout = self.dropout if self.training else 0.0
-        y_BHTE = F.scaled_dot_product_attention(
-            q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal
-        )
+        y_BHTE = fused_attention(q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout=dropout, is_causal=is_causal)
         return self.out(join_heads(y_BHTE), proportion_BTK)  # type: ignore[no-any-return]
 
 
@@ -104,5 +133,5 @@ class CrossAttention(nn.Module):
         """Return [B, T, D]; the queries may be words of one target or the beams of one sentence."""
         q_BHTE = split_heads(self.query(x_BTD, proportion_BTK), self.num_heads)
         dropout = self.dropout if self.training else 0.0
-        y_BHTE = F.scaled_dot_product_attention(q_BHTE, *keys_values, attn_mask=mask_B11S, dropout_p=dropout)
+        y_BHTE = fused_attention(q_BHTE, *keys_values, mask_B11S, dropout=dropout)
         return self.out(join_heads(y_BHTE), proportion_BTK)  # type: ignore[no-any-return]

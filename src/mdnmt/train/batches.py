@@ -49,6 +49,14 @@ def epoch_batches(split: Split, indices: Indices, *, max_tokens: int, seed: int,
     return [batches[index] for index in generator.permutation(len(batches))]
 
 
+def spread(rows: Indices, count: int) -> Indices:
+    """Return at most `count` of the rows, evenly spread: held-out files follow the order of their corpora."""
+    if len(rows) <= count:
+        return rows
+    chosen: Indices = rows[np.arange(count) * len(rows) // count]
+    return chosen
+
+
 def pad(rows: list[NDArray[np.int32]], width: int) -> torch.Tensor:
     """Return the rows as one [len(rows), width] tensor, padded with 0 on the right."""
     padded = np.zeros((len(rows), width), dtype=np.int64)

@@ -19,11 +19,21 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def autocast_dtype(recipe: Training, device: torch.device) -> torch.dtype | None:
-    """Return bfloat16 where the recipe asks for it or leaves it open and the GPU has it; else None for float32."""
-    if recipe.precision == "bf16":
+    """Return bfloat16 where the recipe asks for it, or leaves it open and the device has it; else None for float32."""
+    if recipe.precision == "bf16" or (recipe.precision == "auto" and has_native_bf16(device)):
         return torch.bfloat16
-    has_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    return torch.bfloat16 if recipe.precision == "auto" and has_bf16 else None
+    return None
+
+
+def has_native_bf16(device: torch.device) -> bool:
+    """Say whether the device multiplies bfloat16 in hardware; a CPU that only emulates it is slower with it."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if device.type == "cpu":
+        # Not in every release of torch that we run on: without it a CPU is taken to have none.
+        features: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
+        return bool(features.get("avx512_bf16") or features.get("amx_bf16"))
+    return False
 
 
 def make_deterministic(seed: int, threads: int | None) -> None:

@@ -104,7 +104,8 @@ def _finish(
     trainer.method.model.load_state_dict(weights)
     final = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
     _copy_segmentation(data, paths.segmentation)
-    save_model(paths.model, weights, {"run": spec.fingerprint})
+    # From the model, where tied weights are one tensor again and so are stored once.
+    save_model(paths.model, trainer.method.model.state_dict(), {"run": spec.fingerprint})
     records = read_metrics(paths.metrics)
     write_curves(records, paths.curves)
     fsio.write_json(

@@ -79,6 +79,7 @@ class Trainer:
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
         self._epoch: tuple[int, list[Indices]] = (-1, [])
         self._window: dict[str, torch.Tensor] = {}
+        self._saved_update = 0
         self._started = self._last_save = self._last_line = time.monotonic()
 
     def resume(self) -> bool:
@@ -90,6 +91,7 @@ class Trainer:
         self.optimiser.load(checkpoint.optimizer)
         generators.restore(checkpoint.generators)
         self.progress = Progress.from_json(checkpoint.state)
+        self._saved_update = checkpoint.update
         self._window = {
             name: torch.tensor(value, dtype=torch.float64, device=self.device)
             for name, value in self.progress.window.items()
@@ -117,7 +119,7 @@ class Trainer:
                 self._save()
             reason = stop.signal_name or self._time_is_up()
             if reason and not progress.is_over(self.recipe):
-                if self.store.updates()[-1:] != [progress.update]:
+                if self._saved_update != progress.update:
                     self._save()
                 raise Interrupted(
                     f"{reason}: saved at update {progress.update} of {self.recipe.max_updates}; "
@@ -243,6 +245,7 @@ class Trainer:
             )
         )
         self._last_save = time.monotonic()
+        self._saved_update = progress.update
 
     def _save_is_due(self) -> bool:
         by_count = self.habits.save_every_updates and self.progress.update % self.habits.save_every_updates == 0

@@ -17,7 +17,7 @@ from mdnmt.decode.batches import translate_ids
 from mdnmt.models.transformer import Transformer
 from mdnmt.tasks.data import Split, TaskData
 from mdnmt.tasks.pieces import join_pieces
-from mdnmt.train.batches import Indices, collate
+from mdnmt.train.batches import Indices, collate, spread
 
 GREEDY = Decoding(beam_size=1, max_length_ratio=1.2, max_length_extra=10)
 
@@ -75,7 +75,7 @@ class Validation:
         return sums
 
     def _bleu(self, model: Transformer, rows: Indices, device: torch.device) -> float:
-        chosen = rows[: self.recipe.validation_bleu_sentences]
+        chosen = spread(rows, self.recipe.validation_bleu_sentences)
         if not len(chosen):
             return 0.0
         sources = [self.split.source[int(row)] for row in chosen]

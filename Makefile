@@ -1,0 +1,55 @@
+# Everything a newcomer needs: `make demo`, then `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help setup demo test check format report-partial clean
+
+help:
+	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
+	@echo "make test            set up, then the tests"
+	@echo "make check           formatting, types, lint, spelling"
+	@echo "make report-partial  the page from whatever exists by now"
+	@echo "make format          put code and rules into shape"
+	@echo "make clean           list runs and tasks that no study names any more (results stay)"
+
+# Made anew only when the lock changes; a stamp that exists is a whole installation.
+$(VENV)/installed: envs/requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "mdnmt needs Python 3.11 or newer; say which: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(VENV)/installed
+
+demo: setup
+	@$(BIN)/mdnmt unlock
+	@$(BIN)/snakemake --cores all --config study=demo
+	@echo
+	@echo "The report is ready, open results/demo/report.html"
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+	$(BIN)/codespell
+
+format: setup
+	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests
+	$(BIN)/snakefmt Snakefile workflow
+
+report-partial: setup
+	@$(BIN)/snakemake --cores 1 --force report_partial
+	@echo "Open results/*/report-partial.html"
+
+clean: setup
+	@$(BIN)/mdnmt clean --stale

@@ -1,0 +1,40 @@
+# mdnmt: papers, corpora and methods are data (config/); one DAG turns them into tables, figures and a page.
+#   snakemake --cores all                        the study of config/config.yaml
+#   snakemake --cores all --config study=demo    another one
+from snakemake.utils import min_version
+
+min_version("9.20")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/corpora.smk"
+include: "workflow/rules/tasks.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/decode.smk"
+include: "workflow/rules/score.smk"
+include: "workflow/rules/significance.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    input:
+        f"results/{STUDY.name}/report.html",
+        TABLES,
+        FIGURES,
+    default_target: True
+
+
+# Stages one can ask for by name.
+rule data:
+    input:
+        [task_file(name) for name in MADE_TASKS],
+
+
+rule models:
+    input:
+        [f"{run_dir(run)}/model.safetensors" for run in STUDY.makeable()],

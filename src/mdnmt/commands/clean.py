@@ -1,0 +1,42 @@
+"""List, and with --yes remove, tasks and runs that no study names any more."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("--stale", action="store_true", required=True, help="what no study names")
+    parser.add_argument("--yes", action="store_true", help="remove them (without it they are only listed)")
+    parser.add_argument("--config", type=Path, default=Path("config"), help="default: %(default)s")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
+    parser.add_argument("--seeds", type=int, help="as in config.yaml, where it overrides the studies' own")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Hold the results against all studies of the config folder."""
+    from mdnmt.config.loader import load_yaml
+    from mdnmt.fsio import remove_tree
+    from mdnmt.studies.resolve import resolve
+    from mdnmt.studies.stale import find_stale
+
+    seeds = args.seeds if args.seeds is not None else (load_yaml(args.config / "config.yaml") or {}).get("seeds")
+    names = sorted(path.stem for path in (args.config / "studies").glob("*.yaml"))
+    # With the seeds that a user set for all studies, and with each study's own: neither may be lost.
+    studies = [resolve(args.config, name, args.corpora, chosen) for name in names for chosen in {seeds, None}]
+    stale = find_stale(studies, args.results)
+    if not stale:
+        print(f"nothing stale: every task and run in {args.results} is named by one of {', '.join(names)}")
+        return
+    for found in stale:
+        note = f"  in use: {found.held_by}" if found.held_by else ""
+        if args.yes and not found.held_by:
+            remove_tree(found.folder)
+            note = "  removed"
+        print(f"{found.size_bytes / 1e6:8.1f} MB  {found.folder}{note}")
+    if not args.yes:
+        total = sum(found.size_bytes for found in stale) / 1e6
+        print(f"{len(stale)} stale, {total:.1f} MB in all; `mdnmt clean --stale --yes` removes them")

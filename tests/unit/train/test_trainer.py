@@ -1,0 +1,257 @@
+"""One update is what the equations say; runs learn, end and fail as they should."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mdnmt.checkpoints.store import CheckpointStore
+from mdnmt.checkpoints.weights import load_metadata, load_model
+from mdnmt.errors import Interrupted, MdnmtError
+from mdnmt.models.losses import Loss
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.data import TaskData
+from mdnmt.train.batches import collate, epoch_batches, usable
+from mdnmt.train.device import make_deterministic
+from mdnmt.train.lease import RunLease
+from mdnmt.train.metrics import MetricsLog, read_metrics
+from mdnmt.train.run import build_method, train_run
+from mdnmt.train.schedule import inverse_sqrt
+from mdnmt.train.signals import StopRequest
+from mdnmt.train.trainer import Habits, Trainer, TrainingError
+
+
+def train(spec: Any, task: Path, folder: Path, **habits: Any) -> RunPaths:
+    train_run(spec, task, folder, names={"label": "toy"}, device="cpu", habits=Habits(**habits))
+    return RunPaths(folder)
+
+
+def records(folder: Path, split: str) -> list[dict[str, Any]]:
+    return [record for record in read_metrics(RunPaths(folder).metrics) if record.get("split") == split]
+
+
+def total(losses: list[Loss], output: Any, batch: Any) -> Any:
+    return torch.stack([loss(output, batch) for loss in losses]).sum()
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_two_updates_equal_those_made_by_hand(make_spec: Any, toy_task: Path, tmp_path: Path, accumulate: int) -> None:
+    spec = make_spec(
+        architecture={"dropout": 0.0},
+        max_updates=2,
+        validate_every=2,
+        average_checkpoints=1,
+        accumulate_batches=accumulate,
+        clip_norm=0.05,
+    )
+    found = load_model(train(spec, toy_task, tmp_path).model)
+    data = TaskData.load(toy_task)
+    make_deterministic(spec.seed, None)
+    method = build_method(spec, data)
+    adam = torch.optim.AdamW(method.model.parameters(), betas=(0.9, 0.98), eps=1e-8, weight_decay=1e-4, fused=True)
+    split = data.split("train")
+    batches = epoch_batches(split, usable(split, [0, 1], 250), max_tokens=200, seed=spec.seed, epoch=0)
+    proportions = [p for name, p in method.model.named_parameters() if "conditioner" in name]
+    others = [p for name, p in method.model.named_parameters() if "conditioner" not in name]
+    for update in (1, 2):
+        chosen = [
+            collate(split, indices, bos=1) for indices in batches[(update - 1) * accumulate : update * accumulate]
+        ]
+        words = sum(batch.num_target_tokens for batch in chosen)
+        adam.zero_grad()
+        for batch in chosen:
+            (total(list(method.losses), method.model(batch), batch) / words).backward()
+        for group in (others, proportions):
+            norm = math.sqrt(sum(p.grad.square().sum().item() for p in group if p.grad is not None))
+            assert norm > 0.05
+            for p in group:
+                if p.grad is not None:
+                    p.grad *= 0.05 / (norm + 1e-6)
+        adam.param_groups[0]["lr"] = inverse_sqrt(update, spec.training)
+        adam.step()
+    for name, value in method.model.state_dict().items():
+        assert torch.allclose(found[name], value, rtol=1e-4, atol=1e-6), name
+
+
+@pytest.mark.parametrize("builder", ["transformer", "waldm"])
+def test_a_run_learns_and_leaves_what_is_promised(
+    make_spec: Any, toy_task: Path, tmp_path: Path, builder: str
+) -> None:
+    spec = make_spec(builder, max_updates=24, validate_every=8, architecture={"dropout": 0.0})
+    paths = train(spec, toy_task, tmp_path)
+    losses = [record["loss"] for record in records(tmp_path, "valid") if record["domain"] == "all"]
+    assert len(losses) == 3 and losses[-1] < losses[0]
+    assert all(math.isfinite(loss) for loss in losses)
+    record = json.loads(paths.record.read_text())
+    assert record["averaged_updates"] == [16, 24]
+    assert record["fingerprint"] == spec.fingerprint == load_metadata(paths.model)["run"]
+    assert record["num_parameters"] == sum(
+        p.numel() for p in build_method(spec, TaskData.load(toy_task)).model.parameters()
+    )
+    assert {"economy", "law", "all"} == set(record["validation"])
+    assert len(paths.curves.read_text().splitlines()) == 1 + 24 // 5 + 3 * 3
+    assert not paths.lease.exists()
+    # The last two, the best and those that were averaged, and nothing else.
+    kept = CheckpointStore(paths.checkpoints, spec.fingerprint).updates()
+    assert set(kept) == {16, 24} | {record["best_update"]}
+    words = [record for record in records(tmp_path, "train")]
+    assert set(words[0]["losses"]) == ({"generation"} if builder == "transformer" else {"generation", "proportion"})
+
+
+def test_the_final_weights_are_the_mean_of_the_last_checkpoints(
+    make_spec: Any, toy_task: Path, tmp_path: Path
+) -> None:
+    spec = make_spec(average_checkpoints=3)
+    paths = train(spec, toy_task, tmp_path)
+    store = CheckpointStore(paths.checkpoints, spec.fingerprint)
+    parts = [store.load_weights(update) for update in (4, 8, 12)]
+    for name, value in load_model(paths.model).items():
+        mean = sum(part[name].double() for part in parts) / 3
+        assert torch.allclose(value.double(), mean, rtol=1e-6, atol=1e-8), name  # type: ignore[arg-type]
+
+
+def test_without_averaging_the_best_checkpoint_is_taken(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = make_spec(average_checkpoints=0, learning_rate=0.5, warmup_updates=0, max_updates=16)
+    paths = train(spec, toy_task, tmp_path)
+    valid = {r["update"]: r["loss"] for r in records(tmp_path, "valid") if r["domain"] == "all"}
+    best = min(valid, key=lambda update: (valid[update], update))
+    store = CheckpointStore(paths.checkpoints, spec.fingerprint)
+    expected, found = store.load_weights(best), load_model(paths.model)
+    assert json.loads(paths.record.read_text())["averaged_updates"] == [best]
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_patience_ends_a_run_early(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    # With no learning rate to speak of, no validation is better than the first.
+    spec = make_spec(
+        max_updates=400, validate_every=2, patience=2, learning_rate=1e-30, warmup_init_learning_rate=0.0,
+        min_learning_rate=0.0, validation_bleu_sentences=0,
+    )  # fmt: skip
+    paths = train(spec, toy_task, tmp_path)
+    assert json.loads(paths.record.read_text())["updates"] == 6
+
+
+def test_a_run_on_one_domain_reads_no_other(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    seen: set[int] = set()
+    original = collate
+
+    def spy(split: Any, indices: Any, *, bos: int) -> Any:
+        seen.update(split.domains[indices].tolist())
+        return original(split, indices, bos=bos)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mdnmt.train.trainer.collate", spy)
+        patch.setattr("mdnmt.train.validation.collate", spy)
+        train(make_spec("transformer", domains=["law"]), toy_task, tmp_path)
+    assert seen == {1}
+
+
+def test_equal_runs_give_equal_bytes_and_other_seeds_others(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    def model(name: str, seed: int) -> bytes:
+        return train(make_spec(seed=seed, max_updates=4), toy_task, tmp_path / name).model.read_bytes()
+
+    assert model("a", 1) == model("b", 1)
+    assert model("c", 2) != model("a", 1)
+
+
+def test_how_often_it_is_saved_and_validated_changes_nothing(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    plain = train(make_spec(), toy_task, tmp_path / "plain")
+    often = train(make_spec(), toy_task, tmp_path / "often", save_every_updates=1, save_every_minutes=0.0)
+    assert often.model.read_bytes() == plain.model.read_bytes()
+    assert often.curves.read_bytes() == plain.curves.read_bytes()
+
+
+def test_tied_weights_are_stored_once(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = make_spec("transformer", architecture={"share_embeddings": "all"}, max_updates=4)
+    paths = train(spec, toy_task, tmp_path)
+    record = json.loads(paths.record.read_text())
+    header = 8 + int.from_bytes(paths.model.read_bytes()[:8], "little")
+    assert paths.model.stat().st_size - header == 4 * record["num_parameters"]
+
+
+def test_a_time_limit_saves_and_goes_on(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    whole = train(make_spec(), toy_task, tmp_path / "whole")
+    for _ in range(11):
+        with pytest.raises(Interrupted, match="time limit of 0 min: saved at update"):
+            train(make_spec(), toy_task, tmp_path / "slices", stop_after_minutes=0.0)
+    slices = train(make_spec(), toy_task, tmp_path / "slices", stop_after_minutes=0.0)
+    assert slices.model.read_bytes() == whole.model.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        ({"max_length": 1}, "raise training.max_length"),
+        ({"learning_rate": 1e38, "warmup_updates": 0, "validate_every": 100, "log_every": 3}, "lower training"),
+    ],
+)
+def test_training_that_cannot_go_on_is_one_line(
+    make_spec: Any, toy_task: Path, tmp_path: Path, training: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TrainingError, match=message) as caught:
+        train(make_spec(**training), toy_task, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert not RunPaths(tmp_path).checkpoints.exists()
+
+
+def test_weights_that_are_no_numbers_are_never_saved(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    # The loss of update 1 is still finite; the weights after it are not.
+    spec = make_spec("transformer", learning_rate=1e38, warmup_updates=0, validate_every=1)
+    with pytest.raises(TrainingError, match="lower training"):
+        train(spec, toy_task, tmp_path)
+    assert not RunPaths(tmp_path).checkpoints.exists()
+
+
+@pytest.mark.parametrize("positions", [3, 8])
+def test_sentences_beyond_the_models_positions_are_a_users_mistake(
+    make_spec: Any, toy_task: Path, tmp_path: Path, positions: int
+) -> None:
+    with pytest.raises(MdnmtError, match="max_positions"):
+        train(make_spec(architecture={"max_positions": positions}), toy_task, tmp_path)
+
+
+def test_an_interrupted_run_saves_even_where_a_damaged_checkpoint_has_that_update(
+    make_spec: Any, toy_task: Path, tmp_path: Path
+) -> None:
+    spec, paths = make_spec(validate_every=2), RunPaths(tmp_path)
+    data = TaskData.load(toy_task)
+
+    def trainer_on(lease: RunLease, metrics: MetricsLog, habits: Habits) -> Trainer:
+        make_deterministic(spec.seed, None)
+        store = CheckpointStore(paths.checkpoints, spec.fingerprint)
+        method = build_method(spec, data)
+        cpu = torch.device("cpu")
+        return Trainer(
+            spec, data, method, device=cpu, store=store, metrics=metrics, lease=lease, habits=habits
+        )
+
+    stop = StopRequest()
+    with RunLease(paths.lease) as lease, MetricsLog(paths.metrics) as metrics:
+        for _ in range(3):
+            trainer = trainer_on(lease, metrics, Habits(stop_after_minutes=0.0))
+            trainer.resume()
+            with pytest.raises(Interrupted):
+                trainer.run(stop)
+        newest = paths.checkpoints / "update-00000003" / "model.safetensors"
+        newest.write_bytes(newest.read_bytes()[:-1])
+        trainer = trainer_on(lease, metrics, Habits(stop_after_minutes=0.0))
+        assert trainer.resume() and trainer.progress.update == 2
+        with pytest.raises(Interrupted, match="saved at update 3"):
+            trainer.run(stop)
+        assert CheckpointStore(paths.checkpoints, spec.fingerprint).load(3).update == 3
+
+
+def test_training_in_bfloat16_is_near_float32(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    def final(precision: str) -> tuple[float, dict[str, torch.Tensor]]:
+        paths = train(make_spec(precision=precision), toy_task, tmp_path / precision)
+        return json.loads(paths.record.read_text())["validation"]["all"]["loss"], load_model(paths.model)
+
+    (exact, _), (rough, weights) = final("fp32"), final("bf16")
+    assert rough != exact
+    assert rough == pytest.approx(exact, rel=0.02)
+    assert {value.dtype for value in weights.values()} == {torch.float32}

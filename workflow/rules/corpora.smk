@@ -1,0 +1,18 @@
+# Fetch and verify. Only the manifest is declared: Snakemake deletes declared outputs before it runs a job again, and
+# a verified download should not be lost to that.
+rule fetch:
+    output:
+        manifest="resources/corpora/{corpus}/corpus.json",
+    log:
+        "logs/fetch/{corpus}.log",
+    params:
+        spec=lambda w: fetch_spec(
+            w.corpus,
+            next(task.corpora[w.corpus] for task in STUDY.tasks.values() if w.corpus in task.corpora),
+            CORPORA / "sha256.json",
+        ).model_dump_json(),
+        folder=lambda w: f"resources/corpora/{w.corpus}",
+    message:
+        "Fetching and verifying corpus {wildcards.corpus}"
+    shell:
+        "mdnmt fetch --spec {params.spec:q} --out {params.folder:q} 2>&1 | tee {log:q}"

@@ -1,0 +1,35 @@
+# BLEU and chrF of hypotheses, and of the copied source: the floor that every system must leave behind.
+rule score:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
+    output:
+        scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/scores.json",
+    log:
+        "logs/score/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+    params:
+        data=lambda w: task_dir(w.task),
+        limit=LIMIT,
+    message:
+        "Scoring {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
+    shell:
+        "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit} --out {output.scores:q}"
+        " > {log:q} 2>&1"
+
+
+rule score_copy:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+    output:
+        scores="results/tasks/{task}-{fp}/copied-{test_fp}/scores.json",
+        hypotheses=directory("results/tasks/{task}-{fp}/copied-{test_fp}/hyp"),
+    log:
+        "logs/score/{task}-{fp}-copied-{test_fp}.log",
+    params:
+        data=lambda w: task_dir(w.task),
+        limit=LIMIT,
+    message:
+        "Scoring the copied source of {wildcards.task}"
+    shell:
+        "mdnmt score --copy-source --task {params.data:q} --hypotheses {output.hypotheses:q} {params.limit}"
+        " --out {output.scores:q} > {log:q} 2>&1"

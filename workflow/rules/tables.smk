@@ -1,0 +1,26 @@
+# Tables in the papers' shape, each in every form that somebody may want to paste.
+def table_inputs(wildcards):
+    spec = show.table_spec(STUDY, wildcards.key, PLACES)
+    if spec.kind == "resources":
+        return [spec.measure] if spec.measure else []
+    return [run.scores for row in spec.rows for run in row.runs] + ([spec.significance] if spec.significance else [])
+
+
+rule table:
+    input:
+        table_inputs,
+    output:
+        csv=f"results/{STUDY.name}/tables/{{key}}.csv",
+        markdown=f"results/{STUDY.name}/tables/{{key}}.md",
+        latex=f"results/{STUDY.name}/tables/{{key}}.tex",
+        html=f"results/{STUDY.name}/tables/{{key}}.html",
+        json=f"results/{STUDY.name}/tables/{{key}}.json",
+    log:
+        f"logs/table/{STUDY.name}-{{key}}.log",
+    params:
+        spec=lambda w: show.table_spec(STUDY, w.key, PLACES).model_dump_json(),
+    message:
+        "Table {wildcards.key}"
+    shell:
+        "mdnmt table --spec {params.spec:q} --csv {output.csv:q} --markdown {output.markdown:q}"
+        " --latex {output.latex:q} --html {output.html:q} --json {output.json:q} > {log:q} 2>&1"

@@ -1,0 +1,22 @@
+# Clean, de-duplicate, split, segment, binarise. The folder's name says what is in it, so a newer file of a corpus with
+# the same content (a moved folder, a second download) makes nothing anew: hence ancient().
+rule task:
+    input:
+        lambda w: [ancient(f"resources/corpora/{name}/corpus.json") for name in STUDY.tasks[w.task].corpora],
+    output:
+        manifest="results/tasks/{task}-{fp}/task.json",
+        stats="results/tasks/{task}-{fp}/stats.json",
+        leakage="results/tasks/{task}-{fp}/leakage.json",
+    log:
+        "logs/task/{task}-{fp}.log",
+    benchmark:
+        "logs/benchmarks/task-{task}-{fp}.jsonl"
+    threads: workflow.cores
+    params:
+        spec=lambda w: STUDY.tasks[w.task].spec.model_dump_json(),
+        folder=lambda w: task_dir(w.task),
+    message:
+        "Making the data of task {wildcards.task}"
+    shell:
+        "mdnmt task --spec {params.spec:q} --corpora resources/corpora --out {params.folder:q}"
+        " --jobs {threads} > {log:q} 2>&1"

@@ -1,0 +1,49 @@
+# Train one run, or go on with it. Its checkpoints, metrics.jsonl and lease stand in the same folder and are not
+# declared, so that Snakemake never deletes them. Exit status 75 means: saved, start snakemake again.
+rule train:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+    output:
+        model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
+        record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
+        curves="results/runs/{task}/{method}/seed{seed}-{fp}/curves.tsv",
+    log:
+        "logs/train/{task}-{method}-seed{seed}-{fp}.log",
+    benchmark:
+        "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
+    threads: config["threads"]
+    params:
+        spec=lambda w: run_of(w).spec.model_dump_json(),
+        names=lambda w: json.dumps({"label": run_of(w).label, "method": w.method, "task": w.task}),
+        data=lambda w: task_dir(w.task),
+        folder=lambda w: run_dir(run_of(w)),
+    message:
+        "Training {wildcards.method} on {wildcards.task}, seed {wildcards.seed} (watch {log})"
+    shell:
+        # Habits come from config, not from params: they change no result, so they must not make a run anew.
+        "mdnmt train --spec {params.spec:q} --names {params.names:q} --task {params.data:q} --out {params.folder:q}"
+        " --threads {threads} --device {config[device]:q} --save-every-minutes {config[save_every_minutes]}"
+        " {STOP_AFTER} {TENSORBOARD} > {log:q} 2>&1"
+
+
+# Time and memory, one run after the other: all cores are taken, so that nothing else runs beside it.
+rule measure:
+    input:
+        lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(w.task)],
+        # After everything else that computes, so that waiting for an idle machine holds nothing up.
+        lambda w: [f"{test_dir(run)}/scores.json" for run in STUDY.makeable(w.task)],
+    output:
+        resources=f"results/{STUDY.name}/measure/{{task}}.json",
+    log:
+        f"logs/measure/{STUDY.name}-{{task}}.log",
+    threads: workflow.cores
+    params:
+        runs=lambda w: json.dumps({run.directory: run_dir(run) for run in measured_runs(w.task)}),
+        decoding=STUDY.config.decoding.model_dump_json(),
+        data=lambda w: task_dir(w.task),
+        repeats=STUDY.config.measure_repeats,
+    message:
+        "Measuring time and memory of the methods on {wildcards.task}, alone on the machine"
+    shell:
+        "mdnmt measure --runs {params.runs:q} --task {params.data:q} --decoding {params.decoding:q}"
+        " --repeats {params.repeats} --threads {threads} --device {config[device]:q} --out {output:q} > {log:q} 2>&1"
