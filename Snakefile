@@ -22,11 +22,11 @@ include: "workflow/rules/report.smk"
 
 
 rule all:
+    default_target: True
     input:
         f"results/{STUDY.name}/report.html",
         TABLES,
         FIGURES,
-    default_target: True
 
 
 # Stages one can ask for by name.

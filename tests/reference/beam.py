@@ -38,7 +38,7 @@ def beam_search(
         for words, word, score in best[:beam_size]:
             if word == EOS and len(finished) < beam_size:
                 finished.append((words, score / length**length_penalty))
-        going_on = [(words + (word,), score) for words, word, score in best if word != EOS]
+        going_on = [((*words, word), score) for words, word, score in best if word != EOS]
         prefixes = going_on[:beam_size]
         if len(finished) == beam_size:
             break

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
-
 from reference.transformer import (
     Shape,
     Vectors,
@@ -23,6 +21,7 @@ from reference.transformer import (
     thirds,
 )
 from reference.transformer import decoder as plain_decoder
+from torch import Tensor
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,26 @@
 # The study, resolved once, and the paths of everything it is made of. No rules here.
 import json
+import sys
 from pathlib import Path
+from shlex import quote
 
+from mdnmt.config.loader import validate_model
+from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import MdnmtError
 from mdnmt.studies import show
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
 
+# The verbs of this environment, whether or not it is activated.
+shell.prefix(f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH; ")
+
 CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
 
 try:
-    STUDY = resolve(CONFIG, config["study"], CORPORA, config["seeds"])
+    PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
+    STUDY = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
 except MdnmtError as error:
     raise WorkflowError(str(error))
 
@@ -68,8 +76,14 @@ PLACES = Places(
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
 LIMIT = f"--limit {STUDY.config.decoding.max_sentences}" if STUDY.config.decoding.max_sentences else ""
-STOP_AFTER = f"--stop-after-minutes {config['stop_after_minutes']}" if config["stop_after_minutes"] else ""
-TENSORBOARD = "--tensorboard" if config["tensorboard"] else ""
+# Habits of this machine change no result. They travel as resources, not as params: Snakemake makes a job anew when its
+# params change, and a changed habit must not.
+DEVICE = f"--device {PROJECT.device}"
+SAVING = f"--save-every-minutes {PROJECT.save_every_minutes:g}"
+if PROJECT.stop_after_minutes:
+    SAVING += f" --stop-after-minutes {PROJECT.stop_after_minutes:g}"
+if PROJECT.tensorboard:
+    SAVING += " --tensorboard"
 
 
 def first_seeds(name):
@@ -86,6 +100,24 @@ def measured_runs(name):
         if show.paper_table(STUDY, key)[0].kind == "resources"
     }
     return [run for run in first_seeds(name) if run.method in wanted]
+
+
+def table_inputs(wildcards):
+    """Return the files that a table is made of."""
+    spec = show.table_spec(STUDY, wildcards.key, PLACES)
+    if spec.kind == "resources":
+        return [spec.measure] if spec.measure else []
+    scores = [run.scores for row in spec.rows for run in row.runs]
+    return scores + ([spec.significance] if spec.significance else [])
+
+
+def figure_inputs(wildcards):
+    """Return the files that a figure is made of."""
+    spec = show.figure_spec(STUDY, wildcards.key, PLACES)
+    if spec.kind == "curves":
+        return [run.curves for system in spec.systems for run in system.runs]
+    analysed = spec.systems if spec.kind == "tsne" else (spec.run,)
+    return [run.analysis for run in analysed if run.analysis]
 
 
 wildcard_constraints:

@@ -5,6 +5,8 @@ rule fetch:
         manifest="resources/corpora/{corpus}/corpus.json",
     log:
         "logs/fetch/{corpus}.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         spec=lambda w: fetch_spec(
             w.corpus,

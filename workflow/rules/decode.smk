@@ -10,7 +10,11 @@ rule decode:
         "logs/decode/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
     benchmark:
         "logs/benchmarks/decode-{task}-{method}-seed{seed}-{fp}-{test_fp}.jsonl"
-    threads: config["threads"]
+    conda:
+        "../../envs/environment.yaml"
+    threads: PROJECT.threads
+    resources:
+        habits=DEVICE,
     params:
         spec=STUDY.config.decoding.model_dump_json(),
         data=lambda w: task_dir(w.task),
@@ -19,7 +23,7 @@ rule decode:
         "Translating the test sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
     shell:
         "mdnmt decode --run {params.run:q} --task {params.data:q} --spec {params.spec:q} --out {output.folder:q}"
-        " --threads {threads} --device {config[device]:q} > {log:q} 2>&1"
+        " --threads {threads} {resources.habits} > {log:q} 2>&1"
 
 
 rule analyse:
@@ -31,7 +35,11 @@ rule analyse:
         folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/analysis-{test_fp}"),
     log:
         "logs/analyse/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
-    threads: config["threads"]
+    conda:
+        "../../envs/environment.yaml"
+    threads: PROJECT.threads
+    resources:
+        habits=DEVICE,
     params:
         spec=STUDY.config.analysis.model_dump_json(),
         data=lambda w: task_dir(w.task),
@@ -40,4 +48,4 @@ rule analyse:
         "Looking into {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
         "mdnmt analyse --run {params.run:q} --task {params.data:q} --spec {params.spec:q} --out {output.folder:q}"
-        " --threads {threads} --device {config[device]:q} > {log:q} 2>&1"
+        " --threads {threads} {resources.habits} > {log:q} 2>&1"

@@ -9,10 +9,12 @@ rule runs_table:
         table=f"results/{STUDY.name}/runs.tsv",
     log:
         f"logs/runs/{STUDY.name}.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         spec=json.dumps(show.run_rows(STUDY, PLACES)),
     message:
-        "Listing the runs of study " + STUDY.name
+        f"Listing the runs of study {STUDY.name}"
     shell:
         "mdnmt runs --spec {params.spec:q} --out {output.table:q} > {log:q} 2>&1"
 
@@ -27,6 +29,8 @@ rule report:
         page=f"results/{STUDY.name}/report.html",
     log:
         f"logs/report/{STUDY.name}.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         spec=show.report_spec(STUDY, PLACES, COMMANDS).model_dump_json(),
     message:
@@ -40,6 +44,8 @@ rule report_partial:
         page=f"results/{STUDY.name}/report-partial.html",
     log:
         f"logs/report/{STUDY.name}-partial.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         runs=json.dumps(show.run_rows(STUDY, PLACES)),
         table=f"results/{STUDY.name}/runs-partial.tsv",

@@ -7,6 +7,8 @@ rule score:
         scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/scores.json",
     log:
         "logs/score/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         data=lambda w: task_dir(w.task),
         limit=LIMIT,
@@ -25,6 +27,8 @@ rule score_copy:
         hypotheses=directory("results/tasks/{task}-{fp}/copied-{test_fp}/hyp"),
     log:
         "logs/score/{task}-{fp}-copied-{test_fp}.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         data=lambda w: task_dir(w.task),
         limit=LIMIT,

@@ -7,6 +7,8 @@ rule significance:
         comparisons=f"results/{STUDY.name}/significance/{{task}}.json",
     log:
         f"logs/significance/{STUDY.name}-{{task}}.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         spec=lambda w: json.dumps(
             {

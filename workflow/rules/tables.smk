@@ -1,11 +1,4 @@
 # Tables in the papers' shape, each in every form that somebody may want to paste.
-def table_inputs(wildcards):
-    spec = show.table_spec(STUDY, wildcards.key, PLACES)
-    if spec.kind == "resources":
-        return [spec.measure] if spec.measure else []
-    return [run.scores for row in spec.rows for run in row.runs] + ([spec.significance] if spec.significance else [])
-
-
 rule table:
     input:
         table_inputs,
@@ -17,6 +10,8 @@ rule table:
         json=f"results/{STUDY.name}/tables/{{key}}.json",
     log:
         f"logs/table/{STUDY.name}-{{key}}.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         spec=lambda w: show.table_spec(STUDY, w.key, PLACES).model_dump_json(),
     message:

@@ -11,6 +11,8 @@ rule task:
         "logs/task/{task}-{fp}.log",
     benchmark:
         "logs/benchmarks/task-{task}-{fp}.jsonl"
+    conda:
+        "../../envs/environment.yaml"
     threads: workflow.cores
     params:
         spec=lambda w: STUDY.tasks[w.task].spec.model_dump_json(),

@@ -11,19 +11,21 @@ rule train:
         "logs/train/{task}-{method}-seed{seed}-{fp}.log",
     benchmark:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
-    threads: config["threads"]
+    conda:
+        "../../envs/environment.yaml"
+    threads: PROJECT.threads
+    resources:
+        habits=DEVICE,
+        saving=SAVING,
     params:
         spec=lambda w: run_of(w).spec.model_dump_json(),
-        names=lambda w: json.dumps({"label": run_of(w).label, "method": w.method, "task": w.task}),
         data=lambda w: task_dir(w.task),
         folder=lambda w: run_dir(run_of(w)),
     message:
         "Training {wildcards.method} on {wildcards.task}, seed {wildcards.seed} (watch {log})"
     shell:
-        # Habits come from config, not from params: they change no result, so they must not make a run anew.
-        "mdnmt train --spec {params.spec:q} --names {params.names:q} --task {params.data:q} --out {params.folder:q}"
-        " --threads {threads} --device {config[device]:q} --save-every-minutes {config[save_every_minutes]}"
-        " {STOP_AFTER} {TENSORBOARD} > {log:q} 2>&1"
+        "mdnmt train --spec {params.spec:q} --method {wildcards.method:q} --task {params.data:q} --out {params.folder:q}"
+        " --threads {threads} {resources.habits} {resources.saving} > {log:q} 2>&1"
 
 
 # Time and memory, one run after the other: all cores are taken, so that nothing else runs beside it.
@@ -31,12 +33,16 @@ rule measure:
     input:
         lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(w.task)],
         # After everything else that computes, so that waiting for an idle machine holds nothing up.
-        lambda w: [f"{test_dir(run)}/scores.json" for run in STUDY.makeable(w.task)],
+        lambda w: [ancient(f"{test_dir(run)}/scores.json") for run in STUDY.makeable(w.task)],
     output:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:
         f"logs/measure/{STUDY.name}-{{task}}.log",
+    conda:
+        "../../envs/environment.yaml"
     threads: workflow.cores
+    resources:
+        habits=DEVICE,
     params:
         runs=lambda w: json.dumps({run.directory: run_dir(run) for run in measured_runs(w.task)}),
         decoding=STUDY.config.decoding.model_dump_json(),
@@ -46,4 +52,4 @@ rule measure:
         "Measuring time and memory of the methods on {wildcards.task}, alone on the machine"
     shell:
         "mdnmt measure --runs {params.runs:q} --task {params.data:q} --decoding {params.decoding:q}"
-        " --repeats {params.repeats} --threads {threads} --device {config[device]:q} --out {output:q} > {log:q} 2>&1"
+        " --repeats {params.repeats} --threads {threads} {resources.habits} --out {output:q} > {log:q} 2>&1"

@@ -13,17 +13,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
     parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
-    parser.add_argument("--seeds", type=int, help="as in config.yaml, where it overrides the studies' own")
 
 
 def run(args: argparse.Namespace) -> None:
     """Hold the results against all studies of the config folder."""
-    from mdnmt.config.loader import load_yaml
+    from mdnmt.config.loader import load_model
+    from mdnmt.config.project import ProjectConfig
     from mdnmt.fsio import remove_tree
     from mdnmt.studies.resolve import resolve
     from mdnmt.studies.stale import find_stale
 
-    seeds = args.seeds if args.seeds is not None else (load_yaml(args.config / "config.yaml") or {}).get("seeds")
+    seeds = load_model(args.config / "config.yaml", ProjectConfig).seeds
     names = sorted(path.stem for path in (args.config / "studies").glob("*.yaml"))
     # With the seeds that a user set for all studies, and with each study's own: neither may be lost.
     studies = [resolve(args.config, name, args.corpora, chosen) for name in names for chosen in {seeds, None}]

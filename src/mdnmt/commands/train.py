@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spec", required=True, help="the run as JSON (mdnmt.config.run.RunSpec)")
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--names", default="{}", help="label, method and task as JSON, for run.json")
+    parser.add_argument("--method", default="", help="the method's name, for run.json")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ... (default: %(default)s)")
     parser.add_argument("--threads", type=int, help="CPU threads")
     parser.add_argument("--save-every-minutes", type=float, default=10.0, help="default: %(default)s")
@@ -22,8 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train."""
-    import json
-
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.run import RunSpec
     from mdnmt.train.run import train_run
@@ -33,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
         parse_spec(args.spec, RunSpec),
         args.task,
         args.out,
-        names=json.loads(args.names),
+        method_name=args.method,
         device=args.device,
         threads=args.threads,
         habits=Habits(args.save_every_minutes, args.save_every_updates, args.stop_after_minutes),

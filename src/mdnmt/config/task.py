@@ -41,6 +41,9 @@ class CleaningConfig(Frozen):
     max_length_ratio: float = Field(default=4.0, ge=1.0, allow_inf_nan=False)
     drop_identical: bool = Field(default=True, strict=True)
     require_letters: bool = Field(default=True, strict=True)
+    max_copied_share: float = Field(
+        default=1.0, ge=0.0, le=1.0, allow_inf_nan=False, description="words of the shorter side that the other has too"
+    )
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> Self:

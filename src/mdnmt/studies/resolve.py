@@ -19,14 +19,14 @@ from mdnmt.studies.study import Run, Study, Task
 from mdnmt.tasks.spec import task_spec
 
 
-def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | None = None) -> Study:
+def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | tuple[int, ...] | None = None) -> Study:
     """Return the study `name` with all its tasks and runs.
 
     Args:
         config_folder: the project's config/.
         name: of the study.
         corpora_folder: where fetched corpora stand or will stand.
-        seeds: overrides the number of seeds.
+        seeds: overrides the study's number of seeds, or its list of them.
 
     Raises:
         ConfigError: a mistake in any file that the study names; what is merely not to be had is no mistake.
@@ -100,7 +100,7 @@ def _runs(config: StudyConfig, task: Task, name: str, method: MethodConfig, wher
     runs = []
     for domains in subsets:
         directory = name if method.train_on == "all" else f"{name}-{domains[0]}"
-        label = method.label if method.train_on == "all" else domains[0].capitalize()
+        label = method.label if method.train_on == "all" else f"{domains[0].capitalize()} only"
         for seed in config.seed_list:
             spec = None
             if task.spec is not None:

@@ -166,7 +166,7 @@ def report_spec(study: Study, places: Places, commands: tuple[str, ...], *, part
 
 def _report_task(study: Study, task: Task, places: Places) -> specs.ReportTask:
     systems = tuple(
-        specs.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0])))
+        specs.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0]), "hyp"))
         for runs in by_row(study.runs_of(task.name)).values()
     )
     return specs.ReportTask(

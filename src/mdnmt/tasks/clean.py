@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mdnmt.config.task import CleaningConfig
 from mdnmt.tasks.normalise import comparison_form, normalise
+
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,16 @@ def why_dropped(pair: Pair, rules: CleaningConfig) -> str | None:
         return "identical"
     if rules.require_letters and not (_has_letter(pair.source) and _has_letter(pair.target)):
         return "no letter"
+    if rules.max_copied_share < 1.0 and copied_share(pair) > rules.max_copied_share:
+        return "mostly copied"
     return None
+
+
+def copied_share(pair: Pair) -> float:
+    """Return which share of the shorter side's words stands on the other side as well (names, formulas, codes)."""
+    source, target = (Counter(_WORD.findall(form)) for form in pair.forms)
+    shorter = min(source.total(), target.total())
+    return (source & target).total() / shorter if shorter else 0.0
 
 
 def clean(raw: Iterable[tuple[str, str]], rules: CleaningConfig) -> Cleaned:

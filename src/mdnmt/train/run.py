@@ -40,7 +40,7 @@ def train_run(
     task_folder: Path,
     run_folder: Path,
     *,
-    names: dict[str, str],
+    method_name: str = "",
     device: str = "auto",
     threads: int | None = None,
     habits: Habits | None = None,
@@ -51,7 +51,7 @@ def train_run(
         spec: the run.
         task_folder: its task's data.
         run_folder: where it lives; an interrupted run there goes on.
-        names: label, method and task as people call them; written to run.json, nothing else.
+        method_name: its name in config/methods, for the record.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, ...
         threads: CPU threads of torch.
         habits: how often to save, when to stop.
@@ -92,12 +92,10 @@ def train_run(
             trainer.run(stop)
         finally:
             metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
-        _finish(spec, data, trainer, paths, names, str(chosen))
+        _finish(spec, data, trainer, paths, method_name, str(chosen))
 
 
-def _finish(
-    spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, names: dict[str, str], device: str
-) -> None:
+def _finish(spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, method_name: str, device: str) -> None:
     progress = trainer.progress
     averaged = progress.to_average(spec.training)
     weights = average_weights([trainer.store.load_weights(update) for update in averaged])
@@ -111,7 +109,8 @@ def _finish(
     fsio.write_json(
         paths.record,
         {
-            **names,
+            "method": method_name,
+            "task": data.name,
             "seed": spec.seed,
             "fingerprint": spec.fingerprint,
             "spec": spec.model_dump(mode="json"),

@@ -1,4 +1,4 @@
-"""Gradients reach exactly the parameters they should; every parameter is registered, trained, clipped once and saved."""
+"""Gradients reach exactly the parameters they should; every parameter is registered, trained, clipped and saved."""
 
 from __future__ import annotations
 
@@ -182,7 +182,9 @@ def test_tied_embeddings_are_one_parameter(random_method: Any, share: str, table
     assert len({id(weight) for weight in weights}) == tables
     untied = random_method("transformer", vocab=33).model
     rest = sum(p.numel() for p in untied.parameters()) - (33 + 4 + 2 * 33) * 16
-    assert sum(p.numel() for p in model.parameters()) == rest + sum(w.numel() for w in {id(w): w for w in weights}.values())
+    assert sum(p.numel() for p in model.parameters()) == rest + sum(
+        w.numel() for w in {id(w): w for w in weights}.values()
+    )
     if tables < 3:
         assert model.target_embedding.weight is model.output_weight
 

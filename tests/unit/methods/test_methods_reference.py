@@ -19,11 +19,9 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 ARCHITECTURE = {"encoder_layers": 2, "decoder_layers": 2, "num_heads": 2, "label_smoothing": 0.13}
 
 
-def sentences(count: int, vocab: int, seed: int, lengths: tuple[int, int] = (1, 6)) -> list[list[int]]:
+def sentences(lengths: list[int], seed: int) -> list[list[int]]:
     generator = random.Random(seed)
-    return [
-        [*(generator.randrange(3, vocab) for _ in range(generator.randint(*lengths) - 1)), 2] for _ in range(count)
-    ]
+    return [[*(generator.randrange(3, 29) for _ in range(length - 1)), 2] for length in lengths]
 
 
 def weights_of(method: Any) -> dict[str, Tensor]:
@@ -48,7 +46,7 @@ def relative_error(found: Tensor, expected: Tensor) -> float:
 def test_transformer(random_method: Any, make_batch: Any, norm: str, share: str, dtype: torch.dtype) -> None:
     # The float32 model is compared with the reference on its own weights: only the arithmetic differs.
     method = random_method("transformer", dtype=dtype, norm=norm, share_embeddings=share, **ARCHITECTURE)
-    sources, targets = sentences(3, 29, 1), sentences(3, 29, 2)
+    sources, targets = sentences([2, 6, 1], 1), sentences([5, 1, 6], 2)
     batch = make_batch(sources, targets, [0, 1, 0])
     output = method.model(batch)
     expected_loss = 0.0
@@ -79,8 +77,9 @@ def test_waldm(random_method: Any, make_batch: Any, case: dict[str, Any], dtype:
     smoothing = options.setdefault("proportion_smoothing", 0.07)
     method = random_method("waldm", num_domains=k, dtype=dtype, **options, **ARCHITECTURE)
     # The code's mean counts padding, which a reference of single sentences has not: sentences of one length there.
-    lengths = (4, 4) if options.get("aux_norm") == "code" else (1, 6)
-    sources, targets, labels = sentences(3, 29, 3, lengths), sentences(3, 29, 4, lengths), [k - 1, 0, 1]
+    uneven = options.get("aux_norm") != "code"
+    sources = sentences([2, 6, 1] if uneven else [4, 4, 4], 3)
+    targets, labels = sentences([5, 1, 6] if uneven else [5, 5, 5], 4), [k - 1, 0, 1]
     batch = make_batch(sources, targets, labels)
     mixing = slow_waldm.Mixing(
         both_sides=options["mixed_sides"] == "both",
@@ -90,9 +89,7 @@ def test_waldm(random_method: Any, make_batch: Any, case: dict[str, Any], dtype:
     output = method.model(batch)
     records, expected_loss = [], 0.0
     for source, target, found in zip(sources, targets, rows(output.logits(), targets), strict=True):
-        expected, record = slow_waldm.logits(
-            weights_of(method), source, [1, *target[:-1]], shape_of(norm), mixing
-        )
+        expected, record = slow_waldm.logits(weights_of(method), source, [1, *target[:-1]], shape_of(norm), mixing)
         assert relative_error(found, expected) < TOLERANCE[dtype]
         expected_loss += slow_losses.label_smoothed_cross_entropy(expected, target, 0.13)
         records.append(record)

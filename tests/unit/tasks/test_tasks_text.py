@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mdnmt.config.task import CleaningConfig
 from mdnmt.errors import DataError
 from mdnmt.tasks import bpe
-from mdnmt.tasks.clean import clean, held_out, make_pair, why_dropped
+from mdnmt.tasks.clean import clean, copied_share, held_out, make_pair, why_dropped
 from mdnmt.tasks.normalise import comparison_form, normalise
 from mdnmt.tasks.pieces import join_pieces
 from mdnmt.tasks.segment import Segmenter
@@ -172,3 +172,18 @@ def test_task_data_can_be_read_on_a_machine_with_numpy_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "share"),
+    [
+        ("urea resin N-1", "urea résine N-1", 0.75),
+        ("Tomato juice", "Jus de tomate", 0.0),
+        ("a a b", "a c d e", 1 / 3),
+        ("...", "!", 0.0),
+    ],
+)
+def test_copied_share_counts_words_of_the_shorter_side(source: str, target: str, share: float) -> None:
+    pair = make_pair(source, target)
+    assert copied_share(pair) == pytest.approx(share)
+    assert (why_dropped(pair, CleaningConfig(max_copied_share=0.3, require_letters=False)) is None) == (share <= 0.3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from hypothesis import given
@@ -42,7 +44,7 @@ def test_every_sentence_stands_in_one_batch_within_the_budget(
         assert len(batch) == 1 or lengths.max() * len(batch) <= max_tokens
     # Sentences of like length stand together: between two batches the lengths do not cross.
     ranges = sorted((split.target.lengths[batch].min(), split.target.lengths[batch].max()) for batch in batches)
-    assert all(before[1] <= after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    assert all(before[1] <= after[0] for before, after in pairwise(ranges))
     again = epoch_batches(split, indices, max_tokens=max_tokens, seed=seed, epoch=epoch)
     assert listed(again) == listed(batches)
 

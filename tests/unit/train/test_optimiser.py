@@ -77,5 +77,5 @@ PARTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def test_a_state_of_another_model_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="'deep.weight'"):
+    with pytest.raises(CheckpointError, match=r"'deep\.weight'"):
         Optimiser(nn.Linear(1, 1), Training()).load({"deep.weight/step": torch.tensor(1.0)})

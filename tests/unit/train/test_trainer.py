@@ -79,9 +79,7 @@ def test_two_updates_equal_those_made_by_hand(make_spec: Any, toy_task: Path, tm
 
 
 @pytest.mark.parametrize("builder", ["transformer", "waldm"])
-def test_a_run_learns_and_leaves_what_is_promised(
-    make_spec: Any, toy_task: Path, tmp_path: Path, builder: str
-) -> None:
+def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path, tmp_path: Path, builder: str) -> None:
     spec = make_spec(builder, max_updates=24, validate_every=8, architecture={"dropout": 0.0})
     paths = train(spec, toy_task, tmp_path)
     losses = [record["loss"] for record in records(tmp_path, "valid") if record["domain"] == "all"]
@@ -99,13 +97,11 @@ def test_a_run_learns_and_leaves_what_is_promised(
     # The last two, the best and those that were averaged, and nothing else.
     kept = CheckpointStore(paths.checkpoints, spec.fingerprint).updates()
     assert set(kept) == {16, 24} | {record["best_update"]}
-    words = [record for record in records(tmp_path, "train")]
-    assert set(words[0]["losses"]) == ({"generation"} if builder == "transformer" else {"generation", "proportion"})
+    [first, *_] = records(tmp_path, "train")
+    assert set(first["losses"]) == ({"generation"} if builder == "transformer" else {"generation", "proportion"})
 
 
-def test_the_final_weights_are_the_mean_of_the_last_checkpoints(
-    make_spec: Any, toy_task: Path, tmp_path: Path
-) -> None:
+def test_the_final_weights_are_the_mean_of_the_last_checkpoints(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec(average_checkpoints=3)
     paths = train(spec, toy_task, tmp_path)
     store = CheckpointStore(paths.checkpoints, spec.fingerprint)
@@ -226,9 +222,7 @@ def test_an_interrupted_run_saves_even_where_a_damaged_checkpoint_has_that_updat
         store = CheckpointStore(paths.checkpoints, spec.fingerprint)
         method = build_method(spec, data)
         cpu = torch.device("cpu")
-        return Trainer(
-            spec, data, method, device=cpu, store=store, metrics=metrics, lease=lease, habits=habits
-        )
+        return Trainer(spec, data, method, device=cpu, store=store, metrics=metrics, lease=lease, habits=habits)
 
     stop = StopRequest()
     with RunLease(paths.lease) as lease, MetricsLog(paths.metrics) as metrics:

@@ -1,0 +1,121 @@
+"""The real `mdnmt train` process, killed and stopped from outside, ends with the bytes of a run never touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdnmt.cli import main
+from mdnmt.paths import RunPaths
+from mdnmt.train.metrics import read_metrics
+from mdnmt.train.run import train_run
+
+KILLS = 10
+pytestmark = pytest.mark.slow
+
+
+def command(spec: Any, task: Path, folder: Path, *more: str) -> list[str]:
+    arguments = ["--spec", spec.model_dump_json(), "--task", str(task), "--out", str(folder)]
+    return [sys.executable, "-m", "mdnmt.cli", "train", *arguments, "--device", "cpu", "--threads", "1", *more]
+
+
+def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+
+
+def wait_for(process: subprocess.Popen[bytes], happened: Callable[[], bool]) -> bool:
+    """Wait until something happened (True) or the process ended before it did (False)."""
+    while process.poll() is None:
+        if happened():
+            return True
+        select.select([], [], [], 0.002)
+    return False
+
+
+def size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def random_moment(generator: random.Random, paths: RunPaths) -> Callable[[], bool]:
+    """Return a condition that becomes true somewhere in the life of a trainer that is about to start."""
+    kind = generator.choice(["metrics", "metrics", "checkpoint", "start", "save"])
+    before, more = size(paths.metrics), generator.randint(1, 1500)
+    if kind == "metrics":
+        return lambda: size(paths.metrics) >= before + more
+    if kind == "checkpoint":
+        newest = max((path.name for path in paths.checkpoints.glob("update-*")), default="")
+        return lambda: any(path.name > newest for path in paths.checkpoints.glob("update-*"))
+    if kind == "save":
+        return lambda: any(paths.checkpoints.glob(".update-*.tmp"))
+    pause = time.monotonic() + generator.uniform(0.0, 3.0)
+    return lambda: time.monotonic() >= pause
+
+
+@pytest.fixture
+def long_spec(make_spec: Any) -> Any:
+    # Long enough that ten kills find it at work.
+    return make_spec(max_updates=300, validate_every=60, log_every=1, average_checkpoints=3)
+
+
+def test_killed_at_ten_random_moments(long_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    train_run(long_spec, toy_task, tmp_path / "whole", names={}, device="cpu", threads=1)
+    whole, paths = RunPaths(tmp_path / "whole"), RunPaths(tmp_path / "killed")
+    arguments = command(long_spec, toy_task, paths.folder, "--save-every-updates", "1")
+    generator, kills = random.Random(20), 0
+    while kills < KILLS:
+        moment = random_moment(generator, paths)
+        process = start(arguments)
+        hit = wait_for(process, moment)
+        process.kill()
+        _, err = process.communicate()
+        if not hit:
+            assert process.returncode == 0, err.decode()
+            break  # a machine so busy that the run ended between two looks
+        kills += 1
+        assert process.returncode == -signal.SIGKILL
+    assert kills >= KILLS // 2
+    process = start(arguments)
+    _, err = process.communicate()
+    assert process.returncode == 0, err.decode()
+    assert paths.model.read_bytes() == whole.model.read_bytes()
+    assert paths.curves.read_bytes() == whole.curves.read_bytes()
+    begun = [record["event"] for record in read_metrics(paths.metrics) if record.get("event") in {"start", "resume"}]
+    assert "resume" in begun
+
+
+def test_sigterm_saves_and_the_same_command_goes_on(long_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = long_spec.model_copy(update={"training": long_spec.training.model_copy(update={"max_updates": 120})})
+    train_run(spec, toy_task, tmp_path / "whole", names={}, device="cpu", threads=1)
+    whole, paths = RunPaths(tmp_path / "whole"), RunPaths(tmp_path / "stopped")
+    arguments = command(spec, toy_task, paths.folder)
+    process = start(arguments)
+    assert wait_for(process, lambda: size(paths.metrics) > 500)
+    # While it is at work a second trainer is turned away with the status for "come back".
+    process.send_signal(signal.SIGSTOP)
+    assert main(arguments[3:]) == 75
+    process.send_signal(signal.SIGCONT)
+    process.terminate()
+    _, err = process.communicate()
+    assert process.returncode == 75, err.decode()
+    assert b"SIGTERM: saved at update" in err and err.count(b"\n") == 1
+    [saved] = [record["at_update"] for record in read_metrics(paths.metrics) if record.get("event") == "end"]
+    assert (paths.checkpoints / f"update-{saved:08d}").is_dir()
+    assert not paths.lease.exists() and not paths.model.exists()
+    process = start(arguments)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert json.loads(paths.record.read_text())["resumes"] == 1
+    assert paths.model.read_bytes() == whole.model.read_bytes()
+    assert paths.curves.read_bytes() == whole.curves.read_bytes()

@@ -1,0 +1,159 @@
+"""A run read from disk translates text, the same bytes each time, and says clearly what it cannot."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mdnmt.cli import main
+from mdnmt.config.decoding import Decoding
+from mdnmt.decode.translator import Translator
+from mdnmt.errors import CheckpointError, ConfigError, DataError
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.data import TaskData
+from mdnmt.train.run import train_run
+
+CPU = torch.device("cpu")
+LINES = ["bank rate price", "", "court rule party judge bank", "bank", "growth zebra"]
+FORMS = {"transformer": {"share_embeddings": "all"}, "waldm": {"mixed_sides": "both"}}
+
+
+@pytest.fixture(scope="module")
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: tmp_path_factory.mktemp(f"run-{name}") for name in FORMS}
+
+
+@pytest.fixture(params=list(FORMS))
+def run(request: pytest.FixtureRequest, runs: dict[str, Path], make_spec: Any, toy_task: Path) -> Path:
+    """Return a finished run, trained once for the whole file."""
+    folder = runs[request.param]
+    if not RunPaths(folder).record.exists():
+        spec = make_spec(request.param, architecture=FORMS[request.param], max_updates=20, validate_every=10)
+        train_run(spec, toy_task, folder, names={}, device="cpu")
+    return folder
+
+
+def translate(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: bytes, *arguments: str
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
+    capsys.readouterr()
+    status = main(["translate", "--device", "cpu", *arguments])
+    return status, *capsys.readouterr()
+
+
+def joined(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def test_the_verb_and_the_class_agree_and_every_load_gives_the_same(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Translator(run, CPU).translate(LINES, Decoding())
+    again = Translator(run, CPU).translate(LINES, Decoding())
+    assert found == again
+    assert [len(one) for one in found] == [1] * len(LINES)
+    assert found[1][0].text == "" and found[1][0].pieces == ()
+    assert len({one[0].text for one in found}) > 1
+    outputs = {
+        translate(capsys, monkeypatch, joined(LINES), "--run", str(run), "--batch-lines", count)
+        for count in ("64", "1", "2")
+    }
+    assert outputs == {(0, "".join(f"{one[0].text}\n" for one in found), "")}
+    # A last line without its newline, and lines that end as on Windows.
+    assert translate(capsys, monkeypatch, joined(LINES)[:-1].replace(b"\n", b"\r\n"), "--run", str(run)) in outputs
+
+
+def test_a_run_needs_nothing_but_its_own_folder(run: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(run, moved, ignore=shutil.ignore_patterns("ckpt", "metrics.jsonl"))
+    assert Translator(moved, CPU).translate(LINES, Decoding()) == Translator(run, CPU).translate(LINES, Decoding())
+
+
+def test_the_n_best(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("--run", str(run), "--nbest", "3", "--beam-size", "4", "--batch-lines", "2", "--length-penalty", "0.5")
+    status, out, err = translate(capsys, monkeypatch, joined(LINES), *options)
+    assert (status, err) == (0, "")
+    expected = Translator(run, CPU).translate(LINES, Decoding(beam_size=4, nbest=3, length_penalty=0.5))
+    rows = [line.split("\t") for line in out.splitlines()]
+    flat = [(number, one) for number, found in enumerate(expected, 1) for one in found]
+    assert [(row[0], row[2]) for row in rows] == [(str(number), one.text) for number, one in flat]
+    assert [float(row[1]) for row in rows] == pytest.approx([one.score for _, one in flat], abs=2e-4)
+    for number, found in enumerate(expected):
+        assert len(found) == (3 if LINES[number] else 1)
+        assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+def test_the_domain_is_checked(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = translate(capsys, monkeypatch, joined(LINES), "--run", str(run), "--domain", "laww")
+    assert (status, out) == (2, "")
+    assert "did you mean 'law'?" in err and err.count("\n") == 1
+    # Neither of these methods sees the label when it translates (Jiang et al. 2020: the predicted D mixes everything).
+    with_domain = translate(capsys, monkeypatch, joined(LINES), "--run", str(run), "--domain", "law")
+    assert with_domain == translate(capsys, monkeypatch, joined(LINES), "--run", str(run))
+    with pytest.raises(ConfigError):
+        Translator(run, CPU).label("laww")
+
+
+def test_bytes_that_are_not_text_are_named_by_line(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b"bank\nrate\nb\xffnk\n"
+    for count in ("1", "2", "64"):
+        status, _, err = translate(capsys, monkeypatch, text, "--run", str(run), "--batch-lines", count)
+        assert status == 2
+        assert "standard input, line 3: not UTF-8" in err
+
+
+@pytest.mark.parametrize("batch_lines", ["64", "2"])
+def test_a_sentence_too_long_is_named_by_its_line_of_the_input(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, batch_lines: str
+) -> None:
+    text = joined(["bank"] * 4 + ["bank " * 1500] + ["bank"])
+    status, _, err = translate(capsys, monkeypatch, text, "--run", str(run), "--batch-lines", batch_lines)
+    assert status == 2
+    assert "line 5: has 1500 pieces, the model takes 1023" in err
+
+
+def test_the_test_set_of_a_task(run: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = json.dumps({"beam_size": 3, "nbest": 2, "max_sentences": 4})
+    arguments = ["decode", "--run", str(run), "--task", str(toy_task), "--device", "cpu"]
+    assert main([*arguments, "--spec", spec, "--out", str(tmp_path)]) == 0
+    data, translator = TaskData.load(toy_task), Translator(run, CPU)
+    for domain in data.domains:
+        expected = translator.translate(data.text("test", domain, "en")[:4], Decoding(beam_size=3, nbest=2))
+        assert (tmp_path / f"hyp.{domain}.txt").read_bytes() == joined([one[0].text for one in expected])
+        lines = [json.loads(line) for line in (tmp_path / f"nbest.{domain}.jsonl").read_text().splitlines()]
+        assert [[one["text"] for one in line] for line in lines] == [[o.text for o in found] for found in expected]
+
+
+def test_what_is_no_finished_run_is_refused(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, _, err = translate(capsys, monkeypatch, b"bank\n", "--run", str(tmp_path))
+    assert status == 2 and "no finished run" in err and err.count("\n") == 1
+    damaged = tmp_path / "damaged"
+    shutil.copytree(run, damaged)
+    model = RunPaths(damaged).model
+    whole = model.read_bytes()
+    model.write_bytes(whole[:-1])
+    with pytest.raises(CheckpointError):
+        Translator(damaged, CPU)
+    model.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(CheckpointError):
+        Translator(damaged, CPU)
+    RunPaths(damaged).record.write_text("{")
+    with pytest.raises(DataError):
+        Translator(damaged, CPU)
+
+
+def test_options_that_cannot_be(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    status, _, err = translate(capsys, monkeypatch, b"bank\n", "--run", str(run), "--beam-size", "0")
+    assert status == 2 and "beam_size" in err

@@ -1,0 +1,165 @@
+"""A copy of the project with a tiny study of generated text, and Snakemake run in it as a user would."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = {"economy": "bank rate price growth index survey", "law": "bank court rule party judge order"}
+
+SIZES = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+TRAINING = {
+    "max_updates": 6,
+    "max_tokens": 200,
+    "learning_rate": 0.005,
+    "warmup_updates": 3,
+    "validate_every": 3,
+    "validation_bleu_sentences": 2,
+    "average_checkpoints": 2,
+    "log_every": 2,
+    "precision": "fp32",
+}
+TASK = {
+    "title": "Tiny",
+    "source_lang": "en",
+    "target_lang": "fr",
+    "domains": {name: {"corpora": [f"tiny-{name}"], "train": 60, "valid": 6, "test": 5} for name in WORDS},
+    "segmentation": {"bpe_merge_operations": 25},
+}
+STUDY = {
+    "title": "Tiny",
+    "description": "Generated text and toy sizes.",
+    "tasks": ["tiny"],
+    "methods": ["mixed", "waldm-edc"],
+    "all_methods": {"architecture": SIZES, "training": TRAINING},
+    "decoding": {"beam_size": 2},
+    "comparison": {"num_resamples": 20},
+    "analysis": {"proportion_sentences": 4, "vector_sentences": 5, "sample_sentences": 2},
+    "measure_repeats": 1,
+    "tables": {"jiang2020-table2": {"task": "tiny"}, "song2026-table4": {"task": "tiny"}},
+    "figures": {"jiang2020-figure8": {"task": "tiny"}, "song2026-figure3": {"task": "tiny"}},
+}
+
+
+def write_corpus(folder: Path, name: str, seed: int = 11) -> None:
+    """Write `train.en` and `train.fr` in which the same word has another translation in each domain."""
+    generator = random.Random(f"{seed}{name}")
+    words = WORDS[name].split()
+    sentences = [[generator.choice(words) for _ in range(generator.randint(2, 9))] for _ in range(130)]
+    targets = [[f"{word[::-1]}{name[0]}" for word in sentence] for sentence in sentences]
+    folder.mkdir(parents=True)
+    for lang, lines in (("en", sentences), ("fr", targets)):
+        (folder / f"train.{lang}").write_text("".join(f"{' '.join(line)}\n" for line in lines))
+
+
+def local_corpus(name: str, folder: str) -> dict[str, object]:
+    """Return the configuration of a corpus that stands in a folder of the project."""
+    return {
+        "title": f"Tiny {name}",
+        "licence": "CC0",
+        "languages": ["en", "fr"],
+        "source": {"provider": "local", "folder": folder},
+        "reader": {"name": "plain"},
+    }
+
+
+class Project:
+    """A working copy of the workflow in a temporary folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        # `mdnmt` of the rules is the one that is tested; a user's own profile or Python path must not reach it.
+        clean = {key: value for key, value in os.environ.items() if key not in {"SNAKEMAKE_PROFILE", "PYTHONPATH"}}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
+        self.environment = {**clean, "PATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+    @classmethod
+    def create(cls, folder: Path) -> Project:
+        """Copy the workflow and the configuration, and add the study `tiny`."""
+        folder.mkdir()
+        shutil.copy(ROOT / "Snakefile", folder)
+        for part in ("workflow", "config"):
+            shutil.copytree(ROOT / part, folder / part)
+        project = cls(folder)
+        for name in WORDS:
+            write_corpus(folder / "text" / name, name)
+            project.write(f"config/corpora/tiny-{name}.yaml", local_corpus(name, f"text/{name}"))
+        project.write("config/tasks/tiny.yaml", TASK)
+        project.write("config/studies/tiny.yaml", STUDY)
+        project.edit("config/config.yaml", "study: demo", "study: tiny")
+        return project
+
+    def copy(self, folder: Path) -> Project:
+        """Return a copy with everything that was made, times of files included."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Project(folder)
+
+    def path(self, name: str) -> Path:
+        """Return a path in the project."""
+        return self.folder / name
+
+    def write(self, name: str, value: object) -> None:
+        """Write a YAML file."""
+        self.path(name).write_text(yaml.safe_dump(value, sort_keys=False))
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Replace `old`, which must stand there, in a text file."""
+        text = self.path(name).read_text()
+        assert old in text, f"{name} has no {old!r}"
+        self.path(name).write_text(text.replace(old, new))
+
+    def update(self, name: str, **changes: object) -> None:
+        """Merge `changes` into a YAML file; a dot in a key goes down a level (`training__x` is not needed)."""
+        value = yaml.safe_load(self.path(name).read_text())
+        for key, change in changes.items():
+            place, parts = value, key.split("__")
+            for part in parts[:-1]:
+                place = place.setdefault(part, {})
+            place[parts[-1]] = change
+        self.write(name, value)
+
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
+        """Start Snakemake and return the process."""
+        command = [sys.executable, "-m", "snakemake", *arguments]
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            **options,  # type: ignore[call-overload]
+        )
+
+    def snakemake(self, *arguments: str, status: int = 0) -> str:
+        """Run Snakemake to its end and return what it printed."""
+        process = self.start(*arguments)
+        printed, _ = process.communicate(timeout=300)
+        assert process.returncode == status, printed
+        return printed
+
+    def plan(self, *arguments: str) -> dict[str, set[str]]:
+        """Return what a dry run would make: rule -> its outputs, of jobs that are to be run."""
+        return parse_plan(self.snakemake("-n", *arguments))
+
+
+def parse_plan(printed: str) -> dict[str, set[str]]:
+    """Return rule -> outputs of the jobs that a dry run lists."""
+    jobs: dict[str, set[str]] = defaultdict(set)
+    rule = ""
+    for line in printed.splitlines():
+        if found := re.match(r"(?:local)?(?:rule|checkpoint) (\w+):", line):
+            rule = found[1]
+            jobs[rule] |= set()
+        elif rule and (found := re.match(r"\s+output: (.*)", line)):
+            jobs[rule] |= set(found[1].split(", "))
+    return dict(jobs)
