@@ -17,4 +17,5 @@ rule fetch:
     message:
         "Fetching and verifying corpus {wildcards.corpus}"
     shell:
-        "mdnmt fetch --spec {params.spec:q} --out {params.folder:q} 2>&1 | tee {log:q}"
+        # Standard error stays on the terminal: the progress bar, or the one line that says what is wrong.
+        "mdnmt fetch --spec {params.spec:q} --out {params.folder:q} > {log:q}"
