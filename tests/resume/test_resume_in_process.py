@@ -45,7 +45,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 def train(spec: Any, task: Path, folder: Path, **habits: Any) -> RunPaths:
-    train_run(spec, task, folder, names={}, device="cpu", threads=1, habits=Habits(**habits))
+    train_run(spec, task, folder, device="cpu", threads=1, habits=Habits(**habits))
     return RunPaths(folder)
 
 
@@ -293,3 +293,22 @@ def test_a_second_trainer_is_refused_and_the_first_unharmed(
 
 def test_data_fingerprint_stands_in_the_spec(make_spec: Any, toy_task: Path) -> None:
     assert make_spec().task_fingerprint == TaskData.load(toy_task).fingerprint
+
+
+def test_a_damaged_checkpoint_of_the_average_is_an_error_that_says_what_to_do(
+    make_spec: Any, toy_task: Path, tmp_path: Path
+) -> None:
+    spec = make_spec(max_updates=UPDATES)
+    whole = train(spec, toy_task, tmp_path / "whole")
+    with signal_after(11), pytest.raises(Interrupted):
+        train(spec, toy_task, tmp_path / "run")
+    paths = RunPaths(tmp_path / "run")
+    victim = paths.checkpoints / "update-00000008" / "model.safetensors"
+    victim.write_bytes(victim.read_bytes()[:-5])
+    with pytest.raises(CheckpointError, match="remove it and all later checkpoints") as caught:
+        train(spec, toy_task, paths.folder)
+    assert str(victim) in str(caught.value) and "\n" not in str(caught.value)
+    for update in (8, 11, 12):
+        shutil.rmtree(paths.checkpoints / f"update-{update:08d}", ignore_errors=True)
+    train(spec, toy_task, paths.folder)
+    assert outcome(paths) == outcome(whole)

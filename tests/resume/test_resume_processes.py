@@ -48,19 +48,27 @@ def size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
+def newest_update(paths: RunPaths) -> int:
+    return max((int(path.name[7:15]) for path in paths.checkpoints.glob("update-*")), default=0)
+
+
 def random_moment(generator: random.Random, paths: RunPaths) -> Callable[[], bool]:
     """Return a condition that becomes true somewhere in the life of a trainer that is about to start."""
-    kind = generator.choice(["metrics", "metrics", "checkpoint", "start", "save"])
-    before, more = size(paths.metrics), generator.randint(1, 1500)
-    if kind == "metrics":
-        return lambda: size(paths.metrics) >= before + more
-    if kind == "checkpoint":
-        newest = max((path.name for path in paths.checkpoints.glob("update-*")), default="")
-        return lambda: any(path.name > newest for path in paths.checkpoints.glob("update-*"))
-    if kind == "save":
-        return lambda: any(paths.checkpoints.glob(".update-*.tmp"))
-    pause = time.monotonic() + generator.uniform(0.0, 3.0)
-    return lambda: time.monotonic() >= pause
+    kind = generator.choice(["line", "save", "pause", "early"])
+    update, pause = newest_update(paths) + generator.randint(1, 25), generator.uniform(0.0, 0.05)
+    lines = size(paths.metrics) + generator.randint(1, 500)
+    reached: list[float] = []
+
+    def happened() -> bool:
+        if kind == "early":  # in the first lines after the start, or in the middle of one
+            return size(paths.metrics) >= lines
+        if newest_update(paths) >= update:
+            reached.append(time.monotonic())
+        if kind == "save":  # a checkpoint is being written
+            return bool(reached) and any(paths.checkpoints.glob(".update-*.tmp"))
+        return bool(reached) and (kind == "line" or time.monotonic() >= reached[0] + pause)
+
+    return happened
 
 
 @pytest.fixture
@@ -70,7 +78,7 @@ def long_spec(make_spec: Any) -> Any:
 
 
 def test_killed_at_ten_random_moments(long_spec: Any, toy_task: Path, tmp_path: Path) -> None:
-    train_run(long_spec, toy_task, tmp_path / "whole", names={}, device="cpu", threads=1)
+    train_run(long_spec, toy_task, tmp_path / "whole", device="cpu", threads=1)
     whole, paths = RunPaths(tmp_path / "whole"), RunPaths(tmp_path / "killed")
     arguments = command(long_spec, toy_task, paths.folder, "--save-every-updates", "1")
     generator, kills = random.Random(20), 0
@@ -87,6 +95,10 @@ def test_killed_at_ten_random_moments(long_spec: Any, toy_task: Path, tmp_path: 
         assert process.returncode == -signal.SIGKILL
     assert kills >= KILLS // 2
     process = start(arguments)
+    wait_for(process, lambda: newest_update(paths) == 300)
+    process.kill()  # once more, with the last update done and the final files not yet written (or just written)
+    process.communicate()
+    process = start(arguments)
     _, err = process.communicate()
     assert process.returncode == 0, err.decode()
     assert paths.model.read_bytes() == whole.model.read_bytes()
@@ -97,7 +109,7 @@ def test_killed_at_ten_random_moments(long_spec: Any, toy_task: Path, tmp_path: 
 
 def test_sigterm_saves_and_the_same_command_goes_on(long_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = long_spec.model_copy(update={"training": long_spec.training.model_copy(update={"max_updates": 120})})
-    train_run(spec, toy_task, tmp_path / "whole", names={}, device="cpu", threads=1)
+    train_run(spec, toy_task, tmp_path / "whole", device="cpu", threads=1)
     whole, paths = RunPaths(tmp_path / "whole"), RunPaths(tmp_path / "stopped")
     arguments = command(spec, toy_task, paths.folder)
     process = start(arguments)

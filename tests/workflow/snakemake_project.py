@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -28,14 +29,14 @@ TRAINING = {
     "log_every": 2,
     "precision": "fp32",
 }
-TASK = {
+TASK: dict[str, object] = {
     "title": "Tiny",
     "source_lang": "en",
     "target_lang": "fr",
     "domains": {name: {"corpora": [f"tiny-{name}"], "train": 60, "valid": 6, "test": 5} for name in WORDS},
     "segmentation": {"bpe_merge_operations": 25},
 }
-STUDY = {
+STUDY: dict[str, object] = {
     "title": "Tiny",
     "description": "Generated text and toy sizes.",
     "tasks": ["tiny"],
@@ -87,7 +88,8 @@ class Project:
         """Copy the workflow and the configuration, and add the study `tiny`."""
         folder.mkdir()
         shutil.copy(ROOT / "Snakefile", folder)
-        for part in ("workflow", "config"):
+        shutil.copy(ROOT / "profiles", folder, follow_symlinks=False)
+        for part in ("workflow", "config", "envs"):
             shutil.copytree(ROOT / part, folder / part)
         project = cls(folder)
         for name in WORDS:
@@ -118,48 +120,82 @@ class Project:
         self.path(name).write_text(text.replace(old, new))
 
     def update(self, name: str, **changes: object) -> None:
-        """Merge `changes` into a YAML file; a dot in a key goes down a level (`training__x` is not needed)."""
+        """Set values in a YAML file; `a__b=1` sets the key b under a."""
         value = yaml.safe_load(self.path(name).read_text())
         for key, change in changes.items():
             place, parts = value, key.split("__")
             for part in parts[:-1]:
-                place = place.setdefault(part, {})
+                place = place.setdefault(part.replace("_DASH_", "-"), {})
             place[parts[-1]] = change
         self.write(name, value)
 
-    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
-        """Start Snakemake and return the process."""
-        command = [sys.executable, "-m", "snakemake", *arguments]
+    def with_sitecustomize(self, code: str) -> None:
+        """Let every Python that is started in this project run `code` first."""
+        folder = self.folder / "startup"
+        folder.mkdir(exist_ok=True)
+        (folder / "sitecustomize.py").write_text(code)
+        self.environment["PYTHONPATH"] = str(folder)
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the project."""
+        return subprocess.run(
+            command, cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False, timeout=300
+        )
+
+    def mdnmt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a verb in the project."""
+        return self.run(sys.executable, "-m", "mdnmt.cli", *arguments)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start Snakemake in a process group of its own, as a terminal would, and return the process."""
         return subprocess.Popen(
-            command,
+            [sys.executable, "-m", "snakemake", *arguments],
             cwd=self.folder,
             env=self.environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            **options,  # type: ignore[call-overload]
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
 
     def snakemake(self, *arguments: str, status: int = 0) -> str:
         """Run Snakemake to its end and return what it printed."""
-        process = self.start(*arguments)
-        printed, _ = process.communicate(timeout=300)
-        assert process.returncode == status, printed
-        return printed
+        done = self.run(sys.executable, "-m", "snakemake", *arguments)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
-    def plan(self, *arguments: str) -> dict[str, set[str]]:
-        """Return what a dry run would make: rule -> its outputs, of jobs that are to be run."""
-        return parse_plan(self.snakemake("-n", *arguments))
+    def plan(self, *arguments: str) -> Plan:
+        """Return what Snakemake would make now."""
+        done = self.run(sys.executable, "-m", "snakemake", "--cores", "2", "--summary", *arguments)
+        assert done.returncode == 0, done.stderr
+        return Plan.parse(done.stdout)
 
 
-def parse_plan(printed: str) -> dict[str, set[str]]:
-    """Return rule -> outputs of the jobs that a dry run lists."""
-    jobs: dict[str, set[str]] = defaultdict(set)
-    rule = ""
-    for line in printed.splitlines():
-        if found := re.match(r"(?:local)?(?:rule|checkpoint) (\w+):", line):
-            rule = found[1]
-            jobs[rule] |= set()
-        elif rule and (found := re.match(r"\s+output: (.*)", line)):
-            jobs[rule] |= set(found[1].split(", "))
-    return dict(jobs)
+class Plan:
+    """What a dry run would make: rule -> outputs."""
+
+    def __init__(self, outputs: dict[str, set[str]]) -> None:
+        self.outputs = outputs
+
+    @classmethod
+    def parse(cls, printed: str) -> Plan:
+        """Read the table that `snakemake --summary` prints."""
+        outputs: dict[str, set[str]] = defaultdict(set)
+        rows = list(csv.DictReader(io.StringIO(printed), delimiter="\t"))
+        assert rows, "an empty summary"
+        for row in rows:
+            if row["plan"] == "update pending":
+                outputs[row["rule"]].add(row["output_file"])
+        return cls(dict(outputs))
+
+    @property
+    def rules(self) -> set[str]:
+        """Return the rules with something to do."""
+        return set(self.outputs)
+
+    def folders(self, rule: str) -> set[str]:
+        """Return the last two parts of the folders that a rule writes into: `<method>/seed<k>-<fp>` for runs."""
+        return {"/".join(Path(output).parts[-3:-1]) for output in self.outputs.get(rule, set())}
+
+    def trained(self) -> list[str]:
+        """Return the methods and seeds that would be trained."""
+        return sorted(folder.rpartition("-")[0] for folder in self.folders("train"))

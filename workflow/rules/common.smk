@@ -8,6 +8,7 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import MdnmtError
+from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.studies import show
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
@@ -37,6 +38,10 @@ def task_dir(name):
 
 def task_file(name):
     return f"{task_dir(name)}/task.json"
+
+
+def is_made(name):
+    return Path(task_file(name)).exists()
 
 
 def run_dir(run):
@@ -100,6 +105,22 @@ def measured_runs(name):
         if show.paper_table(STUDY, key)[0].kind == "resources"
     }
     return [run for run in first_seeds(name) if run.method in wanted]
+
+
+def corpus_files(wildcards):
+    """Return the manifests of a task's corpora: of no interest any more, however new, to a task that is made."""
+    files = [f"{CORPORA}/{name}/corpus.json" for name in STUDY.tasks[wildcards.task].corpora]
+    return ancient(files) if is_made(wildcards.task) else files
+
+
+# Corpora with something to fetch. The rule must not be there for the others: a moved folder would start it, and what lies
+# behind a job that starts is not looked at by Snakemake unless a file without ancient() leads there.
+TO_FETCH = {
+    corpus
+    for name, task in STUDY.tasks.items()
+    for corpus in task.corpora
+    if not (is_made(name) and Path(CORPORA, corpus, "corpus.json").exists())
+}
 
 
 def table_inputs(wildcards):

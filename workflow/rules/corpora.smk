@@ -5,6 +5,8 @@ rule fetch:
         manifest="resources/corpora/{corpus}/corpus.json",
     log:
         "logs/fetch/{corpus}.log",
+    wildcard_constraints:
+        corpus="|".join(TO_FETCH) or "none",
     conda:
         "../../envs/environment.yaml"
     params:

@@ -12,6 +12,8 @@ rule score:
     params:
         data=lambda w: task_dir(w.task),
         limit=LIMIT,
+        # Scores stand beside the hypotheses: a new way of scoring makes them anew, in their place.
+        version=STAGE_VERSIONS["score"],
     message:
         "Scoring {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:

@@ -1,8 +1,8 @@
 # Clean, de-duplicate, split, segment, binarise. The folder's name says what is in it, so a newer file of a corpus with
-# the same content (a moved folder, a second download) makes nothing anew: hence ancient().
+# the same content (a moved folder, a second download) makes nothing anew.
 rule task:
     input:
-        lambda w: [ancient(f"resources/corpora/{name}/corpus.json") for name in STUDY.tasks[w.task].corpora],
+        corpus_files,
     output:
         manifest="results/tasks/{task}-{fp}/task.json",
         stats="results/tasks/{task}-{fp}/stats.json",
@@ -15,7 +15,9 @@ rule task:
         "../../envs/environment.yaml"
     threads: workflow.cores
     params:
-        spec=lambda w: STUDY.tasks[w.task].spec.model_dump_json(),
+        # A second argument makes it derived: Snakemake holds no derived params against the last time's. What counts of
+        # it stands in the folder's name; a bound on the archive's size, say, does not.
+        spec=lambda w, threads: STUDY.tasks[w.task].spec.model_dump_json(),
         folder=lambda w: task_dir(w.task),
     message:
         "Making the data of task {wildcards.task}"

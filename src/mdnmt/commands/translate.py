@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
         except UnicodeDecodeError:
             bad = next(number for number, line in enumerate(raw, start + 1) if not _is_utf8(line))
             raise DataError(f"standard input, line {bad}: not UTF-8; convert the text first") from None
-        for number, found in enumerate(translator.translate(lines, config, args.domain), start + 1):
+        for number, found in enumerate(translator.translate(lines, config, args.domain, start + 1), start + 1):
             if config.nbest == 1:
                 print(found[0].text)
             else:

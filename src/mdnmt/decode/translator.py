@@ -72,7 +72,9 @@ class Translator:
             raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(self.domains)}")
         return self.domains.index(domain)
 
-    def translate(self, lines: Sequence[str], config: Decoding, domain: str | None = None) -> list[list[Translation]]:
+    def translate(
+        self, lines: Sequence[str], config: Decoding, domain: str | None = None, first_line: int = 1
+    ) -> list[list[Translation]]:
         """Return the translations of each line, best first; an empty line has one, which is empty.
 
         Raises:
@@ -80,7 +82,7 @@ class Translator:
         """
         pieces = [self.source_segmenter.encode(line) for line in lines]
         longest = self.model.source_embedding.max_positions - 1
-        for number, parts in enumerate(pieces, start=1):
+        for number, parts in enumerate(pieces, start=first_line):
             if len(parts) > longest:
                 raise DataError(f"line {number}: has {len(parts)} pieces, the model takes {longest}; split the line")
         filled = [number for number, parts in enumerate(pieces) if parts]

@@ -93,6 +93,11 @@ def _runs(config: StudyConfig, task: Task, name: str, method: MethodConfig, wher
         {**method.architecture, **config.all_methods.architecture, **own.architecture},
         where=f"{where}: {name}",
     ).model_dump(mode="json")
+    if architecture["share_embeddings"] == "all" and not task.config.vocabulary.joint:
+        raise ConfigError(
+            f"{where}: {name}: architecture.share_embeddings: found 'all', but task {task.name} has two vocabularies; "
+            "expected decoder or none, or vocabulary.joint: true in the task's file"
+        )
     training = validate_model(
         {**method.training, **config.all_methods.training, **own.training}, Training, f"{where}: {name}: training"
     )

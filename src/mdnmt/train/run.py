@@ -11,10 +11,11 @@ import torch
 
 from mdnmt import fsio, provenance
 from mdnmt.checkpoints.average import average_weights
+from mdnmt.checkpoints.refused import RefusedCheckpoint
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.checkpoints.weights import save_model
 from mdnmt.config.run import RunSpec
-from mdnmt.errors import DataError
+from mdnmt.errors import CheckpointError, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
@@ -98,7 +99,13 @@ def train_run(
 def _finish(spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, method_name: str, device: str) -> None:
     progress = trainer.progress
     averaged = progress.to_average(spec.training)
-    weights = average_weights([trainer.store.load_weights(update) for update in averaged])
+    try:
+        weights = average_weights([trainer.store.load_weights(update) for update in averaged])
+    except RefusedCheckpoint as refusal:
+        raise CheckpointError(
+            f"{refusal}; the final weights need it: remove it and all later checkpoints, then start the same command "
+            "again, which goes on from the one before"
+        ) from None
     trainer.method.model.load_state_dict(weights)
     final = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
     _copy_segmentation(data, paths.segmentation)

@@ -77,10 +77,23 @@ class Trainer:
                 f"{self.recipe.max_length} pieces; raise training.max_length"
             )
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
+        self._refuse_long_sentences()
         self._epoch: tuple[int, list[Indices]] = (-1, [])
         self._window: dict[str, torch.Tensor] = {}
         self._saved_update = 0
         self._started = self._last_save = self._last_line = time.monotonic()
+
+    def _refuse_long_sentences(self) -> None:
+        used = [(self.train_split, self.indices), *((self.validation.split, r) for r in self.validation.rows.values())]
+        sides = [side.lengths[rows] for split, rows in used for side in (split.source, split.target)]
+        # Every domain's test set will be translated: better found here than after the training.
+        sides.append(self.data.split("test").source.lengths)
+        longest = max(int(lengths.max(initial=0)) for lengths in sides)
+        if longest > (positions := self.method.model.source_embedding.max_positions):
+            raise TrainingError(
+                f"task {self.data.name}: a sentence has {longest} pieces, the model takes {positions}: raise "
+                "architecture.max_positions"
+            )
 
     def resume(self) -> bool:
         """Take over the newest whole checkpoint; return False where there is none."""
@@ -182,6 +195,14 @@ class Trainer:
                 )
         return window
 
+    def _refuse_broken_weights(self) -> None:
+        # The loss of an update is that of the weights before it.
+        if not all(bool(parameter.isfinite().all()) for parameter in self.method.model.parameters()):
+            raise TrainingError(
+                f"a weight is no finite number after update {self.progress.update}; nothing of it was saved: lower "
+                "training.learning_rate or set clip_norm, then start again"
+            )
+
     def _log(self) -> None:
         window, progress = self._read_window(), self.progress
         self._window = {}
@@ -196,7 +217,7 @@ class Trainer:
                 "epoch": progress.epoch,
                 "split": "train",
                 "domain": "all",
-                "loss": sum(window.values()) / words,
+                "loss": math.fsum(window.values()) / words,
                 "losses": {name: value / words for name, value in window.items()},
                 "learning_rate": rate,
                 "seconds": self.seconds,
@@ -212,6 +233,7 @@ class Trainer:
         )
 
     def _validate(self) -> None:
+        self._refuse_broken_weights()
         progress = self.progress
         measures = self.validation(self.method.model, self.device, self.dtype)
         for domain, values in measures.items():
@@ -231,6 +253,7 @@ class Trainer:
     def _save(self) -> None:
         progress = self.progress
         progress.window = self._read_window()
+        self._refuse_broken_weights()
         self.lease.check()
         model = self.method.model
         self.store.save(

@@ -36,7 +36,7 @@ def run(request: pytest.FixtureRequest, runs: dict[str, Path], make_spec: Any, t
     folder = runs[request.param]
     if not RunPaths(folder).record.exists():
         spec = make_spec(request.param, architecture=FORMS[request.param], max_updates=20, validate_every=10)
-        train_run(spec, toy_task, folder, names={}, device="cpu")
+        train_run(spec, toy_task, folder, device="cpu")
     return folder
 
 

@@ -27,7 +27,7 @@ from mdnmt.train.trainer import Habits, Trainer, TrainingError
 
 
 def train(spec: Any, task: Path, folder: Path, **habits: Any) -> RunPaths:
-    train_run(spec, task, folder, names={"label": "toy"}, device="cpu", habits=Habits(**habits))
+    train_run(spec, task, folder, device="cpu", habits=Habits(**habits))
     return RunPaths(folder)
 
 
