@@ -7,9 +7,11 @@ import io
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -155,6 +157,8 @@ class Project:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            # A test run in the background of a shell ignores the interrupt; a terminal's Snakemake does not.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
 
     def snakemake(self, *arguments: str, status: int = 0) -> str:

@@ -80,6 +80,7 @@ PLACES = Places(
 
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
+MODELS = [f"{run_dir(run)}/model.safetensors" for run in STUDY.makeable()]
 LIMIT = f"--limit {STUDY.config.decoding.max_sentences}" if STUDY.config.decoding.max_sentences else ""
 # Habits of this machine change no result. They travel as resources, not as params: Snakemake makes a job anew when its
 # params change, and a changed habit must not.

@@ -26,6 +26,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import MdnmtError
 
     runs: dict[str, str] = json.loads(args.runs)
+    busy = []
     if args.out is None:
         _measure_here(args, next(iter(runs.values())))
         return
@@ -34,13 +35,23 @@ def run(args: argparse.Namespace) -> None:
         options = ["--task", args.task, "--decoding", args.decoding, "--repeats", args.repeats, "--device", args.device]
         options += ["--threads", args.threads] if args.threads else []
         command = [sys.executable, "-m", "mdnmt.cli", "measure", "--runs", json.dumps({name: folder}), *options]
+        busy.append(_busy_percent())
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
         if done.returncode:
             lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
             raise MdnmtError(f"measuring {name} ({folder}) failed: {lines[-1]}")
         rows[name] = json.loads(done.stdout)
         print(f"{name}: {rows[name]['train_tokens_per_second']:,.0f} target tokens/s in training", flush=True)
-    _write(args, rows)
+    _write(args, rows, busy)
+
+
+def _busy_percent() -> float | None:
+    """Return which share of all cores other processes take at this moment; None where it cannot be told."""
+    try:
+        import psutil
+    except ImportError:
+        return None
+    return float(psutil.cpu_percent(interval=1.0))
 
 
 def _measure_here(args: argparse.Namespace, folder: str) -> None:
@@ -57,7 +68,7 @@ def _measure_here(args: argparse.Namespace, folder: str) -> None:
     print(json.dumps(measure_run(Path(folder), args.task, decoding, device=device, repeats=args.repeats)))
 
 
-def _write(args: argparse.Namespace, rows: dict[str, dict[str, float]]) -> None:
+def _write(args: argparse.Namespace, rows: dict[str, dict[str, float]], busy: list[float | None]) -> None:
     from mdnmt import fsio, provenance
     from mdnmt.train.device import choose_device
 
@@ -66,5 +77,7 @@ def _write(args: argparse.Namespace, rows: dict[str, dict[str, float]]) -> None:
         "cpu": made["cpu"],
         "cores": args.threads or made["cores"],
         "device": str(choose_device(args.device)),
+        # Before each measurement: above a few per cent somebody else was at work, and the figures say little.
+        "busy_percent": max((share for share in busy if share is not None), default=None),
     }
     fsio.write_json(args.out, {"hardware": hardware, "rows": rows, "provenance": made})

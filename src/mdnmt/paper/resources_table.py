@@ -24,6 +24,9 @@ QUANTITIES = (
 # A speed relative to the baseline row stands after the quantity it is made from.
 RELATIVE = {"train_tokens_per_second": "relative", "decode_tokens_per_second": "relative"}
 
+# Above this share of all cores, taken by others just before a measurement, its figures are called into question.
+BUSY_PERCENT = 15.0
+
 
 def _value(row: dict[str, Any], key: str, where: str) -> float | None:
     value = row.get(key)
@@ -73,7 +76,7 @@ def _notes(spec: ResourceTableSpec, measured: dict[str, Any], baseline_label: st
         parts = [str(hardware.get("cpu", "unknown processor")), f"{cores} cores" if cores else ""]
         device = str(hardware.get("device", ""))
         parts.append(f"on {hardware.get('gpu') or device}" if device and device != "cpu" else "on the CPU")
-        notes.append(f"Measured on {', '.join(part for part in parts if part)}, with the machine to itself.")
+        notes.append(f"Measured on {', '.join(part for part in parts if part)}; {_company(hardware)}.")
     repeats = {row.get("repeats") for row in measured.get("rows", {}).values()} - {None}
     if repeats:
         notes.append(f"Repeats of each measurement: {' or '.join(str(n) for n in sorted(repeats))}.")
@@ -112,4 +115,16 @@ def build(spec: ResourceTableSpec) -> Grid:
         baseline_label=label,
         reasons=tuple(reasons.texts),
         notes=tuple(_notes(spec, measured, label)),
+    )
+
+
+def _company(hardware: dict[str, Any]) -> str:
+    busy = hardware.get("busy_percent")
+    if busy is None:
+        return "one run after the other"
+    if busy <= BUSY_PERCENT:
+        return "one run after the other, with the machine to itself"
+    return (
+        f"one run after the other, but other processes took up to {busy:.0f} % of the machine: these figures do not "
+        "compare the methods; measure again when it is idle"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +22,12 @@ class Sample:
 
 
 def length(text: str) -> int:
-    """Return the number of words; of a text without spaces (Chinese), half the number of characters."""
-    words = text.split()
-    return len(words) if len(words) > 1 else max(len(words), len(text) // 2)
+    """Return the number of words; Chinese writes none apart, so two of its characters count as one."""
+    return sum(max(1, sum(map(_is_wide, word)) // 2) for word in text.split())
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in {"W", "F"}
 
 
 def choose(sources: list[str], settings: SampleSettings, key: str) -> list[int]:

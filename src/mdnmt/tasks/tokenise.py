@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
+
+_LONE_APOSTROPHE = re.compile(r"(?<=\w) ’ (?=\w)")
 
 
 @lru_cache(maxsize=16)
@@ -32,7 +35,9 @@ def tokenise(line: str, lang: str) -> list[str]:
 
 def detokenise(text: str, lang: str) -> str:
     """Return the plain text of tokens that are separated by blanks."""
-    return str(_detokenizer(lang).detokenize(text.split(" "), unescape=False)).strip()
+    plain = str(_detokenizer(lang).detokenize(text.split(" "), unescape=False)).strip()
+    # Moses' rules join the typewriter's apostrophe only; the typographic one is left standing alone: l ’ année.
+    return _LONE_APOSTROPHE.sub("’", plain)
 
 
 def tokenise_lines(job: tuple[str, Sequence[str]]) -> list[str]:

@@ -282,3 +282,10 @@ def test_the_policy_covers_the_very_script_and_style_of_the_page():
         inside = re.search(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[1]
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
         assert f"{tag}-src &#39;sha256-{digest}&#39;" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("Electrocardiographs", 1), ("a b c", 3), ("我们昨天去了北京", 4), ("中文 text", 2), ("", 0)]
+)
+def test_length_counts_words_and_pairs_of_chinese_characters(text: str, words: int) -> None:
+    assert samples.length(text) == words

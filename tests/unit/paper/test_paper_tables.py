@@ -291,3 +291,18 @@ def test_a_wrong_spec_is_one_line(capsys):
     assert error.count("\n") == 1 and "--spec of the table" in error
     with pytest.raises(ConfigError, match="--spec of the figure"):
         specs.parse_figure("not json")
+
+
+@pytest.mark.parametrize(
+    ("busy", "words"), [(3.0, "to itself"), (60.0, "60 % of the machine"), (None, "one run after")]
+)
+def test_a_busy_machine_is_said_under_the_resources(tmp_path: Path, busy: float | None, words: str) -> None:
+    measure = tmp_path / "measure.json"
+    row = {"num_parameters": 10, "train_tokens_per_second": 5.0}
+    hardware = {"cpu": "x", "cores": 2, "device": "cpu", "busy_percent": busy}
+    measure.write_text(json.dumps({"hardware": hardware, "rows": {"mixed": row}}))
+    rows = (specs.ResourceRow(group="", label="Mixed", method="mixed"),)
+    grid = resources_table.build(specs.ResourceTableSpec(title="t", rows=rows, measure=measure))
+    text = " ".join(str(note) for note in grid.notes)
+    assert words in text
+    assert (busy == 3.0) == ("to itself" in text)

@@ -187,3 +187,8 @@ def test_copied_share_counts_words_of_the_shorter_side(source: str, target: str,
     pair = make_pair(source, target)
     assert copied_share(pair) == pytest.approx(share)
     assert (why_dropped(pair, CleaningConfig(max_copied_share=0.3, require_letters=False)) is None) == (share <= 0.3)
+
+
+@pytest.mark.parametrize("text", ["l’année dernière", "l'année dernière", "aujourd’hui, c’est « fini »"])
+def test_both_apostrophes_survive_tokenising_and_detokenising(text: str) -> None:
+    assert detokenise(" ".join(tokenise(text, "fr")), "fr") == text

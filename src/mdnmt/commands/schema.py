@@ -1,0 +1,26 @@
+"""Write the JSON schemas of the configuration, with which an editor completes and checks YAML."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("config/schema.json"),
+        help="one file of all kinds; schema/<kind>.json, which refer to it, are written beside it (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the schemas."""
+    from mdnmt.config.schema import KINDS, editor_schema, json_schema
+    from mdnmt.fsio import write_json
+
+    write_json(args.out, json_schema())
+    for kind in KINDS:
+        write_json(args.out.parent / "schema" / f"{kind}.json", editor_schema(kind))

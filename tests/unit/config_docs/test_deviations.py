@@ -1,0 +1,100 @@
+"""Every row of config/deviations.yaml names a key that exists, with the default that the code has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from mdnmt.config.deviations import SOURCES, Deviation, load_deviations
+from mdnmt.config.study import StudyConfig
+from mdnmt.config.task import TaskConfig
+from mdnmt.config.training import Training
+from mdnmt.errors import ConfigError
+from mdnmt.methods import BUILDERS
+
+ROOT = Path(__file__).resolve().parents[3]
+CONFIG = ROOT / "config"
+ROWS = load_deviations(CONFIG)
+WITH_KEY = [row for row in ROWS if row.key is not None]
+
+
+def default_of(row: Deviation) -> Any:
+    """Return the default of a row's key in the models of the configuration; KeyError where there is no such key."""
+    first, *rest = str(row.key).split(".")
+    if row.file == "methods":
+        model: type[BaseModel] = Training if first == "training" else BUILDERS[str(row.builder)].config_type
+        parts = rest
+    else:
+        model = StudyConfig if row.file == "studies" else TaskConfig
+        parts = [first, *rest]
+    for part in parts[:-1]:
+        inner = model.model_fields[part].annotation
+        assert isinstance(inner, type) and issubclass(inner, BaseModel), f"{row.key}: nothing is inside {part}"
+        model = inner
+    return model.model_fields[parts[-1]].default
+
+
+@pytest.mark.parametrize("row", WITH_KEY, ids=lambda row: row.id)
+def test_key_exists_with_the_default_that_the_row_says(row: Deviation) -> None:
+    assert default_of(row) == row.default
+    assert type(default_of(row)) is type(row.default)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_row_names_a_paper_of_ours_and_a_known_source(row: Deviation) -> None:
+    papers = {path.stem for path in (CONFIG / "papers").glob("*.yaml")}
+    assert row.paper in {*papers, "all"}
+    assert row.source in SOURCES
+
+
+def test_a_key_that_does_not_exist_is_noticed() -> None:
+    row = next(row for row in WITH_KEY if row.builder == "waldm")
+    with pytest.raises(KeyError):
+        default_of(row.model_copy(update={"key": "architecture.mix_everything"}))
+
+
+def test_every_choice_of_waldm_has_a_row() -> None:
+    own = set(BUILDERS["waldm"].config_type.model_fields) - set(BUILDERS["transformer"].config_type.model_fields)
+    stated = {"mixed_sides", "proportion_smoothing"}  # what the paper itself gives
+    told = {str(row.key).removeprefix("architecture.") for row in WITH_KEY if row.builder == "waldm"}
+    assert told == own - stated
+
+
+def test_preset_of_the_page_flips_the_four_choices_that_the_code_makes_otherwise() -> None:
+    page = (ROOT / "docs" / "methods" / "waldm.md").read_text(encoding="utf-8")
+    preset = page.partition("The preset `released_code`")[2].partition("```yaml")[2].partition("```")[0]
+    flipped = dict(re.findall(r"^ +(\w+): (\w+)$", preset, flags=re.MULTILINE))
+    config = BUILDERS["waldm"].config_type
+    built = config.model_validate(flipped)
+    rows = [row for row in WITH_KEY if row.builder == "waldm"]
+    assert set(flipped) == {str(row.key).removeprefix("architecture.") for row in rows}
+    assert all(getattr(built, name) != config.model_fields[name].default for name in flipped)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("file: tasks", "together"),
+        ("file: methods, key: architecture.norm", "builder"),
+        ("file: methods, key: training.precision, builder: waldm", "builder"),
+        ("file: tasks, key: split.seed, colour: red", "colour"),
+        ("file: papers, key: title", "papers"),
+    ],
+)
+def test_a_row_that_is_wrong_is_one_line(tmp_path: Path, row: str, expected: str) -> None:
+    text = "rows: [{id: a, paper: all, place: p, said: s, choice: c, source: ours, " + row + "}]\n"
+    (tmp_path / "deviations.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=expected) as caught:
+        load_deviations(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_id_stands_once(tmp_path: Path) -> None:
+    row = "{id: a, paper: all, place: p, said: s, choice: c, source: ours, file: null}"
+    (tmp_path / "deviations.yaml").write_text(f"rows: [{row}, {row}]\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="'a' stands twice"):
+        load_deviations(tmp_path)

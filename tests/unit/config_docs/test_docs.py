@@ -1,0 +1,204 @@
+"""What the pages name exists: files, make targets, verbs and their options, keys, error lines."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, read, spans
+
+from mdnmt.cli import verbs
+from mdnmt.config.loader import load_yaml, validate_model
+from mdnmt.config.project import ProjectConfig
+from mdnmt.config.study import StudyConfig
+from mdnmt.methods.method import Architecture
+from mdnmt.studies.resolve import resolve
+
+DOCS = ROOT / "docs"
+BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# Studies that a page tells the reader to make.
+MADE_ON_A_PAGE = {"demo-lr", "mine", "ffn"}
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+
+
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+    parser = argparse.ArgumentParser(prog=verb, exit_on_error=False)
+    module.add_arguments(parser)
+    return parser
+
+
+@BY_NAME
+def test_relative_links_resolve(page: Path) -> None:
+    for target in links(page):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in headings(found), f"{page.name}: {target}"
+
+
+def test_every_page_of_docs_can_be_reached_from_the_readme() -> None:
+    reached, new = set(), {ROOT / "README.md"}
+    while new:
+        reached |= new
+        targets = {(page.parent / link.partition("#")[0]).resolve() for page in new for link in links(page)}
+        new = {target for target in targets if target.suffix == ".md" and target.is_file()} - reached
+    assert set(DOCS.glob("**/*.md")) <= reached
+
+
+@BY_NAME
+def test_make_targets_exist(page: Path) -> None:
+    words = [line.split() for line in [*commands(page), *spans(page)] if line.startswith("make ")]
+    named = {word for line in words for word in line[1:] if "=" not in word}
+    assert named <= make_targets()
+
+
+@BY_NAME
+def test_verbs_exist(page: Path) -> None:
+    text = "\n".join([*commands(page), *spans(page)])
+    assert set(re.findall(r"(?:^|[ |`])mdnmt ([a-z][a-z-]+)(?![\w:])", text)) <= set(verbs())
+
+
+@BY_NAME
+def test_shell_blocks_parse(page: Path) -> None:
+    for block in blocks(page, "sh"):
+        done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def mdnmt_commands() -> Iterator[tuple[Path, list[str]]]:
+    for page in PAGES:
+        for line in [*commands(page), *(span for span in spans(page) if span.startswith("mdnmt ") and ":" not in span)]:
+            words = shlex.split(line.rpartition("| ")[2])
+            if words[:1] == ["mdnmt"] and len(words) > 2:
+                yield page, words[1:]
+
+
+def test_options_of_verbs_are_accepted() -> None:
+    tried = 0
+    for page, (verb, *options) in mdnmt_commands():
+        parser_of(verb).parse_args(options)
+        tried += 1
+        assert page.is_file()
+    assert tried >= 4
+
+
+@BY_NAME
+def test_snakemake_commands_set_keys_that_exist(page: Path) -> None:
+    for line in commands(page):
+        words = shlex.split(line)
+        if words[:1] != ["snakemake"]:
+            continue
+        settings = words[words.index("--config") + 1 :] if "--config" in words else []
+        values = {key: yaml.safe_load(value) for key, value in (word.split("=", 1) for word in settings)}
+        study = validate_model(values, ProjectConfig, line).study
+        assert study in MADE_ON_A_PAGE or (ROOT / "config" / "studies" / f"{study}.yaml").is_file(), line
+
+
+@BY_NAME
+def test_yaml_blocks_are_yaml(page: Path, tmp_path: Path) -> None:
+    for number, block in enumerate(blocks(page, "yaml")):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(block.text, encoding="utf-8")
+        assert isinstance(load_yaml(path), dict)
+
+
+def test_the_two_commands_of_the_readme_are_those_of_the_makefile() -> None:
+    first = [shlex.split(line) for line in commands(ROOT / "README.md")[:2]]
+    assert first == [["make", "demo"], ["make", "test"]]
+    assert {"demo", "test", "check"} <= make_targets()
+
+
+def test_files_of_your_own_data_make_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = named_files(DOCS / "your-own-data.md")
+    assert {Path(name).parent.name for name in files} == {"corpora", "tasks", "studies"}
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    for name, text in files.items():
+        Path(name).write_text(text, encoding="utf-8")
+    folder = tmp_path / "texts" / "law"
+    missing = resolve(Path("config"), "mine", Path("corpora"))
+    assert missing.tasks["my-en-fr"].missing == (
+        "needs the files of 'My law texts': texts/law: has neither train.en nor train.en.gz; put one of them there"
+    )
+    folder.mkdir(parents=True)
+    for lang in ("en", "fr"):
+        (folder / f"train.{lang}").write_text("a line\n", encoding="utf-8")
+    study = resolve(Path("config"), "mine", Path("corpora"))
+    assert [run.method for run in study.makeable()] == ["mixed", "waldm-edc"]
+
+
+def test_the_keys_of_a_study_are_all_explained() -> None:
+    table = prose(DOCS / "studies.md").partition("## The keys")[2].partition("##")[0]
+    named = {name for line in re.findall(r"^\| ([^|]+) \|", table, flags=re.MULTILINE) for name in spans_of(line)}
+    assert named == set(StudyConfig.model_fields)
+
+
+def spans_of(text: str) -> list[str]:
+    return re.findall(r"`(\w+)`", text)
+
+
+def test_the_options_of_the_transformer_are_all_given_with_their_defaults() -> None:
+    section = prose(DOCS / "methods" / "transformer.md").partition("## Options")[2]
+    paragraph = section.split("\n\n")[1]
+    told = dict(re.findall(r"`(\w+)`\s+([\w.]+?)[.,](?:\s|$)", paragraph))
+    defaults = {name: field.default for name, field in Architecture.model_fields.items()}
+    assert told == {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in defaults.items()}
+
+
+def test_folders_of_the_layout_exist() -> None:
+    layout = read(ROOT / "README.md").partition("## Layout")[2].partition("```\n")[2].partition("```")[0]
+    for line in layout.splitlines():
+        for name in re.split(r", ", line.split("  ")[0]):
+            stem, braces, rest = name.partition("{")
+            names = [stem + inner for inner in rest.rstrip("}/").split(",")] if braces else [name]
+            for path in names:
+                assert (ROOT / path).exists() or path.rstrip("/") in {"results", "resources"}, path
+
+
+def source_texts() -> str:
+    """Return all string literals of the package, f-string values as NUL, for looking up what a page quotes."""
+    texts = []
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
+                texts.append("".join(str(part) for part in parts))
+    return "\n".join(texts)
+
+
+def test_error_lines_of_troubleshooting_are_those_of_the_code() -> None:
+    others = [ROOT / "Makefile", *ROOT.glob("workflow/rules/*.smk")]
+    known = "\n".join([source_texts(), *(path.read_text(encoding="utf-8") for path in others)])
+    foreign = ("command not found", "LockException", "Directory cannot be locked")
+    quoted = [
+        span
+        for line in prose(DOCS / "troubleshooting.md").splitlines()
+        if re.match(r"\| `", line)
+        for span in re.findall(r"`([^`]+)`", line.split(" | ")[0])
+    ]
+    assert len(quoted) > 30
+    for line in quoted:
+        if any(word in line for word in foreign):
+            continue
+        # What stands between names, numbers and dots is the code's own wording; its longest part is looked up.
+        parts = re.split(r"\.\.\.|: |'[^']*'|\b\d+\b|<[^>]*>|\btrain\.\w+\b|\bnan\b", line)
+        wordings = [part.strip(" :;,()?") for part in parts]
+        longest = max((part for part in wordings if " " in part), key=len)
+        assert longest in known, line

@@ -1,0 +1,76 @@
+"""The real workflow: from nothing to the page, again, and after something was removed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from workflow.snakemake_project import STUDY, Project
+
+from mdnmt.train.metrics import read_metrics
+
+pytestmark = pytest.mark.slow
+
+
+def runs(project: Project) -> dict[str, Path]:
+    """Return method -> folder of the run, as runs.tsv has them."""
+    with project.path("results/tiny/runs.tsv").open() as handle:
+        return {row["method"]: project.path(row["run_dir"]) for row in csv.DictReader(handle, delimiter="\t")}
+
+
+def test_everything_is_there(finished: Project) -> None:
+    made = finished.path("results/tiny")
+    page = (made / "report.html").read_text()
+    for key in STUDY["tables"]:
+        assert {path.suffix for path in made.glob(f"tables/{key}.*")} == {".csv", ".md", ".tex", ".html", ".json"}
+    assert "Test BLEU of each system on each domain" in page and "Generated text and toy sizes." in page
+    for key in STUDY["figures"]:
+        assert (made / f"figures/{key}.png").read_bytes().startswith(b"\x89PNG")
+        assert (made / f"figures/{key}.pdf").read_bytes().startswith(b"%PDF")
+    assert set(runs(finished)) == {"mixed", "waldm-edc"}
+    for folder in runs(finished).values():
+        record = json.loads((folder / "run.json").read_text())
+        assert record["updates"] == 6 and record["resumes"] == 0
+        assert folder.name == f"seed1-{record['fingerprint']}"
+    assert not list(finished.path("resources").rglob("*.part")) and not list(finished.folder.rglob("*.tmp"))
+
+
+def test_the_default_profile_is_in_use_and_nothing_is_left_to_do(finished: Project) -> None:
+    printed = finished.snakemake("--cores", "2")
+    assert "profile" in printed and "profiles/default" in printed
+    assert "Nothing to be done" in printed
+
+
+def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) -> None:
+    mixed, mixing = runs(project)["mixed"], runs(project)["waldm-edc"]
+    weights = {folder: (folder / "model.safetensors").read_bytes() for folder in (mixed, mixing)}
+    untouched = {path: path.read_bytes() for path in [mixing / "metrics.jsonl", *mixing.glob("ckpt/*/manifest.json")]}
+    shutil.rmtree(mixed)
+
+    plan = project.plan()
+    assert plan.trained() == ["mixed/seed1"]
+    assert len(plan.outputs["decode"]) == len(plan.outputs["score"]) == 1
+    assert plan.rules <= {
+        "train",
+        "decode",
+        "score",
+        "significance",
+        "measure",
+        "table",
+        "figure",
+        "runs_table",
+        "report",
+    }
+
+    # Forced, Snakemake removes the declared outputs of the other run; its checkpoints are not among them.
+    project.snakemake("--cores", "2", "models", "--forcerun", "train")
+    assert {folder: (folder / "model.safetensors").read_bytes() for folder in weights} == weights
+    events = {
+        folder: [r["event"] for r in read_metrics(folder / "metrics.jsonl") if "event" in r] for folder in weights
+    }
+    assert events == {mixed: ["start", "end"], mixing: ["start", "end", "resume", "end"]}
+    for path, content in untouched.items():
+        assert path.read_bytes().startswith(content)
