@@ -18,9 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Analyse."""
+    from mdnmt.analysis.insides import analyse
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.study import AnalysisConfig
-    from mdnmt.decode.analysis import analyse
     from mdnmt.decode.translator import Translator
     from mdnmt.tasks.data import TaskData
     from mdnmt.train.device import choose_device, make_deterministic

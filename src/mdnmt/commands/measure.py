@@ -57,10 +57,10 @@ def _busy_percent() -> float | None:
 def _measure_here(args: argparse.Namespace, folder: str) -> None:
     import json
 
+    from mdnmt.analysis.resources import measure_run
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
     from mdnmt.train.device import choose_device, make_deterministic
-    from mdnmt.train.measure import measure_run
 
     make_deterministic(0, args.threads)
     device = choose_device(args.device)

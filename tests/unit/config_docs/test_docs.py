@@ -198,7 +198,7 @@ def test_error_lines_of_troubleshooting_are_those_of_the_code() -> None:
         if any(word in line for word in foreign):
             continue
         # What stands between names, numbers and dots is the code's own wording; its longest part is looked up.
-        parts = re.split(r"\.\.\.|: |'[^']*'|\b\d+\b|<[^>]*>|\btrain\.\w+\b|\bnan\b", line)
+        parts = re.split(r"\.\.\.|: |'[^']*'|\b0x\w+|\b\d+\b|<[^>]*>|\btrain\.\w+\b|\bnan\b", line)
         wordings = [part.strip(" :;,()?") for part in parts]
         longest = max((part for part in wordings if " " in part), key=len)
         assert longest in known, line

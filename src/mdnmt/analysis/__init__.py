@@ -1,0 +1,1 @@
+"""Finished runs looked into: what they do inside, and what they cost."""
