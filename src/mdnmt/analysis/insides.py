@@ -106,5 +106,5 @@ def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArr
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
+    np.savez(buffer, **arrays)
     fsio.write_bytes(path, buffer.getvalue())

@@ -197,8 +197,10 @@ def test_error_lines_of_troubleshooting_are_those_of_the_code() -> None:
     for line in quoted:
         if any(word in line for word in foreign):
             continue
-        # What stands between names, numbers and dots is the code's own wording; its longest part is looked up.
-        parts = re.split(r"\.\.\.|: |'[^']*'|\b0x\w+|\b\d+\b|<[^>]*>|\btrain\.\w+\b|\bnan\b", line)
-        wordings = [part.strip(" :;,()?") for part in parts]
-        longest = max((part for part in wordings if " " in part), key=len)
-        assert longest in known, line
+        # Between names and numbers stand the code's own words: up to three in a row must be found in it.
+        windows = []
+        for part in re.split(r"\.\.\.|'[^']*'|\b0x\w+|\b\d+\b", line):
+            words = part.strip(" :;,.()").split()
+            size = min(3, len(words))
+            windows += [" ".join(words[start : start + size]) for start in range(len(words) - size + 1) if size > 1]
+        assert any(window in known for window in windows), line
