@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         default=Path("config/schema.json"),
-        help="one file of all kinds; schema/<kind>.json, which refer to it, are written beside it (default: %(default)s)",
+        help="one file of all kinds; schema/<kind>.json, which refer to it, come beside it (default: %(default)s)",
     )
 
 

@@ -1,4 +1,4 @@
-"""JSON schemas of the YAML files in config/, for editors: made from the models, so that they cannot say anything else."""
+"""JSON schemas of the YAML files in config/, for editors; made from the models, so that they say the same."""
 
 from __future__ import annotations
 

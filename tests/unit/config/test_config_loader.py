@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mdnmt.config.loader import did_you_mean, find_named, load_model, load_yaml, parse_spec
+from mdnmt.config.project import ProjectConfig
+from mdnmt.config.study import StudyConfig
+from mdnmt.config.task import TaskConfig
+from mdnmt.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a: 1\nb: [\n", ":3: not valid YAML"),
+        (b"a: 1\nb: 2\na: 3\n", ":3: not valid YAML: the key 'a' stands twice"),
+        (b"a: 1\n\tb: 2\n", ":2: not valid YAML"),
+        (b"a: \xff\n", "byte 3 is not UTF-8"),
+        (b"? [1, 2]\n: 3\n", "plain value"),
+        (b"a: !!python/object/apply:os.getcwd []\n", ":1: not valid YAML"),
+        (b"a: 2020-13-45\n", "not valid YAML"),
+    ],
+)
+def test_bad_yaml_is_one_line_with_its_place(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load_yaml(path)
+    text = str(caught.value)
+    assert text.startswith(str(path)) and said in text and "\n" not in text
+
+
+def test_no_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        load_yaml(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_yaml(tmp_path)
+
+
+def test_an_empty_file_has_the_defaults_and_a_list_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("# nothing\n")
+    assert load_model(path, ProjectConfig) == ProjectConfig()
+    path.write_text("- a\n")
+    with pytest.raises(ConfigError, match="found list, expected keys and values"):
+        load_model(path, ProjectConfig)
+
+
+STUDY = "title: t\ndescription: d\ntasks: [a]\nmethods: [mixed]\n"
+TASK = "title: t\nsource_lang: en\ntarget_lang: fr\ndomains: {a: {corpora: [x], valid: 1, test: 1}}\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "said"),
+    [
+        (StudyConfig, STUDY + "decodng: {}\n", "unknown key 'decodng' (did you mean 'decoding'?); allowed: all_methods"),
+        (StudyConfig, STUDY + "decoding: {beam: 3}\n", "unknown key 'decoding.beam'"),
+        (StudyConfig, STUDY + "decoding: {beam_size: 0}\n", "decoding.beam_size: input should be greater than 0, found 0"),
+        (StudyConfig, "title: t\n", "the key 'description' is missing (and 2 more)"),
+        (StudyConfig, STUDY + "seeds: 0\n", "from 1"),
+        (StudyConfig, STUDY + "seeds: -1\n", "from 1"),
+        (StudyConfig, STUDY + "seeds: [1, 1]\n", "different numbers"),
+        (StudyConfig, STUDY + "seeds: [-2]\n", "from 0"),
+        (StudyConfig, STUDY + "seeds: []\n", "seeds"),
+        (StudyConfig, STUDY + "tables: {a-b: {}}\n", "the key 'tables.a-b.task' is missing"),
+        (TaskConfig, TASK.replace("fr", "en"), "are the same"),
+        (TaskConfig, TASK.replace("[x]", "[x, x]"), "domains.a: a corpus is listed twice"),
+        (TaskConfig, TASK.replace("{a:", "{A b:"), "domains.A b"),
+        (TaskConfig, TASK + "cleaning: {min_tokens: 9, max_tokens: 3}\n", "cleaning: min_tokens is above max_tokens"),
+        (TaskConfig, TASK + "segmentation: {bpe: jont}\n", "found 'jont' (did you mean 'joint'?), expected one of joint"),
+        (TaskConfig, TASK + "cleaning: {max_length_ratio: .nan}\n", "cleaning.max_length_ratio"),
+        (ProjectConfig, "device: gpu\n", "device"),
+        (ProjectConfig, "threads: 0\n", "threads: input should be greater than 0, found 0"),
+        (ProjectConfig, "stop_after_minutes: soon\n", "stop_after_minutes: input should be a valid number"),
+    ],
+)
+def test_each_mistake_names_file_key_and_what_is_allowed(tmp_path: Path, model: type, text: str, said: str) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_model(path, model)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ") and said in message and "\n" not in message
+
+
+def test_specs_of_the_command_line() -> None:
+    assert parse_spec('{"study": "x"}', ProjectConfig).study == "x"
+    with pytest.raises(ConfigError, match="--spec: not JSON"):
+        parse_spec("{", ProjectConfig)
+    with pytest.raises(ConfigError, match="--spec: unknown key 'studdy'"):
+        parse_spec('{"studdy": "x"}', ProjectConfig)
+
+
+def test_names_are_found_and_never_lead_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "demo.yaml").write_text("")
+    assert find_named(tmp_path, "demo", "study") == tmp_path / "demo.yaml"
+    with pytest.raises(ConfigError, match=r"no study 'dmeo' \(did you mean 'demo'\?\); there are: demo"):
+        find_named(tmp_path, "dmeo", "study")
+    for name in ("../demo", "Demo", "", "demo.yaml", "/etc/hosts"):
+        with pytest.raises(ConfigError, match="lower-case letters, digits and dashes"):
+            find_named(tmp_path, name, "study")
+    assert did_you_mean("zzz", ["demo"]) == ""
+
+
+def test_seeds_as_number_and_as_list() -> None:
+    value = {"title": "t", "description": "d", "tasks": ["a"], "methods": ["mixed"]}
+    assert StudyConfig.model_validate({**value, "seeds": 3}).seed_list == (1, 2, 3)
+    assert StudyConfig.model_validate({**value, "seeds": [0, 7]}).seed_list == (0, 7)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workflow.snakemake_project import Project, local_corpus
+
+from mdnmt.errors import ConfigError
+from mdnmt.studies.resolve import resolve
+
+STUDY, TASK = "config/studies/tiny.yaml", "config/tasks/tiny.yaml"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project.create(tmp_path / "project")
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"methods": ["mixd"]}, "config/methods: no method 'mixd' (did you mean 'mixed'?)"),
+        ({"tasks": ["tinny"]}, "config/tasks: no task 'tinny' (did you mean 'tiny'?)"),
+        ({"tables": {"jiang2020-table9": {"task": "tiny"}}}, "tables.jiang2020-table9: jiang2020 has no 'table9'"),
+        ({"tables": {"jang2020-table2": {"task": "tiny"}}}, "no paper 'jang2020' (did you mean 'jiang2020'?)"),
+        ({"figures": {"jiang2020-figure8": {"task": "big"}}}, "figures.jiang2020-figure8.task: 'big' is none of"),
+        ({"per_method": {"single": {}}}, "per_method: 'single' is none of the study's methods"),
+        ({"comparison": {"baseline": "single"}}, "comparison.baseline: 'single' is none of the study's methods"),
+        ({"per_method__mixed": {"training": {"learning_rat": 1}}}, "mixed: training: unknown key 'learning_rat'"),
+        ({"per_method__mixed": {"architecture": {"mixed_sides": "both"}}}, "mixed: architecture: unknown key"),
+        ({"all_methods__architecture__model_dim": 15}, "architecture"),
+        ({"all_methods__training__learning_rate": "fast"}, "training: learning_rate: input should be a valid number"),
+    ],
+)
+def test_mistakes_of_a_study_are_one_line(project: Project, changes: dict[str, Any], said: str) -> None:
+    project.update(STUDY, **changes)
+    with pytest.raises(ConfigError) as caught:
+        resolve(Path("config"), "tiny", Path("resources/corpora"))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        (TASK, {"domains__law__corpora": ["tiny-low"]}, "no corpus 'tiny-low' (did you mean 'tiny-law'?)"),
+        (TASK, {"target_lang": "de"}, "has no 'de'; it has en, fr"),
+        ("config/methods/mixed.yaml", {"builder": "transformr"}, "no builder 'transformr'"),
+        ("config/corpora/tiny-law.yaml", {"reader__name": "statcan"}, "is read by the reader 'plain'"),
+    ],
+)
+def test_mistakes_of_the_files_it_names(project: Project, name: str, changes: dict[str, Any], said: str) -> None:
+    project.update(name, **changes)
+    with pytest.raises(ConfigError) as caught:
+        resolve(Path("config"), "tiny", Path("resources/corpora"))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_one_embedding_for_two_vocabularies_is_found_before_anything_is_made(project: Project) -> None:
+    project.update(STUDY, all_methods__architecture__share_embeddings="all")
+    resolve(Path("config"), "tiny", Path("resources/corpora"))
+    project.update(TASK, vocabulary__joint=False)
+    with pytest.raises(ConfigError, match=r"studies/tiny.yaml: mixed: architecture.share_embeddings: .* two vocabularies"):
+        resolve(Path("config"), "tiny", Path("resources/corpora"))
+
+
+@pytest.mark.parametrize("seeds", [0, -1, (), (2, 2)])
+def test_seeds_of_the_command_line(project: Project, seeds: Any) -> None:
+    with pytest.raises(ConfigError, match="--config seeds"):
+        resolve(Path("config"), "tiny", Path("resources/corpora"), seeds)
+
+
+def test_what_cannot_be_had_is_no_mistake(project: Project) -> None:
+    project.write("config/corpora/tiny-law.yaml", local_corpus("law", "nowhere"))
+    study = resolve(Path("config"), "tiny", Path("resources/corpora"))
+    assert study.makeable() == [] and len(study.runs) == 2
+    assert all(run.missing and run.missing.startswith("needs ") and "nowhere" in run.missing for run in study.runs)
+    assert {run.fingerprint for run in study.runs} == {"missing"}
+
+
+def test_a_task_on_each_domain_alone_is_a_run_each(project: Project) -> None:
+    project.update(STUDY, methods=["single", "mixed"])
+    study = resolve(Path("config"), "tiny", Path("resources/corpora"))
+    assert [run.directory for run in study.runs] == ["single-economy", "single-law", "mixed"]
+    assert [run.domains for run in study.runs] == [("economy",), ("law",), ("economy", "law")]
