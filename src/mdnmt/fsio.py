@@ -77,8 +77,8 @@ def read_json(path: Path) -> Any:
 
 def read_lines(path: Path) -> list[str]:
     r"""Return the lines of `path`, split at `\n` alone: other separators of Unicode are text."""
-    text = path.read_text(encoding="utf-8")
-    lines = text.split("\n")
+    # Not read_text(): it would take a carriage return for a line's end.
+    lines = path.read_bytes().decode("utf-8").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 

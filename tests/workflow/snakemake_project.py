@@ -127,7 +127,7 @@ class Project:
         for key, change in changes.items():
             place, parts = value, key.split("__")
             for part in parts[:-1]:
-                place = place.setdefault(part.replace("_DASH_", "-"), {})
+                place = place.setdefault(part, {})
             place[parts[-1]] = change
         self.write(name, value)
 

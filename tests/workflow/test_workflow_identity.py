@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from workflow.snakemake_project import Project, write_corpus
@@ -37,7 +38,6 @@ def test_what_nobody_sees_makes_nothing(project: Project) -> None:
     project.edit("workflow/rules/figures.smk", '"mdnmt figure ', '"mdnmt  figure ')
     for path in [*project.path("resources").rglob("*.json"), *project.path("moved").iterdir()]:
         os.utime(path)
-    # The licence of a corpus is on the page, and so is its text: the size bound is not.
     assert project.plan().outputs == {}
 
 
@@ -52,7 +52,7 @@ def test_what_is_printed_makes_only_what_prints_it(project: Project) -> None:
 
 
 def test_plotting_code_is_no_input(finished: Project) -> None:
-    printed = finished.run("python", "-m", "snakemake", "--cores", "2", "--detailed-summary").stdout
+    printed = finished.run(sys.executable, "-m", "snakemake", "--cores", "2", "--detailed-summary").stdout
     inputs = {name for line in printed.splitlines()[1:] for name in line.split("\t")[4].split(",")}
     assert inputs and all(name.startswith(("results/", "resources/corpora/")) or not name for name in inputs)
 

@@ -16,6 +16,7 @@ class TableRow(Frozen):
 
     group: str
     method: str
+    label: str | None = Field(None, description="as this paper prints it; null: the method's own")
 
 
 class PaperTable(Frozen):

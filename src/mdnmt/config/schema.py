@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from mdnmt.config.corpus import CorpusConfig
+from mdnmt.config.deviations import Deviations
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.project import ProjectConfig
@@ -24,6 +25,7 @@ KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "corpus": (CorpusConfig, "corpora/*.yaml"),
     "method": (MethodConfig, "methods/*.yaml"),
     "paper": (PaperConfig, "papers/*.yaml"),
+    "deviations": (Deviations, "deviations.yaml"),
 }
 # Models whose key `training` holds some of the options of `Training`: all of those have defaults.
 _WITH_TRAINING = ("MethodConfig", "Overrides")

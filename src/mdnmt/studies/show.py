@@ -44,7 +44,7 @@ def table_spec(study: Study, key: str, places: Places) -> specs.ScoreTableSpec |
     left_out = [row.method for row in table.rows if row.method not in study.methods]
     notes = (f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()
     rows = [
-        (row.group, directory, runs)
+        (row.group, row.label or runs[0].label, directory, runs)
         for row in table.rows
         if row.method in study.methods
         for directory, runs in by_row(study.runs_of(task.name, row.method)).items()
@@ -53,8 +53,8 @@ def table_spec(study: Study, key: str, places: Places) -> specs.ScoreTableSpec |
         return specs.ResourceTableSpec(
             title=table.title,
             rows=tuple(
-                specs.ResourceRow(group=group, label=runs[0].label, method=directory, missing=runs[0].missing)
-                for group, directory, runs in rows
+                specs.ResourceRow(group=group, label=label, method=directory, missing=runs[0].missing)
+                for group, label, directory, runs in rows
             ),
             measure=Path(places.measure(task.name)) if task.spec is not None else None,
             missing=task.missing,
@@ -66,7 +66,7 @@ def table_spec(study: Study, key: str, places: Places) -> specs.ScoreTableSpec |
         columns=columns(task),
         rows=(
             *_copy_row(study, task, places),
-            *(_score_row(group, directory, runs, places) for group, directory, runs in rows),
+            *(_score_row(group, label, directory, runs, places) for group, label, directory, runs in rows),
         ),
         metrics=table.metrics,
         baseline=study.config.comparison.baseline,
@@ -82,14 +82,14 @@ def _copy_row(study: Study, task: Task, places: Places) -> list[specs.ScoreRow]:
     return [specs.ScoreRow(group="No training", label="Copy the source", method=COPY, runs=runs, missing=task.missing)]
 
 
-def _score_row(group: str, directory: str, runs: list[Run], places: Places) -> specs.ScoreRow:
+def _score_row(group: str, label: str, directory: str, runs: list[Run], places: Places) -> specs.ScoreRow:
     made = tuple(
         specs.ScoreRun(scores=Path(places.test(run), "scores.json"), seed=run.seed)
         for run in runs
         if run.spec is not None
     )
     missing = None if made else runs[0].missing
-    return specs.ScoreRow(group=group, label=runs[0].label, method=directory, runs=made, missing=missing)
+    return specs.ScoreRow(group=group, label=label, method=directory, runs=made, missing=missing)
 
 
 def figure_spec(

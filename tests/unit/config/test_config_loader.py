@@ -55,9 +55,17 @@ TASK = "title: t\nsource_lang: en\ntarget_lang: fr\ndomains: {a: {corpora: [x], 
 @pytest.mark.parametrize(
     ("model", "text", "said"),
     [
-        (StudyConfig, STUDY + "decodng: {}\n", "unknown key 'decodng' (did you mean 'decoding'?); allowed: all_methods"),
+        (
+            StudyConfig,
+            STUDY + "decodng: {}\n",
+            "unknown key 'decodng' (did you mean 'decoding'?); allowed: all_methods",
+        ),
         (StudyConfig, STUDY + "decoding: {beam: 3}\n", "unknown key 'decoding.beam'"),
-        (StudyConfig, STUDY + "decoding: {beam_size: 0}\n", "decoding.beam_size: input should be greater than 0, found 0"),
+        (
+            StudyConfig,
+            STUDY + "decoding: {beam_size: 0}\n",
+            "decoding.beam_size: input should be greater than 0, found 0",
+        ),
         (StudyConfig, "title: t\n", "the key 'description' is missing (and 2 more)"),
         (StudyConfig, STUDY + "seeds: 0\n", "from 1"),
         (StudyConfig, STUDY + "seeds: -1\n", "from 1"),
@@ -69,7 +77,11 @@ TASK = "title: t\nsource_lang: en\ntarget_lang: fr\ndomains: {a: {corpora: [x], 
         (TaskConfig, TASK.replace("[x]", "[x, x]"), "domains.a: a corpus is listed twice"),
         (TaskConfig, TASK.replace("{a:", "{A b:"), "domains.A b"),
         (TaskConfig, TASK + "cleaning: {min_tokens: 9, max_tokens: 3}\n", "cleaning: min_tokens is above max_tokens"),
-        (TaskConfig, TASK + "segmentation: {bpe: jont}\n", "found 'jont' (did you mean 'joint'?), expected one of joint"),
+        (
+            TaskConfig,
+            TASK + "segmentation: {bpe: joimt}\n",
+            "found 'joimt' (did you mean 'joint'?), expected one of joint",
+        ),
         (TaskConfig, TASK + "cleaning: {max_length_ratio: .nan}\n", "cleaning.max_length_ratio"),
         (ProjectConfig, "device: gpu\n", "device"),
         (ProjectConfig, "threads: 0\n", "threads: input should be greater than 0, found 0"),
@@ -89,8 +101,8 @@ def test_specs_of_the_command_line() -> None:
     assert parse_spec('{"study": "x"}', ProjectConfig).study == "x"
     with pytest.raises(ConfigError, match="--spec: not JSON"):
         parse_spec("{", ProjectConfig)
-    with pytest.raises(ConfigError, match="--spec: unknown key 'studdy'"):
-        parse_spec('{"studdy": "x"}', ProjectConfig)
+    with pytest.raises(ConfigError, match="--spec: unknown key 'studyy'"):
+        parse_spec('{"studyy": "x"}', ProjectConfig)
 
 
 def test_names_are_found_and_never_lead_out_of_the_folder(tmp_path: Path) -> None:

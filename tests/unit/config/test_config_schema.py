@@ -30,7 +30,7 @@ def test_written_files_are_those_of_the_code(tmp_path: Path) -> None:
 
 
 def test_every_file_has_a_kind() -> None:
-    assert {path for _, path in FILES} == {path for path in CONFIG.rglob("*.yaml")}
+    assert {path for _, path in FILES} == set(CONFIG.rglob("*.yaml"))
 
 
 @pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda value: getattr(value, "stem", value))
@@ -49,7 +49,10 @@ def test_every_file_validates_and_names_its_schema(kind: str, path: Path) -> Non
         ("task", {"title": "x", "source_lang": "en"}),
         ("method", {"label": "x", "builder": "waldm", "train_on": "some"}),
         ("method", {"label": "x", "builder": "waldm", "training": {"learning_rat": 1.0}}),
-        ("corpus", {"title": "x", "languages": ["en", "fr"], "source": {"provider": "web"}, "reader": {"name": "plain"}}),
+        (
+            "corpus",
+            {"title": "x", "languages": ["en", "fr"], "source": {"provider": "web"}, "reader": {"name": "plain"}},
+        ),
     ],
 )
 def test_mistakes_are_refused(kind: str, wrong: dict[str, Any]) -> None:

@@ -62,7 +62,9 @@ def test_order_of_keys_comments_and_places_change_no_address(project: Project) -
         domains = value.get("domains") if "source_lang" in value else None
         value = dict(reversed(value.items()))
         # The order of domains is that of the labels: it counts, and so it stays.
-        path.write_text("# c\n" + yaml.safe_dump({**value, **({"domains": domains} if domains else {})}, sort_keys=False))
+        path.write_text(
+            "# c\n" + yaml.safe_dump({**value, **({"domains": domains} if domains else {})}, sort_keys=False)
+        )
     project.path("text/law").rename(project.path("elsewhere"))
     project.update(LAW, source__folder=str(project.path("elsewhere")), unpacked_bytes_max=5_000_000)
     project.update(STUDY, measure_repeats=2, comparison__num_resamples=7, copy_source=False, figures={})
@@ -79,7 +81,7 @@ def test_other_names_for_the_same_corpus_change_no_address(project: Project) -> 
 def other(value: Any) -> Any:
     """Return a value of the same kind that is allowed where `value` is."""
     if isinstance(value, str):
-        return {"auto": "fp32", "loss": "bleu"}[value]
+        return {"fp32": "bf16", "loss": "bleu"}[value]
     if isinstance(value, tuple):
         return [0.8, 0.9]
     return value + 1
@@ -87,8 +89,10 @@ def other(value: Any) -> Any:
 
 @pytest.mark.parametrize("key", sorted(Training.model_fields))
 def test_every_key_of_the_recipe_of_a_method_makes_its_runs_and_no_others(project: Project, key: str) -> None:
-    before, default = look(), Training.model_fields[key].default
-    changed = other(before.runs[0].spec.training.model_dump()[key] if key != "precision" else default)
+    before = look()
+    spec = before.runs[0].spec
+    assert spec is not None
+    changed = other(spec.training.model_dump()[key])
     project.update(STUDY, **{f"per_method__waldm-edc__training__{key}": changed})
     after = look()
     assert [run for run in runs(before) if runs(before)[run] != runs(after)[run]] == [("waldm-edc", 1)]

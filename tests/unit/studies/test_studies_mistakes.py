@@ -62,7 +62,9 @@ def test_one_embedding_for_two_vocabularies_is_found_before_anything_is_made(pro
     project.update(STUDY, all_methods__architecture__share_embeddings="all")
     resolve(Path("config"), "tiny", Path("resources/corpora"))
     project.update(TASK, vocabulary__joint=False)
-    with pytest.raises(ConfigError, match=r"studies/tiny.yaml: mixed: architecture.share_embeddings: .* two vocabularies"):
+    with pytest.raises(
+        ConfigError, match=r"studies/tiny.yaml: mixed: architecture.share_embeddings: .* two vocabularies"
+    ):
         resolve(Path("config"), "tiny", Path("resources/corpora"))
 
 

@@ -23,7 +23,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     folders = [f"tasks/tiny-{study.tasks['tiny'].fingerprint}/copied-{study.copy_fingerprint('tiny')}"]
     for run in study.runs:
         own = f"runs/tiny/{run.directory}/seed{run.seed}-{run.fingerprint}"
-        folders += [f"{own}/test-{study.decode_fingerprint(run)}/hyp", f"{own}/analysis-{study.analysis_fingerprint(run)}"]
+        folders += [
+            f"{own}/test-{study.decode_fingerprint(run)}/hyp",
+            f"{own}/analysis-{study.analysis_fingerprint(run)}",
+        ]
         folders += [f"{own}/ckpt/update-00000006", f"{own}/segmentation"]
     for folder in [*folders, "tiny/tables"]:
         made.path(f"results/{folder}").mkdir(parents=True)
@@ -56,7 +59,12 @@ def test_lists_exactly_what_no_study_names_and_removes_it_when_told_to(
 ) -> None:
     kept = sorted(project.path("results").rglob("*"))
     run = next(project.path("results/runs/tiny/mixed").iterdir()).relative_to(project.folder)
-    stale = [f"results/tasks/tiny-{OLD}", f"results/runs/tiny/mixed/seed1-{OLD}", f"{run}/test-{OLD}", f"{run}/analysis-{OLD}"]
+    stale = [
+        f"results/tasks/tiny-{OLD}",
+        f"results/runs/tiny/mixed/seed1-{OLD}",
+        f"{run}/test-{OLD}",
+        f"{run}/analysis-{OLD}",
+    ]
     for folder in stale:
         add(project, folder)
     add(project, "results/runs/tiny/mixed/notes")

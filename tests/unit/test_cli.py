@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdnmt import __version__
+from mdnmt.cli import main, verbs
+from mdnmt.errors import EXIT_BUG, EXIT_COME_BACK, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
+
+
+def module_of(verb: str) -> Any:
+    return importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
+def test_help_lists_every_verb_with_what_it_does(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    for verb in verbs():
+        assert f"\n  {verb}" in printed and module_of(verb).__doc__.strip().splitlines()[0] in printed
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trainn"]) == EXIT_USER
+    said = capsys.readouterr().err
+    assert "no verb 'trainn'" in said and "train" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_every_verb_explains_its_options(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--help"])
+    assert ended.value.code == 0
+    printed = capsys.readouterr().out
+    assert f"usage: mdnmt {verb}" in printed and "--" in printed
+
+
+@pytest.mark.parametrize(
+    ("raised", "status"),
+    [
+        (ConfigError("config/x.yaml: no"), EXIT_USER),
+        (MdnmtError("no"), EXIT_USER),
+        (LeaseError("held"), EXIT_COME_BACK),
+        (Interrupted("saved"), EXIT_COME_BACK),
+    ],
+)
+def test_mistakes_are_one_line_and_a_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: Exception, status: int
+) -> None:
+    def fails(args: argparse.Namespace) -> None:
+        raise raised
+
+    monkeypatch.setattr(module_of("unlock"), "run", fails)
+    assert main(["unlock"]) == status
+    assert capsys.readouterr().err == f"mdnmt unlock: {raised}\n"
+
+
+def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug(args: argparse.Namespace) -> None:
+        raise ZeroDivisionError
+
+    def interrupted(args: argparse.Namespace) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module_of("unlock"), "run", bug)
+    with pytest.raises(ZeroDivisionError):
+        main(["unlock"])
+    monkeypatch.setattr(module_of("unlock"), "run", interrupted)
+    assert main(["unlock"]) == 130
+    assert (EXIT_BUG, EXIT_USER, EXIT_COME_BACK) == (1, 2, 75)
+
+
+def test_a_reader_that_goes_away_is_no_bug() -> None:
+    # `mdnmt --help | head -0`, with the verb's output larger than any buffer of a pipe.
+    code = (
+        "import sys\nfrom mdnmt.commands import unlock\nfrom mdnmt.cli import main\n"
+        "unlock.run = lambda args: print('x' * 10_000_000)\nsys.exit(main(['unlock']))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), said) == (141, b"")
+
+
+def test_no_verb_imports_anything_heavy_before_it_runs() -> None:
+    code = (
+        "import sys, importlib\nfrom mdnmt.cli import verbs\n"
+        "[importlib.import_module('mdnmt.commands.' + verb.replace('-', '_')) for verb in verbs()]\n"
+        "print(*sorted({'torch', 'numpy', 'pydantic', 'matplotlib', 'yaml'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_python_dash_m_is_the_same(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "mdnmt.cli", "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == EXIT_USER and "Traceback" not in done.stderr
