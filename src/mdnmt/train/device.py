@@ -42,6 +42,8 @@ def make_deterministic(seed: int, threads: int | None) -> None:
     if threads is not None:
         torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True)
+    # Filling every new tensor would only show reads of memory never written, and costs a walk through all of it.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cudnn.benchmark = False
     random.seed(seed)
     np.random.seed(seed)
