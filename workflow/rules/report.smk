@@ -1,10 +1,10 @@
-# The page. `snakemake report_partial` makes it from whatever exists, at any time.
+# The page; `make report-partial` makes it from whatever exists, at any time.
 COMMANDS = (f"snakemake --cores all --config study={STUDY.name}",)
 
 
 rule runs_table:
     input:
-        [f"{run_dir(run)}/run.json" for run in STUDY.makeable()],
+        records=[f"{run_dir(run)}/run.json" for run in STUDY.makeable()],
     output:
         table=f"results/{STUDY.name}/runs.tsv",
     log:
@@ -21,10 +21,10 @@ rule runs_table:
 
 rule report:
     input:
-        [PLACES.table(key, "json") for key in STUDY.config.tables],
-        [PLACES.figure(key, "png") for key in STUDY.config.figures],
-        [f"{test_dir(run)}/hyp" for run in STUDY.makeable()],
-        rules.runs_table.output.table,
+        tables=[PLACES.table(key, "json") for key in STUDY.config.tables],
+        figures=[PLACES.figure(key, "png") for key in STUDY.config.figures],
+        translations=[f"{test_dir(run)}/hyp" for run in STUDY.makeable()],
+        runs=rules.runs_table.output.table,
     output:
         page=f"results/{STUDY.name}/report.html",
     log:
@@ -39,19 +39,53 @@ rule report:
         "mdnmt report --spec {params.spec:q} --out {output.page:q} > {log:q} 2>&1"
 
 
-rule report_partial:
+# The same from what is there at this moment. What that is, is part of the params: something new makes it anew.
+rule table_partial:
     output:
-        page=f"results/{STUDY.name}/report-partial.html",
+        json=f"results/{STUDY.name}/partial/tables/{{key}}.json",
+    log:
+        f"logs/table/{STUDY.name}-{{key}}-partial.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        spec=lambda w: show.table_spec(STUDY, w.key, PARTIAL, partial=True).model_dump_json(),
+    message:
+        "Table {wildcards.key}, from what is there"
+    shell:
+        "mdnmt table --spec {params.spec:q} --json {output.json:q} > {log:q} 2>&1"
+
+
+rule figure_partial:
+    output:
+        png=f"results/{STUDY.name}/partial/figures/{{key}}.png",
+    log:
+        f"logs/figure/{STUDY.name}-{{key}}-partial.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        spec=lambda w: show.figure_spec(STUDY, w.key, PARTIAL, partial=True).model_dump_json(),
+    message:
+        "Figure {wildcards.key}, from what is there"
+    shell:
+        "mdnmt figure --spec {params.spec:q} --png {output.png:q} > {log:q} 2>&1"
+
+
+rule report_partial:
+    input:
+        tables=[PARTIAL.table(key, "json") for key in STUDY.config.tables],
+        figures=[PARTIAL.figure(key, "png") for key in STUDY.config.figures],
+    output:
+        page=f"results/{STUDY.name}/partial/report.html",
+        runs=PARTIAL.runs_table,
     log:
         f"logs/report/{STUDY.name}-partial.log",
     conda:
         "../../envs/environment.yaml"
     params:
-        runs=json.dumps(show.run_rows(STUDY, PLACES)),
-        table=f"results/{STUDY.name}/runs-partial.tsv",
-        spec=show.report_spec(STUDY, PLACES, COMMANDS, partial=True).model_dump_json(),
+        runs=json.dumps(show.run_rows(STUDY, PARTIAL)),
+        spec=show.report_spec(STUDY, PARTIAL, COMMANDS, partial=True).model_dump_json(),
     message:
-        f"Writing results/{STUDY.name}/report-partial.html from what is there"
+        f"Writing results/{STUDY.name}/partial/report.html from what is there"
     shell:
-        "(mdnmt runs --spec {params.runs:q} --out {params.table:q}"
+        "(mdnmt runs --spec {params.runs:q} --out {output.runs:q}"
         " && mdnmt report --spec {params.spec:q} --out {output.page:q}) > {log:q} 2>&1"

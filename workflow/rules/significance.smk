@@ -10,6 +10,7 @@ rule significance:
     conda:
         "../../envs/environment.yaml"
     params:
+        version=STAGE_VERSIONS["score"],
         spec=lambda w: json.dumps(
             {
                 "task": task_dir(w.task),

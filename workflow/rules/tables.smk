@@ -1,7 +1,7 @@
 # Tables in the papers' shape, each in every form that somebody may want to paste.
 rule table:
     input:
-        table_inputs,
+        parts=table_inputs,
     output:
         csv=f"results/{STUDY.name}/tables/{{key}}.csv",
         markdown=f"results/{STUDY.name}/tables/{{key}}.md",

@@ -23,4 +23,4 @@ rule task:
         "Making the data of task {wildcards.task}"
     shell:
         "mdnmt task --spec {params.spec:q} --corpora resources/corpora --out {params.folder:q}"
-        " --jobs {threads} > {log:q} 2>&1"
+        " --jobs {threads} > {log:q} 2>&1 && {{ grep '^warning:' {log:q} >&2 || true; }}"

@@ -31,9 +31,9 @@ rule train:
 # Time and memory, one run after the other: all cores are taken, so that nothing else runs beside it.
 rule measure:
     input:
-        lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(w.task)],
+        records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(w.task)],
         # After everything else that computes, so that waiting for an idle machine holds nothing up.
-        lambda w: [ancient(f"{test_dir(run)}/scores.json") for run in STUDY.makeable(w.task)],
+        scores=lambda w: [ancient(f"{test_dir(run)}/scores.json") for run in STUDY.makeable(w.task)],
     output:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:

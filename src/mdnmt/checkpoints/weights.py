@@ -40,25 +40,6 @@ def load_model(path: Path) -> dict[str, Tensor]:
     return decode(read_or_refuse(path, "the weights file"), path)
 
 
-def load_metadata(path: Path) -> dict[str, str]:
-    """Return the metadata given to `save_model`, without reading the tensors.
-
-    Raises:
-        RefusedCheckpoint: the file is missing or has no readable header.
-    """
-    try:
-        with path.open("rb") as handle:
-            length = int.from_bytes(handle.read(_LENGTH_BYTES), "little")
-            # The bound keeps a damaged length from asking for all memory.
-            text = handle.read(min(length, path.stat().st_size))
-    except FileNotFoundError:
-        raise RefusedCheckpoint(path, "missing file", "the weights file is not there") from None
-    except OSError as error:
-        raise RefusedCheckpoint(path, "unreadable", f"cannot be read: {error.strerror}") from error
-    metadata = _parse_header(text, path).get("__metadata__", {})
-    return {key: value for key, value in metadata.items() if key not in {_ALIASES, _DIGEST}}
-
-
 def encode(weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
     """Return the bytes that `save_model` writes."""
     metadata = dict(metadata or {})

@@ -21,9 +21,12 @@ def run(args: argparse.Namespace) -> None:
     import json
     import time
 
+    import numpy as np
+
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
     from mdnmt.decode.translator import Translator
+    from mdnmt.errors import DataError
     from mdnmt.fsio import write_lines, write_text
     from mdnmt.tasks.data import TaskData
     from mdnmt.train.device import choose_device, make_deterministic
@@ -32,10 +35,13 @@ def run(args: argparse.Namespace) -> None:
     data = TaskData.load(args.task)
     make_deterministic(0, args.threads)
     translator = Translator(args.run, choose_device(args.device))
-    for domain in data.domains:
+    if data.source_vocab.tokens != translator.source_vocab.tokens:
+        raise DataError(f"{args.task}: its source vocabulary is not that of {args.run}; give the task the run is of")
+    split = data.split("test")
+    for label, domain in enumerate(data.domains):
         started = time.monotonic()
-        sources = data.text("test", domain, data.source_lang)[: config.max_sentences]
-        found = translator.translate(sources, config, domain)
+        rows = np.flatnonzero(split.domains == label)[: config.max_sentences]
+        found = translator.translate_ids([split.source[row] for row in rows.tolist()], config, domain)
         write_lines(args.out / f"hyp.{domain}.txt", [best[0].text for best in found])
         if config.nbest > 1:
             lines = [
@@ -43,4 +49,4 @@ def run(args: argparse.Namespace) -> None:
                 for best in found
             ]
             write_text(args.out / f"nbest.{domain}.jsonl", "".join(f"{line}\n" for line in lines))
-        print(f"{domain}: {len(sources)} sentences in {time.monotonic() - started:.1f} s", flush=True)
+        print(f"{domain}: {len(rows)} sentences in {time.monotonic() - started:.1f} s", flush=True)

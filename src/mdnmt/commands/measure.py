@@ -25,6 +25,8 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.errors import MdnmtError
 
+    if args.repeats < 1:
+        raise MdnmtError(f"found --repeats {args.repeats}, expected 1 or more")
     runs: dict[str, str] = json.loads(args.runs)
     busy = []
     if args.out is None:
@@ -33,7 +35,7 @@ def run(args: argparse.Namespace) -> None:
     rows = {}
     for name, folder in runs.items():
         options = ["--task", args.task, "--decoding", args.decoding, "--repeats", args.repeats, "--device", args.device]
-        options += ["--threads", args.threads] if args.threads else []
+        options += ["--threads", args.threads] if args.threads is not None else []
         command = [sys.executable, "-m", "mdnmt.cli", "measure", "--runs", json.dumps({name: folder}), *options]
         busy.append(_busy_percent())
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)

@@ -19,14 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Translate standard input to standard output, line by line."""
+    """Translate standard input to standard output, line by line, both UTF-8 whatever the locale."""
+    import io
     import sys
     from itertools import islice
 
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import validate_model
     from mdnmt.decode.translator import Translator
-    from mdnmt.errors import DataError
+    from mdnmt.errors import ConfigError, DataError
     from mdnmt.train.device import choose_device, make_deterministic
 
     options = {
@@ -35,6 +36,10 @@ def run(args: argparse.Namespace) -> None:
         "nbest": args.nbest,
     }
     config = validate_model(options, Decoding, "options")
+    if args.batch_lines < 1:
+        raise ConfigError(f"found --batch-lines {args.batch_lines}, expected 1 or more")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
     make_deterministic(0, args.threads)
     translator = Translator(args.run, choose_device(args.device))
     if args.domain is not None:

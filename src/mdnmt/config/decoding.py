@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from mdnmt.config.base import Frozen
 
@@ -17,3 +17,11 @@ class Decoding(Frozen):
     nbest: int = Field(1, gt=0, description="above 1 the n best are written beside the hypotheses")
     max_sentences: int | None = Field(None, gt=0, description="at most so many test sentences a domain")
     batch_tokens: int = Field(2000, gt=0, description="source pieces of a batch; changes no result but float rounding")
+
+    @field_validator("nbest")
+    @classmethod
+    def _within_the_beam(cls, nbest: int, info: ValidationInfo) -> int:
+        beam_size = info.data.get("beam_size", nbest)  # absent where it is wrong itself
+        if nbest > beam_size:
+            raise ValueError(f"a beam of {beam_size} (beam_size) gives no more than {beam_size} translations")
+        return nbest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.corpus import Language
@@ -13,6 +13,7 @@ from mdnmt.config.loader import NAME_PATTERN, find_named, load_model
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN.pattern)]
 Count = Annotated[int, Field(gt=0, strict=True)]
+AVERAGES = ("all", "avg")
 
 
 class DomainConfig(Frozen):
@@ -21,10 +22,10 @@ class DomainConfig(Frozen):
     `train` is an upper bound (null: everything); `valid` and `test` are exact (null: all of the corpora's own files).
     """
 
-    corpora: tuple[Name, ...] = Field(min_length=1)
-    train: Count | None = None
-    valid: Count | None
-    test: Count | None
+    corpora: tuple[Name, ...] = Field(min_length=1, description="files of config/corpora/, joined")
+    train: Count | None = Field(None, description="at most so many training pairs; null: all that are left")
+    valid: Count | None = Field(description="exactly so many; null: all of the corpora's own valid files")
+    test: Count | None = Field(description="exactly so many; null: all of the corpora's own test files")
 
     @model_validator(mode="after")
     def _each_corpus_once(self) -> Self:
@@ -34,15 +35,15 @@ class DomainConfig(Frozen):
 
 
 class CleaningConfig(Frozen):
-    """Which sentence pairs are kept; tokens are what stands between blanks."""
+    """Which sentence pairs are kept, before held-out ones are drawn from them; tokens stand between blanks."""
 
-    min_tokens: Count = 1
-    max_tokens: Count = 100
-    max_length_ratio: float = Field(default=4.0, ge=1.0, allow_inf_nan=False)
-    drop_identical: bool = Field(default=True, strict=True)
-    require_letters: bool = Field(default=True, strict=True)
+    min_tokens: Count = Field(1, description="on each side")
+    max_tokens: Count = Field(100, description="on each side")
+    max_length_ratio: float = Field(4.0, ge=1.0, allow_inf_nan=False, description="tokens of the longer side a token")
+    drop_identical: bool = Field(True, strict=True, description="drop a pair whose sides are the same")
+    require_letters: bool = Field(True, strict=True, description="drop a pair with a side that has no letter")
     max_copied_share: float = Field(
-        default=1.0, ge=0.0, le=1.0, allow_inf_nan=False, description="words of the shorter side that the other has too"
+        1.0, ge=0.0, le=1.0, allow_inf_nan=False, description="of the shorter side's words, those the other has too"
     )
 
     @model_validator(mode="after")
@@ -55,35 +56,43 @@ class CleaningConfig(Frozen):
 class SplitConfig(Frozen):
     """How held-out sentences are drawn."""
 
-    seed: int = Field(default=1, ge=0, strict=True)
+    seed: int = Field(1, ge=0, strict=True, description="another one draws other held-out sentences")
 
 
 class SegmentationConfig(Frozen):
     """How a sentence becomes pieces."""
 
-    tokenizer: Literal["moses"] = "moses"
-    bpe: Literal["joint"] = "joint"
-    bpe_merge_operations: int = Field(default=32000, ge=0, strict=True)
+    tokenizer: Literal["moses"] = Field("moses", description="how text is split into words")
+    bpe: Literal["joint"] = Field("joint", description="joint: one set of merges for both languages and all domains")
+    bpe_merge_operations: int = Field(32000, ge=0, strict=True, description="number of merges")
 
 
 class VocabularyConfig(Frozen):
     """Which pieces get a number of their own."""
 
-    joint: bool = Field(default=True, strict=True)
-    min_count: Count = 1
+    joint: bool = Field(True, strict=True, description="one vocabulary for both languages")
+    min_count: Count = Field(1, description="pieces rarer than this in training text become <unk>")
 
 
 class TaskConfig(Frozen):
     """A language pair, its domains in label order, splits, segmentation and vocabulary."""
 
-    title: str = Field(min_length=1)
-    source_lang: Language
-    target_lang: Language
-    domains: dict[Name, DomainConfig] = Field(min_length=1)
-    cleaning: CleaningConfig = CleaningConfig()
-    split: SplitConfig = SplitConfig()
-    segmentation: SegmentationConfig = SegmentationConfig()
-    vocabulary: VocabularyConfig = VocabularyConfig()
+    title: str = Field(min_length=1, description="printed in the report")
+    source_lang: Language = Field(description="translated from, as two or three letters")
+    target_lang: Language = Field(description="translated into")
+    domains: dict[Name, DomainConfig] = Field(min_length=1, description="name -> domain, in the order of the labels")
+    cleaning: CleaningConfig = Field(CleaningConfig(), description="which pairs are kept")
+    split: SplitConfig = Field(SplitConfig(), description="how held-out sentences are drawn")
+    segmentation: SegmentationConfig = Field(SegmentationConfig(), description="how a sentence becomes pieces")
+    vocabulary: VocabularyConfig = Field(VocabularyConfig(), description="which pieces get a number")
+
+    @field_validator("domains")
+    @classmethod
+    def _no_name_of_an_average(cls, domains: dict[str, DomainConfig]) -> dict[str, DomainConfig]:
+        for name in AVERAGES:
+            if name in domains:
+                raise ValueError(f"{name!r} is what tables and curves call the average; give the domain another name")
+        return domains
 
     @model_validator(mode="after")
     def _two_languages(self) -> Self:

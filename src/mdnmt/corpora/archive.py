@@ -73,7 +73,7 @@ def check_name(name: str, where: str) -> None:
         raise DataError(f"{where}: refused, the member {name!r} climbs out of the archive by '..'")
 
 
-def _take(handle: IO[bytes], budget: Budget, where: str) -> bytes:
+def _take(handle: IO[bytes] | gzip.GzipFile, budget: Budget, where: str) -> bytes:
     """Read `handle` to its end by blocks; the budget is held against what comes out, not against a header."""
     blocks: list[bytes] = []
     while block := handle.read(1 << 20):
@@ -174,11 +174,11 @@ class _Tar:
 
 
 class Folder:
-    """A user's own folder, seen as an archive; the user's files are not held against a budget."""
+    """A user's own folder, seen as an archive; each packed file may unpack to as much as the budget's limit."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, unpacked_bytes_max: int) -> None:
         self.label, self.path = str(path), path
-        self.budget = Budget(1 << 62)
+        self.budget = Budget(unpacked_bytes_max)
 
     def names(self) -> list[str]:
         """Return the names of the files in the folder."""
@@ -188,13 +188,16 @@ class Folder:
         """Return the bytes of a file, unpacked when its name ends in .gz.
 
         Raises:
-            DataError: the file is missing, unreadable, or no whole gzip file.
+            DataError: the file is missing, unreadable, no whole gzip file, or unpacks to too much.
         """
         path = self.path / name
         if not path.is_file():
             raise _missing(self.label, name)
         try:
-            return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            if path.suffix != ".gz":
+                return path.read_bytes()
+            with gzip.open(path) as handle:
+                return _take(handle, Budget(self.budget.limit), str(path))
         except (EOFError, zlib.error, OSError) as error:
             raise DataError(f"{path}: cannot be read ({error}); give a whole file") from None
 

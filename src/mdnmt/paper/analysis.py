@@ -6,7 +6,6 @@ import json
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -90,5 +89,5 @@ def whole_words(pieces: Sequence[str], proportions: Any) -> Words:
             words.append(text)
             members.append([position])
         inside = piece.endswith("@@")
-    shown = [{"</s>": "(end)", "<s>": "(start)"}.get(word, unescape(word)) for word in words]
+    shown = [{"</s>": "(end)", "<s>": "(start)"}.get(word, word) for word in words]
     return Words(shown, np.stack([p_LTK[:, at, :].mean(axis=1) for at in members], axis=1))

@@ -1,4 +1,4 @@
-"""Draw how training went: loss, accuracy and BLEU against updates (Song et al. 2026, Fig. 3)."""
+"""Draw how training went: loss, perplexity, accuracy and BLEU against updates (Song et al. 2026, Fig. 3)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from mdnmt.errors import DataError
 from mdnmt.paper.numbers import mean
 from mdnmt.paper.specs import CurvesSpec, CurveSystem
-from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, quiet
+from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, more_room, quiet
 
 # title, split, column, factor
 PANELS = (
-    ("Training loss (nats a token)", "train", "nll", 1.0),
-    ("Validation loss (nats a token)", "valid", "nll", 1.0),
+    # A line of training has the objective alone, auxiliary losses included.
+    ("Training loss (objective, a word)", "train", "loss", 1.0),
+    ("Validation perplexity (log scale)", "valid", "ppl", 1.0),
     ("Validation token accuracy (%)", "valid", "accuracy", 100.0),
     ("Validation BLEU", "valid", "bleu", 1.0),
 )
@@ -99,6 +100,12 @@ def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: l
     axes.set_title(title, pad=5, size=8.5)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5))
+    if key[1] == "ppl" and drawn:
+        # From thousands to tens: on a linear scale all but the first updates would lie on the floor.
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(NullLocator())
     if key[1] == "bleu":
         axes.set_ylim(bottom=0)
     if not drawn:
@@ -117,10 +124,14 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
     absent = [f"{s.label}: {s.missing or 'no run'}" for s in spec.systems if not s.runs]
     if not systems:
         reason = "; ".join(absent) or "there is no run"
-        return empty(spec.title, reason), f"Not drawn: {reason}"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
     lines = _lines(systems)
     legend_rows = -(-len(systems) // 3)
-    head, foot = 0.58 + 0.19 * legend_rows, 0.42 + 0.15 * len(absent)
+    seeds = max(len(system.runs) for system in systems)
+    detail = "One seed." if seeds == 1 else "Mean over seeds; the band goes from the lowest to the highest."
+    detail = (f"{spec.task}. " if spec.task else "") + detail
+    room = more_room(detail)
+    head, foot = 0.58 + room + 0.19 * legend_rows, 0.42 + 0.15 * len(absent)
     height = head + foot + 4.0
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     grid = figure.subplots(2, 2, squeeze=False)
@@ -135,13 +146,11 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
         for k, system in enumerate(systems)
     ]
     figure.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.46 / height), ncols=min(3, len(handles)),
+        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=min(3, len(handles)),
         borderaxespad=0.1, handlelength=2.6, columnspacing=1.4,
     )  # fmt: skip
     for row, text in enumerate(reversed(absent)):
         figure.text(0.012, (0.04 + 0.15 * row) / height, f"Not drawn: {text}", size=8, color=GREY)
-    seeds = max(len(system.runs) for system in systems)
-    detail = "One seed." if seeds == 1 else "Mean over seeds; the band goes from the lowest to the highest."
     heading(figure, spec.title, detail)
     return figure, _describe(systems, lines)
 
@@ -149,7 +158,7 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
 def _describe(systems: list[CurveSystem], lines: dict[str, dict[tuple[str, str], Line]]) -> str:
     told = []
     for system in systems:
-        line = lines[system.label].get(("valid", "nll"))
+        line = lines[system.label].get(("valid", "ppl"))
         if line and line.updates:
             told.append(f"{system.label} {line.middle[-1]:.2f} after {line.updates[-1]} updates")
-    return "Training curves. Validation loss at the end: " + ("; ".join(told) or "not measured") + "."
+    return "Training curves. Validation perplexity at the end: " + ("; ".join(told) or "not measured") + "."

@@ -13,6 +13,7 @@ from mdnmt.paper.specs import Column
 
 NONE = "\N{EN DASH}"
 SPLITS = ("train", "valid", "test")
+NUMERIC = {"Seed", "Updates", "Best at", "Time", "Resumed", "Parameters"}  # columns of the table of runs
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,11 @@ def _data_fingerprint(run: dict[str, Any]) -> str:
     return NONE
 
 
-def _run_row(label: str, seed: str, fingerprint: str, state: str, run: dict[str, Any] | None) -> list[Entry]:
+def _run_row(task: str | None, line: dict[str, str], state: str, run: dict[str, Any] | None) -> list[Entry]:
+    label, seed = line.get("label") or line.get("method", ""), line.get("seed", "")
     seeded = Entry(seed or NONE, float(seed) if seed.isdigit() else None)
-    start = [Entry(label), seeded, Entry(fingerprint, code=True), Entry(state)]
+    start = [Entry(label), *([] if task is None else [Entry(task)]), seeded]
+    start += [Entry(line.get("fingerprint", ""), code=True), Entry(state)]
     if run is None:
         return start + [Entry(NONE)] * 7
     seconds = run.get("seconds")
@@ -133,35 +136,31 @@ def _run_row(label: str, seed: str, fingerprint: str, state: str, run: dict[str,
 
 
 def runs(tsv: Path | None, run_json: tuple[Path, ...]) -> Runs:
-    """Return every run that the study names or that was made, joined by fingerprint."""
-    made: dict[str, dict[str, Any]] = {}
-    for path in run_json:
-        run = optional_json(path)
-        if run is not None:
-            made[f"{run.get('label')}/{run.get('seed')}/{run.get('fingerprint')}"] = run
-    waiting = dict(made)
+    """Return every run that the study names or that was made, joined by the run's directory."""
+    found = {path.parent: optional_json(path) for path in run_json}
+    made: dict[Path, dict[str, Any]] = {directory: run for directory, run in found.items() if run is not None}
+    lines = _read_tsv(tsv)
+    listed = {Path(line["run_dir"]) for line in lines if line.get("run_dir")}
+    keys = ("task", "method", "seed", "fingerprint")
+    lines += [
+        {"run_dir": str(directory)} | {key: str(run.get(key, "")) for key in keys}
+        for directory, run in made.items()
+        if directory not in listed
+    ]
+    several = len({line.get("task") for line in lines}) > 1
     rows, missing, done = [], [], 0
-    for line in _read_tsv(tsv):
-        label = line.get("label") or line.get("method", "")
-        same = [k for k, r in waiting.items() if str(r.get("fingerprint")) == line.get("fingerprint")]
-        # Without a fingerprint of its own a toy run is told by label and seed.
-        same = [k for k in same if str(waiting[k].get("seed")) == line.get("seed")]
-        chosen = next((k for k in same if waiting[k].get("label") == label), same[0] if same else None)
-        run = waiting.pop(chosen, None) if chosen else None
-        reason = line.get("reason", "")
-        finished = run is not None or line.get("state") in {"done", "finished", "trained"}
-        done += finished
-        if reason and not finished:
-            missing.append((f"{label}, seed {line.get('seed')}", reason))
-        state = "done" if finished else line.get("state") or "not made"
-        rows.append(_run_row(label, line.get("seed", ""), line.get("fingerprint", ""), state, run))
-    for run in waiting.values():
-        done += 1
-        name, seed = str(run.get("label", "")), str(run.get("seed", ""))
-        rows.append(_run_row(name, seed, str(run.get("fingerprint", "")), "done", run))
-    headers = ["System", "Seed", "Fingerprint", "State", "Updates", "Best at", "Time", "Resumed", "Parameters"]
-    headers += ["Model sha256", "Data"]
-    numeric = [False, True, False, False, True, True, True, True, True, False, False]
+    for line in lines:
+        run_dir, task = line.get("run_dir"), line.get("task", "") if several else None
+        run = made.get(Path(run_dir)) if run_dir else None
+        state = "done" if run is not None else line.get("state") or "not made"
+        done += state == "done"
+        if state != "done":
+            what = f"{line.get('label') or line.get('method')}, seed {line.get('seed')}"
+            missing.append((f"Run {what}" + (f" ({task})" if task else ""), line.get("reason") or state))
+        rows.append(_run_row(task, line, state, run))
+    headers = ["System", *(["Task"] if several else []), "Seed", "Fingerprint", "State", "Updates", "Best at", "Time"]
+    headers += ["Resumed", "Parameters", "Model sha256", "Data"]
+    numeric = [header in NUMERIC for header in headers]
     machines = []
     for run in made.values():
         made_by = run.get("provenance") or {}

@@ -70,9 +70,9 @@ def save(spec: AnyFigure, png: Path | None, pdf: Path | None) -> None:
         figure, words = draw(spec)
         if png is not None:
             with fsio.atomic_path(png) as temporary:
-                metadata = {"Title": spec.title, "Description": words, "Software": software, "Provenance": made}
+                metadata = {"Title": spec.full_title, "Description": words, "Software": software, "Provenance": made}
                 figure.savefig(temporary, format="png", dpi=DPI, metadata=metadata)
         if pdf is not None:
             with fsio.atomic_path(pdf) as temporary:
-                details = {"Title": spec.title, "Subject": words, "Creator": software, "Keywords": made}
+                details = {"Title": spec.full_title, "Subject": words, "Creator": software, "Keywords": made}
                 figure.savefig(temporary, format="pdf", metadata={**details, "CreationDate": None, "ModDate": None})

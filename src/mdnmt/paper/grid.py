@@ -32,8 +32,13 @@ class Cell(Frozen):
     num_seeds: int = 0
     delta: float | None = None  # to the baseline row
     p: float | None = None
-    star: bool = False
+    verdict: Literal["better", "worse"] | None = None  # than the baseline row, with every seed
     best: bool = False
+
+    @property
+    def star(self) -> bool:
+        """Return whether the cell is starred: significantly better than the baseline."""
+        return self.verdict == "better"
 
 
 class GridRow(Frozen):

@@ -12,7 +12,7 @@ from mdnmt.errors import DataError
 from mdnmt.paper import analysis
 from mdnmt.paper.analysis import Words
 from mdnmt.paper.specs import HeatmapSpec
-from mdnmt.paper.style import DPI, GREY, INK, SHADES, WIDTH, empty, heading
+from mdnmt.paper.style import DPI, GREY, INK, SHADES, WIDTH, empty, heading, more_room
 
 MEDIUM = 14  # words: long enough to say something, short enough to read
 ROW, GAP = 0.16, 0.09  # inches: one layer, between two domains
@@ -92,11 +92,11 @@ def draw(spec: HeatmapSpec) -> tuple[Figure, str]:
     """
     if spec.run.analysis is None:
         reason = spec.run.missing or "the run was not analysed"
-        return empty(spec.title, reason), f"Not drawn: {reason}"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
     sentences = analysis.read(spec.run.analysis / "sentences.json")
     index = spec.sentence if spec.sentence is not None else choose(sentences, spec.domain, spec.max_words)
     if index is None:
-        return empty(spec.title, "the analysis holds no sentence"), "Not drawn: the analysis holds no sentence"
+        return empty(spec.full_title, "the analysis holds no sentence"), "Not drawn: the analysis holds no sentence"
     if index >= len(sentences):
         raise DataError(f"{spec.run.analysis}/sentences.json: {len(sentences)} sentences, number {index} was asked for")
     sentence = sentences[index]
@@ -109,9 +109,12 @@ def draw(spec: HeatmapSpec) -> tuple[Figure, str]:
     if sentence.get("encoder") is not None:
         blocks.append(("Encoder layers", analysis.whole_words(sentence["source_tokens"], sentence["encoder"])))
     if not blocks:
-        reason = f"{spec.run.label} mixes no domains"
-        return empty(spec.title, reason), f"Not drawn: {reason}"
-    head, foot, title_room = 0.52, 0.58, 0.36
+        reason = f"{spec.run.name} mixes no domains"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
+    cut = max(len(words.words) for _, words in blocks) > spec.max_words
+    detail = f"{spec.run.name}: a sentence of {gold} (bold). A row is a layer, the first below."
+    detail = (f"{spec.task}. " if spec.task else "") + detail + (f" First {spec.max_words} words." if cut else "")
+    head, foot, title_room = 0.52 + more_room(detail), 0.58, 0.36
     tall = [len(names) * words.proportions.shape[0] * ROW + (len(names) - 1) * GAP for _, words in blocks]
     below = [_word_room(words, spec.max_words) for _, words in blocks]
     figure = Figure(figsize=(WIDTH, head + foot + sum(tall) + sum(below) + len(blocks) * title_room), dpi=DPI)
@@ -122,9 +125,7 @@ def draw(spec: HeatmapSpec) -> tuple[Figure, str]:
         image = _block(axes, words, names, gold, side, spec.max_words)
         top = low - room - 0.1
     _scale(figure, image, len(names), left)
-    cut = max(len(words.words) for _, words in blocks) > spec.max_words
-    detail = f"A sentence of {gold} (in bold). A row of cells is a layer, the first below."
-    heading(figure, spec.title, detail + (f" First {spec.max_words} words." if cut else ""))
+    heading(figure, spec.title, detail)
     return figure, _describe(spec, gold, names, blocks)
 
 
@@ -139,7 +140,7 @@ def _scale(figure: Figure, image: Any, domains: int, left: float) -> None:
 
 
 def _describe(spec: HeatmapSpec, gold: str, names: list[str], blocks: list[tuple[str, Words]]) -> str:
-    parts = [f"Heat map of {spec.run.label} for one sentence of {gold}."]
+    parts = [f"Heat map of {spec.run.name} for one sentence of {gold}."]
     for side, words in blocks:
         means = words.proportions.mean(axis=(0, 1))
         shares = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, means, strict=True))

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from mdnmt.paper import analysis
 from mdnmt.paper.specs import HistogramsSpec
-from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, quiet
+from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, more_room, quiet
 
 ROW = 0.95  # inches a layer
 
@@ -44,7 +44,7 @@ def draw(spec: HistogramsSpec) -> tuple[Figure, str]:
     """
     if spec.run.analysis is None:
         reason = spec.run.missing or "the run was not analysed"
-        return empty(spec.title, reason), f"Not drawn: {reason}"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
     stored = analysis.arrays(spec.run.analysis / "proportions.npz")
     names = analysis.labels(analysis.domain_names(spec.run.analysis), spec.domains)
     sides = [
@@ -53,10 +53,12 @@ def draw(spec: HistogramsSpec) -> tuple[Figure, str]:
         if key in stored and stored[key].shape[1]
     ]
     if not sides:
-        reason = f"{spec.run.label} mixes no domains"
-        return empty(spec.title, reason), f"Not drawn: {reason}"
+        reason = f"{spec.run.name} mixes no domains"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
     layers = max(p_LNK.shape[0] for _, p_LNK, _ in sides)
-    figure = Figure(figsize=(WIDTH, 1.32 + layers * ROW), dpi=DPI)
+    detail = f"{f'{spec.task}. ' if spec.task else ''}{spec.run.name}. Last layer on top. Dashed: no preference."
+    head = 0.44 + more_room(detail)
+    figure = Figure(figsize=(WIDTH, head + 0.88 + layers * ROW), dpi=DPI)
     grid = figure.subplots(layers, len(sides), sharex=True, sharey=True, squeeze=False)
     for column, (title, p_LNK, domain_N) in enumerate(sides):
         for layer in range(layers):
@@ -68,16 +70,16 @@ def draw(spec: HistogramsSpec) -> tuple[Figure, str]:
             axes.set_title(f"{title}, layer {layer + 1}", pad=3)
     height = float(figure.get_size_inches()[1])
     figure.subplots_adjust(
-        left=0.115, right=0.985, bottom=0.42 / height, top=1 - 0.89 / height, hspace=0.42, wspace=0.1
+        left=0.115, right=0.985, bottom=0.42 / height, top=1 - (head + 0.45) / height, hspace=0.42, wspace=0.1
     )
     figure.supxlabel("proportion of the right domain", size=9, y=0.06 / height, va="bottom")
     figure.supylabel("% of words", size=9, x=0.008)
-    heading(figure, spec.title, "Last layer on top. Dashed: no preference.")
-    _legend(figure, names, height)
+    heading(figure, spec.title, detail)
+    _legend(figure, names, 1 - head / height)
     return figure, _describe(spec, names, sides)
 
 
-def _legend(figure: Figure, names: list[str], height: float) -> None:
+def _legend(figure: Figure, names: list[str], top: float) -> None:
     from matplotlib.lines import Line2D
 
     lines = [
@@ -85,13 +87,13 @@ def _legend(figure: Figure, names: list[str], height: float) -> None:
         for k, name in enumerate(names)
     ]
     figure.legend(
-        handles=lines, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.44 / height), ncols=min(4, len(lines)),
+        handles=lines, loc="upper left", bbox_to_anchor=(0.0, top), ncols=min(4, len(lines)),
         borderaxespad=0.1, handlelength=2.2, columnspacing=1.4,
     )  # fmt: skip
 
 
 def _describe(spec: HistogramsSpec, names: list[str], sides: list[tuple[str, Any, Any]]) -> str:
-    parts = [f"Histograms of {spec.run.label}: the proportion given to the right domain."]
+    parts = [f"Histograms of {spec.run.name}: the proportion given to the right domain."]
     for title, p_LNK, domain_N in sides:
         means = []
         for domain, name in enumerate(names):

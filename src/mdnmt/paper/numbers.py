@@ -21,14 +21,6 @@ def half_up(value: float, places: int) -> str:
     return text.lstrip("-") if not text.strip("-0.") else text
 
 
-def signed(value: float, places: int) -> str:
-    """Return `value` with its sign: `+0.80`, or U+2212 for minus; a rounded zero has none."""
-    text = half_up(value, places)
-    if not text.strip("-0."):
-        return text
-    return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else f"+{text}"
-
-
 def thousands(value: float) -> str:
     """Return a whole number with thin spaces between its thousands."""
     return f"{int(half_up(value, 0)):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")

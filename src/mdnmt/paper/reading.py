@@ -39,15 +39,26 @@ def _comparison(top: Cell, best: float, base: tuple[GridRow, Cell, float] | None
         return f"{above}; whether that is more than chance was not tested"
     if top.star:
         return f"{above}, a significant difference ({p_value(top.p)})"
+    if alpha is not None and top.p < alpha:
+        return f"{above}, but not significantly so with every seed"
     return f"{above}, which may be chance ({p_value(top.p)}, not below {alpha or 0.05:g})"
 
 
+def _floor(grid: Grid, column: int, best: float) -> str:
+    """Return a remark on what trains nothing and still scores higher than the best trained system."""
+    cells = [(row.label, row.cells[column]) for row in grid.rows]
+    above = [f"{label} ({c.text})" for label, c in cells if c.num_seeds == 0 and c.mean is not None and c.mean > best]
+    return f" Higher with nothing learnt: {_joined(above)}." if above else ""
+
+
 def _column(grid: Grid, index: int, metric: str) -> str | None:
-    """Return the sentence on one column, or None where no system has a number in it."""
+    """Return what is to be said on one column, or None where no trained system has a number in it."""
     ranked = _ranked(grid, index)
-    if not ranked:
-        return None
-    _, top, best = ranked[0]
+    return _leader(grid, ranked, metric) + _floor(grid, index, ranked[0][2]) if ranked else None
+
+
+def _leader(grid: Grid, ranked: list[tuple[GridRow, Cell, float]], metric: str) -> str:
+    top = ranked[0][1]
     tied = [row for row, cell, _ in ranked if cell.text == top.text]
     names = _joined([row.label for row in tied])
     if len(ranked) == 1:
@@ -60,7 +71,7 @@ def _column(grid: Grid, index: int, metric: str) -> str | None:
         return (
             f"{names}, the baseline, has the highest score, {top.text} {metric}; next is {second.label}, {cell.text}."
         )
-    detail = _comparison(top, best, base, grid.alpha)
+    detail = _comparison(top, ranked[0][2], base, grid.alpha)
     return f"{names} has the highest score, {top.text} {metric}" + (f", {detail}." if detail else ".")
 
 
@@ -82,7 +93,7 @@ def _headline(grid: Grid, index: int, metric: str) -> str | None:
         text += " That is no more than the standard deviation over seeds: do not read it as a difference."
     elif second.label != other.label:
         text += f" Next is {second.label}, {half_up(best - next_best, 2)} lower."
-    return text
+    return text + _floor(grid, index, best)
 
 
 def _summary(grid: Grid, columns: list[tuple[int, Header]]) -> str:
@@ -94,7 +105,7 @@ def _summary(grid: Grid, columns: list[tuple[int, Header]]) -> str:
         cells = [(header.label, row.cells[index]) for index, header in columns if row.cells[index].p is not None]
         tested += len(cells)
         better = [label for label, cell in cells if cell.star]
-        worse = [label for label, cell in cells if (cell.p or 0) < grid.alpha and (cell.delta or 0) < 0]
+        worse = [label for label, cell in cells if cell.verdict == "worse"]
         told = [f"better on {_joined(better)}"] if better else []
         told += [f"worse on {_joined(worse)}"] if worse else []
         if told:

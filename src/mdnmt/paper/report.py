@@ -20,7 +20,7 @@ NOT_MADE = "not made yet"
 
 
 def _table(table: ReportTable) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": table.id, "title": table.title, "caption": table.caption, "missing": None}
+    shown: dict[str, Any] = {"id": table.id, "title": table.full_title, "caption": table.caption, "missing": None}
     if not table.data.is_file():
         return {**shown, "missing": table.missing or NOT_MADE}
     grid = read_grid(table.data)
@@ -32,7 +32,7 @@ def _table(table: ReportTable) -> dict[str, Any]:
 def _figure(figure: ReportFigure) -> dict[str, Any]:
     from PIL import Image
 
-    shown: dict[str, Any] = {"id": figure.id, "title": figure.title, "caption": figure.caption, "missing": None}
+    shown: dict[str, Any] = {"id": figure.id, "title": figure.full_title, "caption": figure.caption, "missing": None}
     if not figure.png.is_file():
         return {**shown, "missing": figure.missing or NOT_MADE}
     data = figure.png.read_bytes()
@@ -44,7 +44,7 @@ def _figure(figure: ReportFigure) -> dict[str, Any]:
         **shown,
         "missing": figure.missing or reason,
         "source": f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
-        "alt": figure.alt or words or figure.title,
+        "alt": figure.alt or words or figure.full_title,
         "width": width // 2,
         "height": height // 2,
     }
@@ -90,8 +90,7 @@ def _state(spec: ReportSpec, runs: facts.Runs) -> list[tuple[str, str]]:
         machines = [*machines, str(hardware.get("gpu") or hardware["device"])]
     state = [("Study", spec.study)]
     if runs.total:
-        absent = runs.total - runs.done
-        state.append(("Runs", f"{runs.done} done" + (f", {absent} not" if absent else "")))
+        state.append(("Runs", f"{runs.done} of {runs.total} done"))
     if runs.seeds:
         listed = f"{len(runs.seeds)} ({', '.join(map(str, runs.seeds))})"
         state.append(("Seeds", listed if len(runs.seeds) > 1 else "1, so no spread"))

@@ -108,7 +108,7 @@ def build(spec: ResourceTableSpec) -> Grid:
         )
     return Grid(
         kind="resources",
-        title=spec.title,
+        title=spec.full_title,
         headers=tuple(_headers(keys, label)),
         rows=tuple(rows),
         baseline=spec.baseline,

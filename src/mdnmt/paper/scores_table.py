@@ -16,6 +16,7 @@ from mdnmt.paper.specs import ScoreRow, ScoreTableSpec
 METRIC_LABELS = {"bleu": "BLEU", "chrf": "chrF"}
 AVERAGE = "avg"  # the key of the average's column
 PLACES = 2
+ALPHA = 0.05  # the level of the verdicts, where the significance file names none
 
 
 @dataclass(frozen=True)
@@ -93,39 +94,37 @@ def _measure(row: ScoreRow, spec: ScoreTableSpec, facts: _Facts) -> dict[tuple[s
     return found
 
 
-def _cell(measured: Measured | None, tested: dict[str, Any] | None, alpha: float) -> Cell:
+def _cell(measured: Measured | None, tested: dict[str, Any]) -> Cell:
     if measured is None:
         return Cell()
     centre, spread = mean(measured.values), standard_deviation(measured.values)
-    delta = None if tested is None else float(tested["delta"])
-    p = None if tested is None else float(tested["p"])
     return Cell(
         text=half_up(centre, PLACES),
         mean=centre,
         sd=spread,
         spread=None if spread is None else half_up(spread, PLACES),
         num_seeds=measured.num_seeds,
-        delta=delta,
-        p=p,
-        star=delta is not None and p is not None and delta > 0 and p < alpha,
+        delta=tested.get("delta"),
+        p=tested.get("p"),
+        verdict=tested.get("verdict"),
     )
 
 
 def mark_best(rows: list[GridRow]) -> list[GridRow]:
-    """Return the rows with the highest number of each column marked, and what reads the same as it.
+    """Return the rows with the highest number of a trained system in each column marked, and what reads the same.
 
-    A column with one number has no best.
+    A column with one trained system has no best.
     """
     best: list[str | None] = []
     for cells in zip(*(row.cells for row in rows), strict=True):
-        known = [cell for cell in cells if cell.mean is not None]
+        known = [cell for cell in cells if cell.mean is not None and cell.num_seeds]
         top = max(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
         best.append(top.text if top else None)
     return [
         row.model_copy(
             update={
                 "cells": tuple(
-                    cell.model_copy(update={"best": cell.mean is not None and cell.text == top})
+                    cell.model_copy(update={"best": cell.num_seeds > 0 and cell.text == top})
                     for cell, top in zip(row.cells, best, strict=True)
                 )
             }
@@ -152,23 +151,40 @@ def _seed_note(rows: list[GridRow]) -> str | None:
 def _tested_seeds(significance: dict[str, Any]) -> str:
     systems = significance.get("systems", {}).values()
     seeds = {int(test.get("seeds", 1)) for by in systems for domain in by.values() for test in domain.values()}
-    return f", over {max(seeds)} training seeds" if seeds and max(seeds) > 1 else ""
+    return f", with each of {max(seeds)} training seeds" if seeds and max(seeds) > 1 else ""
+
+
+def _check_verdicts(path: Path | None, significance: dict[str, Any]) -> None:
+    """Refuse a file without verdicts: a mean delta and a p alone do not say that every seed agrees."""
+    for system, domains in significance.get("systems", {}).items():
+        for domain, metrics in domains.items():
+            for metric, tested in metrics.items():
+                if tested.get("verdict", "") not in ("better", "worse", None):
+                    raise DataError(
+                        f"{path}: {metric} of {system} on {domain} has no verdict; expected better, worse or null; "
+                        "run the test again"
+                    )
+
+
+def _was_tested(rows: list[GridRow]) -> bool:
+    return any(cell.p is not None for row in rows for cell in row.cells)
 
 
 def _notes(spec: ScoreTableSpec, facts: _Facts, rows: list[GridRow], significance: dict[str, Any]) -> list[str]:
     notes = []
+    trained = [row for row in rows if any(cell.num_seeds for cell in row.cells)]
     if any(cell.best for row in rows for cell in row.cells):
-        notes.append("Bold: the best of its column.")
+        notes.append("Bold: the best trained system of its column.")
     label = next((row.label for row in rows if row.method == spec.baseline), spec.baseline)
-    if significance:
-        level = unbroken(f"p < {spec.alpha:g}")
+    if _was_tested(rows):
+        level = unbroken(f"p < {significance.get('alpha', ALPHA):g}")
         notes.append(
             f"* better than {label} on the same sentences, {level}: paired bootstrap, "
             f"{significance.get('num_resamples', '?')} resamples, seed {significance.get('seed', '?')}"
             f"{_tested_seeds(significance)}, "
             "not corrected for the number of comparisons. Averages are not tested."
         )
-    elif spec.baseline is not None and len(rows) > 1:
+    elif spec.baseline is not None and len(trained) > 1:
         notes.append("No significance test was made.")
     seeds = _seed_note(rows)
     if seeds:
@@ -200,14 +216,13 @@ def build(spec: ScoreTableSpec) -> Grid:
         for metric in spec.metrics
         for key, label in [*((c.name, c.label) for c in spec.columns), (AVERAGE, spec.average_label)]
     ]
+    _check_verdicts(spec.significance, significance)
     facts, reasons, rows = _Facts(), Reasons(), []
     labels = {column.name: column.label for column in spec.columns}
     for row in spec.rows:
         measured = _measure(row, spec, facts)
         tests = significance.get("systems", {}).get(row.method, {})
-        cells = tuple(
-            _cell(measured.get((h.metric, h.key)), tests.get(h.key, {}).get(h.metric), spec.alpha) for h in headers
-        )
+        cells = tuple(_cell(measured.get((h.metric, h.key)), tests.get(h.key, {}).get(h.metric, {})) for h in headers)
         marks = [reasons.mark(row.missing)] if row.missing else []
         absent = [label for name, label in labels.items() if (spec.metrics[0], name) not in measured]
         if not row.missing and absent:
@@ -217,12 +232,12 @@ def build(spec: ScoreTableSpec) -> Grid:
     rows = mark_best(rows)
     return Grid(
         kind="scores",
-        title=spec.title,
+        title=spec.full_title,
         headers=tuple(headers),
         rows=tuple(rows),
         baseline=spec.baseline,
         baseline_label=next((row.label for row in rows if row.method == spec.baseline), None),
-        alpha=spec.alpha if significance else None,
+        alpha=significance.get("alpha", ALPHA) if _was_tested(rows) else None,
         reasons=tuple(reasons.texts),
         notes=tuple(_notes(spec, facts, rows, significance)),
         test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),

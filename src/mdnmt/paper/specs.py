@@ -17,6 +17,18 @@ from mdnmt.errors import ConfigError
 Spec = TypeVar("Spec")
 
 
+class Titled(Frozen):
+    """What has a title; `task` tells apart what a study with several tasks shows of each."""
+
+    title: str
+    task: str = ""  # the task's title; empty in a study of one task
+
+    @property
+    def full_title(self) -> str:
+        """Return the title, with the task's behind it if it is given."""
+        return f"{self.title} ({self.task})" if self.task else self.title
+
+
 class Column(Frozen):
     """A domain as a column of a table, or as a series of a figure."""
 
@@ -41,18 +53,16 @@ class ScoreRow(Frozen):
     missing: str | None = None
 
 
-class ScoreTableSpec(Frozen):
+class ScoreTableSpec(Titled):
     """The papers' results table: systems by domains, with an average."""
 
     kind: Literal["scores"] = "scores"
-    title: str
     columns: tuple[Column, ...] = Field(min_length=1)
     rows: tuple[ScoreRow, ...]
     metrics: tuple[Literal["bleu", "chrf"], ...] = Field(default=("bleu", "chrf"), min_length=1)
     average_label: str = "Avg."
     baseline: str | None = None  # a row's method: stars compare with it
     significance: Path | None = None
-    alpha: float = Field(default=0.05, gt=0, lt=1)
     notes: tuple[str, ...] = ()
 
 
@@ -65,11 +75,10 @@ class ResourceRow(Frozen):
     missing: str | None = None
 
 
-class ResourceTableSpec(Frozen):
+class ResourceTableSpec(Titled):
     """Parameters, time, throughput and memory of each system (Song et al. 2026, Table 4)."""
 
     kind: Literal["resources"] = "resources"
-    title: str
     rows: tuple[ResourceRow, ...]
     measure: Path | None = None  # measure.json; None: not measured, the reason in `missing`
     missing: str | None = None
@@ -85,14 +94,19 @@ class AnalysedRun(Frozen):
 
     label: str
     analysis: Path | None = None
+    seed: int | None = None  # None: not known
     missing: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Return the label, with the seed if it is known."""
+        return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
 
-class HeatmapSpec(Frozen):
+
+class HeatmapSpec(Titled):
     """Domain proportions of one sentence, word by layer (Jiang et al. 2020, Fig. 7 and 8)."""
 
     kind: Literal["proportion_heatmap"] = "proportion_heatmap"
-    title: str
     run: AnalysedRun
     domains: tuple[Column, ...] = ()  # labels; empty: the names in meta.json
     sentence: int | None = Field(default=None, ge=0)  # index in sentences.json; None: chosen by a fixed rule
@@ -100,21 +114,19 @@ class HeatmapSpec(Frozen):
     max_words: int = Field(default=22, ge=2, le=60)
 
 
-class HistogramsSpec(Frozen):
+class HistogramsSpec(Titled):
     """Distribution of word-level domain proportions, layer by layer (Jiang et al. 2020, Fig. 9)."""
 
     kind: Literal["proportion_histograms"] = "proportion_histograms"
-    title: str
     run: AnalysedRun
     domains: tuple[Column, ...] = ()
     bins: int = Field(default=20, ge=2, le=100)
 
 
-class TsneSpec(Frozen):
+class TsneSpec(Titled):
     """Encoder sentence vectors in two dimensions, a panel a system (Song et al. 2026, Fig. 5)."""
 
     kind: Literal["tsne"] = "tsne"
-    title: str
     systems: tuple[AnalysedRun, ...]
     domains: tuple[Column, ...] = ()
     perplexity: float = Field(default=30.0, gt=0)
@@ -137,33 +149,30 @@ class CurveSystem(Frozen):
     missing: str | None = None
 
 
-class CurvesSpec(Frozen):
-    """Loss, perplexity, accuracy and BLEU against updates, a line a system (Song et al. 2026, Fig. 3)."""
+class CurvesSpec(Titled):
+    """Training loss, perplexity, accuracy and BLEU against updates, a line a system (Song et al. 2026, Fig. 3)."""
 
     kind: Literal["curves"] = "curves"
-    title: str
     systems: tuple[CurveSystem, ...]
 
 
 FigureSpec = Annotated[HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec, Field(discriminator="kind")]
 
 
-class ReportTable(Frozen):
+class ReportTable(Titled):
     """A table that `mdnmt table` wrote; a file that is not there is shown as not made."""
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
-    title: str
     kind: Literal["scores", "resources"]
     data: Path  # what `mdnmt table --json` wrote: the page is drawn from it, so that nothing unescaped gets in
     caption: str = ""
     missing: str | None = None
 
 
-class ReportFigure(Frozen):
+class ReportFigure(Titled):
     """A figure that `mdnmt figure` wrote, with a caption that says what to look for."""
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
-    title: str
     kind: Literal["proportion_heatmap", "proportion_histograms", "tsne", "curves"]
     png: Path
     caption: str

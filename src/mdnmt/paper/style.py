@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 # Five inches at nine points: on a phone, 360 pixels wide, the smallest letter is still about nine pixels high.
 WIDTH = 5.0
 DPI = 200
+DETAIL = 80  # characters on a line under the title
 INK, GREY, FAINT = "#1f2328", "#5c6470", "#d9dde3"
 
 # Okabe and Ito 2008, the yellow left out: it is too pale for lines and letters on white.
@@ -96,13 +97,19 @@ def _wrapped(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(text, width)[:6])
 
 
+def more_room(detail: str) -> float:
+    """Return the inches that a detail needs beyond its first line: a figure's head must be that much higher."""
+    return 0.15 * max(0, _wrapped(detail, DETAIL).count("\n"))
+
+
 def heading(figure: Figure, title: str, detail: str = "") -> None:
     """Write the figure's title, and under it what it shows in smaller type, at the left edge."""
     inches = figure.get_size_inches()[1]
     figure.text(0.012, 1 - 0.07 / inches, title, weight="bold", size=min(10.0, 600 / len(title or " ")), va="top")
-    # One line of detail: two would run into the legend.
     if detail:
-        figure.text(0.012, 1 - 0.27 / inches, _wrapped(detail, 84), size=8.5, color=GREY, va="top", linespacing=1.25)
+        figure.text(
+            0.012, 1 - 0.27 / inches, _wrapped(detail, DETAIL), size=8.5, color=GREY, va="top", linespacing=1.25
+        )
 
 
 def quiet(axes: Axes) -> None:

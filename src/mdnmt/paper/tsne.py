@@ -13,7 +13,7 @@ from mdnmt.paper import analysis
 from mdnmt.paper.analysis import Floats, Ints
 from mdnmt.paper.numbers import half_up
 from mdnmt.paper.specs import TsneSpec
-from mdnmt.paper.style import COLOURS, DPI, FAINT, GREY, MARKERS, WIDTH, empty, heading
+from mdnmt.paper.style import COLOURS, DPI, FAINT, GREY, MARKERS, WIDTH, empty, heading, more_room
 
 FOLDS = 5
 
@@ -25,6 +25,7 @@ class Projected:
     label: str
     points: Floats  # [N, 2]
     domain: Ints  # [N]
+    perplexity: float  # what was used: few sentences allow less than was asked for
     silhouette: float | None  # of the vectors themselves, -1 to 1
     probe: float | None  # accuracy of a linear classifier, cross-validated
 
@@ -72,7 +73,7 @@ def project(label: str, vectors_ND: Floats, domain_N: Ints, spec: TsneSpec) -> P
     with threadpool_limits(limits=1):
         points = TSNE(perplexity=perplexity, init="pca", random_state=spec.seed, max_iter=500).fit_transform(vectors)
         silhouette, probe = separation(vectors, domain, spec.seed)
-    return Projected(label, np.asarray(points, dtype=np.float64), domain, silhouette, probe)
+    return Projected(label, np.asarray(points, dtype=np.float64), domain, perplexity, silhouette, probe)
 
 
 def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
@@ -86,7 +87,7 @@ def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
         if len(stored["domain"]) < 4:
             absent.append(f"{system.label}: fewer than 4 sentences")
             continue
-        done.append(project(system.label, stored["vectors"], stored["domain"], spec))
+        done.append(project(system.name, stored["vectors"], stored["domain"], spec))
     return done, absent, analysis.labels(keys, spec.domains)
 
 
@@ -99,11 +100,16 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
     systems, absent, names = _projected(spec)
     if not systems:
         reason = "; ".join(absent) or "no system was analysed"
-        return empty(spec.title, reason), f"Not drawn: {reason}"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
     columns = min(2, len(systems))
     rows = -(-len(systems) // columns)
     panel = 2.25 if columns == 2 else 3.4
-    head, foot, between = 0.86, 0.42 + 0.15 * len(absent), 0.62
+    chance = half_up(100 * max(float(np.mean(systems[0].domain == k)) for k in np.unique(systems[0].domain)), 0)
+    used = " and ".join(f"{value:.3g}" for value in sorted({system.perplexity for system in systems}))
+    detail = f"t-SNE, perplexity {used}, seed {spec.seed}; a mark is a sentence. Probe by chance: {chance}%."
+    detail = (f"{spec.task}. " if spec.task else "") + detail
+    room = more_room(detail)
+    head, foot, between = 0.86 + room, 0.42 + 0.15 * len(absent), 0.62
     height = head + rows * panel + (rows - 1) * between + foot
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     for position, system in enumerate(systems):
@@ -125,15 +131,13 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
         for k, name in enumerate(names)
     ]
     figure.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.46 / height), ncols=min(4, len(handles)),
+        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=min(4, len(handles)),
         borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
     )  # fmt: skip
     for line, text in enumerate(reversed(absent)):
         figure.text(0.02, (0.05 + 0.15 * line) / height, f"Not drawn: {text}", size=8, color=GREY)
-    chance = half_up(100 * max(float(np.mean(systems[0].domain == k)) for k in np.unique(systems[0].domain)), 0)
-    detail = f"t-SNE, perplexity {spec.perplexity:g}, seed {spec.seed}; a mark is a sentence"
-    heading(figure, spec.title, f"{detail}. Probe by chance: {chance}%.")
-    return figure, _describe(systems)
+    heading(figure, spec.title, detail)
+    return figure, f"{_describe(systems)} Perplexity {used}."
 
 
 def _scatter(axes: Axes, system: Projected, seed: int) -> None:

@@ -21,7 +21,7 @@ class PairedResult:
 
     Attributes:
         delta: system's score minus the baseline's.
-        p: two-sided; how often chance alone gives a difference as large.
+        p: two-sided; how often chance alone gives a difference as large; 1 where the scores are equal.
         baseline_score: on the test set itself.
         baseline_mean: over the resamples.
         baseline_ci: half the width of the resamples' 95 % interval.
@@ -75,9 +75,11 @@ def paired_bootstrap(
             signatures, scores = test()
         title = next(iter(signatures))
         base, other = cast("tuple[Any, Any]", scores[title])
+        delta = float(other.score - base.score)
         results[name] = PairedResult(
-            delta=float(other.score - base.score),
-            p=float(other.p_value),
+            delta=delta,
+            # sacreBLEU counts resamples strictly above the difference, which gives equal outputs the smallest p of all.
+            p=float(other.p_value) if delta else 1.0,
             baseline_score=float(base.score),
             baseline_mean=float(base.mean),
             baseline_ci=float(base.ci),

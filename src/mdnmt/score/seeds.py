@@ -35,11 +35,6 @@ def spread(values: Mapping[str, float]) -> Spread:
     return Spread(mean=statistics.fmean(numbers), sd=sd, num_seeds=len(numbers))
 
 
-def deltas(system: Mapping[str, float], baseline: Mapping[str, float]) -> dict[str, float]:
-    """Return system minus baseline for every seed that both have, in the order of their numbers."""
-    return {seed: system[seed] - baseline[seed] for seed in sorted(system.keys() & baseline.keys(), key=seed_order)}
-
-
 def seed_order(seed: str) -> tuple[int, str]:
     """Return a sort key that puts seed 2 before seed 10."""
     return (int(seed), seed) if seed.isdecimal() else (0, seed)

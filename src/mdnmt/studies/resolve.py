@@ -38,6 +38,11 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
     methods = {method: load_method(config_folder, method) for method in config.methods}
     _known(config.per_method, methods, f"{where}: per_method")
     _known([config.comparison.baseline], methods, f"{where}: comparison.baseline")
+    if methods[config.comparison.baseline].train_on == "each":
+        raise ConfigError(
+            f"{where}: comparison.baseline: {config.comparison.baseline!r} is one run a domain, so nothing can be "
+            "compared with it on all domains; expected a method with train_on: all"
+        )
     tasks = {task: _task(config_folder, task, corpora_folder) for task in config.tasks}
     papers = _papers(config_folder, config, tasks, where)
     runs = tuple(

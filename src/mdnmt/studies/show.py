@@ -11,6 +11,7 @@ from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study, Task
 
 COPY = "copy-source"
+NOT_YET = "not made yet"
 
 
 def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
@@ -30,6 +31,11 @@ def columns(task: Task) -> tuple[specs.Column, ...]:
     return tuple(specs.Column(name=name, label=name.capitalize()) for name in task.config.domains)
 
 
+def task_title(study: Study, task: Task) -> str:
+    """Return the task's title where a reader must be told which one is meant: in a study of several."""
+    return task.config.title if len(study.tasks) > 1 else ""
+
+
 def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Return runs by the row they stand in: one row a directory, with all its seeds."""
     rows: dict[str, list[Run]] = {}
@@ -38,8 +44,13 @@ def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return rows
 
 
-def table_spec(study: Study, key: str, places: Places) -> specs.ScoreTableSpec | specs.ResourceTableSpec:
-    """Return the spec of one table; rows of methods that the study does not have are left out and named."""
+def table_spec(
+    study: Study, key: str, places: Places, *, partial: bool = False
+) -> specs.ScoreTableSpec | specs.ResourceTableSpec:
+    """Return the spec of one table; rows of methods that the study does not have are left out and named.
+
+    A partial one is made of the scores that are there at this moment.
+    """
     table, task = paper_table(study, key)
     left_out = [row.method for row in table.rows if row.method not in study.methods]
     notes = (f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()
@@ -52,48 +63,59 @@ def table_spec(study: Study, key: str, places: Places) -> specs.ScoreTableSpec |
     if table.kind == "resources":
         return specs.ResourceTableSpec(
             title=table.title,
+            task=task_title(study, task),
             rows=tuple(
                 specs.ResourceRow(group=group, label=label, method=directory, missing=runs[0].missing)
                 for group, label, directory, runs in rows
             ),
-            measure=Path(places.measure(task.name)) if task.spec is not None else None,
-            missing=task.missing,
+            measure=_path(places.measure(task.name), partial) if task.spec is not None else None,
+            missing=task.missing or (NOT_YET if partial else None),
             baseline=study.config.comparison.baseline,
             notes=notes,
         )
     return specs.ScoreTableSpec(
         title=table.title,
+        task=task_title(study, task),
         columns=columns(task),
         rows=(
-            *_copy_row(study, task, places),
-            *(_score_row(group, label, directory, runs, places) for group, label, directory, runs in rows),
+            *_copy_row(study, task, places, partial),
+            *(_score_row(group, label, directory, runs, places, partial) for group, label, directory, runs in rows),
         ),
         metrics=table.metrics,
         baseline=study.config.comparison.baseline,
-        significance=Path(places.significance(task.name)) if task.spec is not None else None,
+        significance=_path(places.significance(task.name), partial) if task.spec is not None else None,
         notes=notes,
     )
 
 
-def _copy_row(study: Study, task: Task, places: Places) -> list[specs.ScoreRow]:
+def _path(path: str, partial: bool) -> Path | None:
+    """Return the path; of a partial page only if the file is there."""
+    return Path(path) if not partial or Path(path).exists() else None
+
+
+def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[specs.ScoreRow]:
     if not study.config.copy_source:
         return []
-    runs = (specs.ScoreRun(scores=Path(places.copied(task.name), "scores.json")),) if task.spec is not None else ()
-    return [specs.ScoreRow(group="No training", label="Copy the source", method=COPY, runs=runs, missing=task.missing)]
+    scores = _path(f"{places.copied(task.name)}/scores.json", partial) if task.spec is not None else None
+    runs = (specs.ScoreRun(scores=scores),) if scores else ()
+    missing = None if runs else task.missing or NOT_YET
+    return [specs.ScoreRow(group="No training", label="Copy the source", method=COPY, runs=runs, missing=missing)]
 
 
-def _score_row(group: str, label: str, directory: str, runs: list[Run], places: Places) -> specs.ScoreRow:
+def _score_row(
+    group: str, label: str, directory: str, runs: list[Run], places: Places, partial: bool
+) -> specs.ScoreRow:
     made = tuple(
-        specs.ScoreRun(scores=Path(places.test(run), "scores.json"), seed=run.seed)
+        specs.ScoreRun(scores=scores, seed=run.seed)
         for run in runs
-        if run.spec is not None
+        if run.spec is not None and (scores := _path(f"{places.test(run)}/scores.json", partial))
     )
-    missing = None if made else runs[0].missing
+    missing = None if made else runs[0].missing or NOT_YET
     return specs.ScoreRow(group=group, label=label, method=directory, runs=made, missing=missing)
 
 
 def figure_spec(
-    study: Study, key: str, places: Places
+    study: Study, key: str, places: Places, *, partial: bool = False
 ) -> specs.HeatmapSpec | specs.HistogramsSpec | specs.TsneSpec | specs.CurvesSpec:
     """Return the spec of one figure; analyses look at the first seed, curves at all."""
     figure, task = paper_figure(study, key)
@@ -103,27 +125,34 @@ def figure_spec(
         if method in study.methods
         for runs in by_row(study.runs_of(task.name, method)).values()
     ]
+    where = task_title(study, task)
     if figure.kind == "curves":
-        return specs.CurvesSpec(title=figure.title, systems=tuple(_curves(runs, places) for runs in rows))
-    analysed = tuple(
-        specs.AnalysedRun(label=runs[0].label, analysis=Path(places.analysis(runs[0])))
-        if runs[0].spec is not None
-        else specs.AnalysedRun(label=runs[0].label, missing=runs[0].missing)
-        for runs in rows
-    ) or (specs.AnalysedRun(label=figure.methods[0], missing=f"needs {figure.methods[0]}, not part of this study"),)
-    if figure.kind == "tsne":
-        return specs.TsneSpec(title=figure.title, systems=analysed, domains=columns(task))
-    kind = specs.HeatmapSpec if figure.kind == "proportion_heatmap" else specs.HistogramsSpec
-    return kind(title=figure.title, run=analysed[0], domains=columns(task))
-
-
-def _curves(runs: list[Run], places: Places) -> specs.CurveSystem:
-    made = tuple(
-        specs.CurveRun(curves=Path(places.run(run), "curves.tsv"), seed=run.seed)
-        for run in runs
-        if run.spec is not None
+        return specs.CurvesSpec(
+            title=figure.title, task=where, systems=tuple(_curves(runs, places, partial) for runs in rows)
+        )
+    analysed = tuple(_analysed(runs[0], places, partial) for runs in rows) or (
+        specs.AnalysedRun(label=figure.methods[0], missing=f"needs {figure.methods[0]}, not part of this study"),
     )
-    return specs.CurveSystem(label=runs[0].label, runs=made, missing=None if made else runs[0].missing)
+    if figure.kind == "tsne":
+        return specs.TsneSpec(title=figure.title, task=where, systems=analysed, domains=columns(task))
+    kind = specs.HeatmapSpec if figure.kind == "proportion_heatmap" else specs.HistogramsSpec
+    return kind(title=figure.title, task=where, run=analysed[0], domains=columns(task))
+
+
+def _analysed(run: Run, places: Places, partial: bool) -> specs.AnalysedRun:
+    folder = _path(places.analysis(run), partial) if run.spec is not None else None
+    missing = None if folder else run.missing or NOT_YET
+    return specs.AnalysedRun(label=run.label, analysis=folder, seed=run.seed, missing=missing)
+
+
+def _curves(runs: list[Run], places: Places, partial: bool) -> specs.CurveSystem:
+    made = tuple(
+        specs.CurveRun(curves=curves, seed=run.seed)
+        for run in runs
+        if run.spec is not None and (curves := _path(f"{places.run(run)}/curves.tsv", partial))
+    )
+    missing = None if made else runs[0].missing or NOT_YET
+    return specs.CurveSystem(label=runs[0].label, runs=made, missing=missing)
 
 
 def report_spec(study: Study, places: Places, commands: tuple[str, ...], *, partial: bool = False) -> specs.ReportSpec:
@@ -132,13 +161,28 @@ def report_spec(study: Study, places: Places, commands: tuple[str, ...], *, part
     for key in study.config.tables:
         table, task = paper_table(study, key)
         data = Path(places.table(key, "json"))
-        tables.append(specs.ReportTable(id=key, title=table.title, kind=table.kind, data=data, missing=task.missing))
+        tables.append(
+            specs.ReportTable(
+                id=key,
+                title=table.title,
+                task=task_title(study, task),
+                kind=table.kind,
+                data=data,
+                missing=task.missing,
+            )
+        )
     for key in study.config.figures:
         figure, task = paper_figure(study, key)
         png = Path(places.figure(key, "png"))
         figures.append(
             specs.ReportFigure(
-                id=key, title=figure.title, kind=figure.kind, png=png, caption=figure.caption, missing=task.missing
+                id=key,
+                title=figure.title,
+                task=task_title(study, task),
+                kind=figure.kind,
+                png=png,
+                caption=figure.caption,
+                missing=task.missing,
             )
         )
     made = [task for task in study.tasks.values() if task.spec is not None]
@@ -154,14 +198,24 @@ def report_spec(study: Study, places: Places, commands: tuple[str, ...], *, part
         runs=Path(places.runs_table),
         run_json=tuple(Path(places.run(run), "run.json") for run in study.makeable()),
         measure=Path(measured[0]) if measured else None,
-        missing=tuple(
-            specs.Missing(what=f"Task {task.name}", why=task.missing)
-            for task in study.tasks.values()
-            if task.missing is not None
-        ),
+        missing=tuple(_missing(study)),
         commands=commands,
         partial=partial,
     )
+
+
+def _missing(study: Study) -> Iterable[specs.Missing]:
+    for task in study.tasks.values():
+        if task.missing is not None:
+            yield specs.Missing(what=f"Task {task.name}", why=task.missing)
+    shown = {row.method for key in study.config.tables for row in paper_table(study, key)[0].rows}
+    for name in study.methods:
+        if name not in shown:
+            yield specs.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")
+    used = {shown.task for shown in (*study.config.tables.values(), *study.config.figures.values())}
+    for name in study.tasks:
+        if name not in used:
+            yield specs.Missing(what=f"Task {name}", why="no table or figure of this study is made from it")
 
 
 def _report_task(study: Study, task: Task, places: Places) -> specs.ReportTask:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdnmt.fsio import read_json, read_lines
 from mdnmt.studies.study import Study
 from mdnmt.train.lease import lease_is_live
 
@@ -23,19 +24,17 @@ class Stale:
 
 
 def find_stale(studies: Iterable[Study], results: Path) -> list[Stale]:
-    """Return the task and run folders, and the decodings and analyses in them, that none of `studies` names.
+    """Return the task and run folders, and the decodings and analyses in them, that nothing names.
 
-    Fingerprints decide: a folder counts as named when any task or run has its fingerprint. Of a task that cannot be
-    made at present (its corpus is out of reach) the fingerprint is not known, so nothing of it is stale.
+    A folder is named by one of `studies` as they are configured now, or by the `runs.tsv` of one of them as it was
+    made last (with seeds given on the command line, say). Of a task that cannot be made at present (its corpus is out
+    of reach) the folders are not known, so nothing of it is stale.
     """
-    named: set[str] = set()
+    named: set[Path] = set()
     unknown: set[str] = set()
     for study in studies:
         unknown |= {name for name, task in study.tasks.items() if task.spec is None}
-        for name, task in study.tasks.items():
-            named |= {task.fingerprint, study.copy_fingerprint(name)}
-        for run in study.makeable():
-            named |= {run.fingerprint, study.decode_fingerprint(run), study.analysis_fingerprint(run)}
+        named |= _configured(study, results) | _made(results / study.name / "runs.tsv", results)
     found = []
     for pattern in ("tasks/*", "runs/*/*/*"):
         for folder in sorted(results.glob(pattern)):
@@ -48,14 +47,48 @@ def find_stale(studies: Iterable[Study], results: Path) -> list[Stale]:
     return [Stale(folder, _size(folder), lease_is_live(folder / "lease")) for folder in found]
 
 
+def _configured(study: Study, results: Path) -> set[Path]:
+    named = set()
+    for name, task in study.tasks.items():
+        folder = results / "tasks" / f"{name}-{task.fingerprint}"
+        named |= {folder, folder / f"copied-{study.copy_fingerprint(name)}"}
+    for run in study.makeable():
+        folder = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}"
+        test, analysis = study.decode_fingerprint(run), study.analysis_fingerprint(run)
+        named |= {folder, folder / f"test-{test}", folder / f"analysis-{analysis}"}
+    return named
+
+
+def _made(table: Path, results: Path) -> set[Path]:
+    """Return the folders that a study's list of runs names, and those of analyses in its runs."""
+    if not table.is_file():
+        return set()
+    header, *rows = [line.split("\t") for line in read_lines(table)]
+    named: set[Path] = set()
+    for row in rows:
+        line = dict(zip(header, row, strict=False))
+        if line.get("run_dir"):
+            # The list's paths begin at the project's folder, beside `results`.
+            run, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
+            named |= {run, test, *run.glob("analysis-*"), _data_of(run, line["task"], results)}
+    return named
+
+
+def _data_of(run: Path, task: str, results: Path) -> Path:
+    """Return the folder of the data that a finished run was trained on; of an unfinished one, the run itself."""
+    try:
+        return results / "tasks" / f"{task}-{read_json(run / 'run.json')['spec']['task_fingerprint']}"
+    except (OSError, ValueError, KeyError):
+        return run
+
+
 def _task_of(folder: Path, results: Path) -> str:
     kind, name = folder.relative_to(results).parts[:2]
     return _FINGERPRINT.sub("", name) if kind == "tasks" else name
 
 
-def _is_unnamed(folder: Path, named: set[str]) -> bool:
-    match = _FINGERPRINT.search(folder.name)
-    return folder.is_dir() and match is not None and match[1] not in named
+def _is_unnamed(folder: Path, named: set[Path]) -> bool:
+    return folder.is_dir() and _FINGERPRINT.search(folder.name) is not None and folder not in named
 
 
 def _size(folder: Path) -> int:

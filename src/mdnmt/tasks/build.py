@@ -49,6 +49,9 @@ def build_task(spec: TaskSpec, corpora: Path, out: Path, jobs: int = 1, say: Say
         texts, cleaning = _domain_texts(spec, corpora, run, say)
         splits = split(texts, spec.split.seed)
         leaks = leakage(splits)
+        for name, count in leaks["valid_in_test"].items():
+            if count:
+                say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU flatters")
         say("split: " + ", ".join(f"{d.name} {'/'.join(str(len(d.splits[name])) for name in SPLITS)}" for d in splits))
         tokenised = _tokenised(spec, splits, run)
     encoder = learn_encoder(tokenised, spec.segmentation, spec.vocabulary)

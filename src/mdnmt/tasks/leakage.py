@@ -15,7 +15,8 @@ def leakage(domains: Sequence[DomainSplit]) -> dict[str, Any]:
 
     `source`, `target`, `pair` count matches of the normalised, case-folded form, `exact` those of the text as it is;
     `removed` is what was taken out for it (source or target matches), `left` what was found afterwards by a second
-    look at the final training text.
+    look at the final training text. Beside it, `valid_in_test` counts each domain's validation sentences that are, by
+    source or target, also in a test set of the task: only a user's own files can have any, and none is removed.
 
     Raises:
         DataError: a held-out sentence is in the final training text (a bug, but one that must never pass).
@@ -30,7 +31,9 @@ def leakage(domains: Sequence[DomainSplit]) -> dict[str, Any]:
             if after["removed"]:
                 raise DataError(f"domain {domain.name!r}: {after['removed']} training sentences are in {name}")
             table[domain.name][name] = {**before, "left": after["removed"]}
-    return {"domains": table}
+    test = [pair for domain in domains for pair in domain.splits["test"]]
+    overlaps = {domain.name: _count(domain.splits["valid"], test)["removed"] for domain in domains}
+    return {"domains": table, "valid_in_test": overlaps}
 
 
 def _count(train: Iterable[Pair], held: Sequence[Pair]) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from mdnmt.errors import DataError
+from mdnmt.errors import ConfigError, DataError
 from mdnmt.tasks.bpe import Bpe
 from mdnmt.tasks.normalise import normalise
 from mdnmt.tasks.pieces import join_pieces
@@ -26,18 +27,41 @@ class Segmenter:
 
         Raises:
             DataError: the codes cannot be read.
+            ConfigError: subword-nmt is not installed.
         """
         try:
             codes = (folder / CODES).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{folder / CODES}: cannot be read ({error}); make the task anew") from None
-        return cls(Bpe(codes), lang)
+        with _packages():
+            return cls(Bpe(codes), lang)
 
     def encode(self, line: str) -> list[str]:
-        """Return the pieces of a line: normalised, tokenised, taken apart."""
-        text = normalise(line)
-        return self.bpe.segment(tokenise(text, self.lang)) if text else []
+        """Return the pieces of a line: normalised, tokenised, taken apart.
 
-    def decode(self, pieces: Sequence[str]) -> str:
-        """Return the plain text of pieces: joined and detokenised."""
-        return detokenise(join_pieces(pieces), self.lang) if pieces else ""
+        Raises:
+            ConfigError: sacremoses is not installed.
+        """
+        text = normalise(line)
+        with _packages():
+            return self.bpe.segment(tokenise(text, self.lang)) if text else []
+
+
+def plain_text(pieces: Sequence[str], lang: str) -> str:
+    """Return the plain text of pieces, joined and detokenised; no codes are needed for that.
+
+    Raises:
+        ConfigError: sacremoses is not installed.
+    """
+    with _packages():
+        return detokenise(join_pieces(pieces), lang) if pieces else ""
+
+
+@contextmanager
+def _packages() -> Iterator[None]:
+    """Turn a missing package into one line: a machine that only trains may lack those that cut and join words."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0].replace("_", "-")
+        raise ConfigError(f"needs the package {name}, which is not installed; pip install {name}") from None

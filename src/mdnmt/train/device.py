@@ -9,13 +9,25 @@ import numpy as np
 import torch
 
 from mdnmt.config.training import Training
+from mdnmt.errors import ConfigError
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """Return the named device, or for `auto` a GPU where there is one."""
+    """Return the named device, or for `auto` a GPU where there is one.
+
+    Raises:
+        ConfigError: there is no such device, or it does not work.
+    """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError) as error:
+        there = ["auto", "cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+        why = str(error).partition("\n")[0]
+        raise ConfigError(f"no device {name!r}; there are: {', '.join(there)} (torch says: {why})") from None
+    return device
 
 
 def autocast_dtype(recipe: Training, device: torch.device) -> torch.dtype | None:
@@ -37,7 +49,13 @@ def has_native_bf16(device: torch.device) -> bool:
 
 
 def make_deterministic(seed: int, threads: int | None) -> None:
-    """Seed all generators and ask torch for repeatable kernels."""
+    """Seed all generators and ask torch for repeatable kernels.
+
+    Raises:
+        ConfigError: `threads` is below 1.
+    """
+    if threads is not None and threads < 1:
+        raise ConfigError(f"found {threads} CPU threads, expected 1 or more")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if threads is not None:
         torch.set_num_threads(threads)

@@ -6,6 +6,7 @@ import io
 import lzma
 import stat
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -178,11 +179,24 @@ def test_a_folder_reads_plain_and_packed_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one")
     (tmp_path / "b.gz").write_bytes(gzip.compress(b"two"))
     (tmp_path / "c.gz").write_bytes(gzip.compress(b"three" * 1000)[:-12])
-    folder = Folder(tmp_path)
+    folder = Folder(tmp_path, 5000)
     assert folder.names() == ["a.txt", "b.gz", "c.gz"]
     assert (folder.read("a.txt"), folder.read("b.gz")) == (b"one", b"two")
     with pytest.raises(DataError, match=r"c\.gz: cannot be read"):
         folder.read("c.gz")
+
+
+def test_a_packed_file_of_a_folder_is_stopped_at_the_bound_by_what_comes_out(tmp_path: Path) -> None:
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(50_000_000)))
+    (tmp_path / "plain").write_bytes(b"x" * 2000)
+    folder = Folder(tmp_path, 1000)
+    assert len(folder.read("plain")) == 2000  # what is not packed is no bomb
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"bomb\.gz: unpacks to more than 1000 bytes; .*raise unpacked_bytes_max"):
+        folder.read("bomb.gz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_a_budget_says_what_is_left() -> None:

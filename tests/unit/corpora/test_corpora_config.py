@@ -124,6 +124,23 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         load_yaml(tmp_path / "latin.yaml")
 
 
+@pytest.mark.parametrize("name", ["all", "avg"])
+def test_a_domain_is_not_called_like_an_average(tmp_path: Path, name: str) -> None:
+    text = f"title: T\nsource_lang: en\ntarget_lang: fr\ndomains: {{{name}: {{corpora: [a], valid: 1, test: 1}}}}\n"
+    message = error_of(tmp_path, text, TaskConfig)
+    assert f"domains: '{name}' is what tables and curves call the average; give the domain another name" in message
+
+
+def test_every_field_of_a_corpus_and_a_task_is_described() -> None:
+    kinds = {"CorpusConfig": CorpusConfig, "TaskConfig": TaskConfig}
+    schemas = [{**model.model_json_schema(), "title": name} for name, model in kinds.items()]
+    parts = [part for schema in schemas for part in (schema, *schema["$defs"].values())]
+    bare = [
+        (part["title"], key) for part in parts for key, row in part["properties"].items() if "description" not in row
+    ]
+    assert len(parts) > 10 and bare == []
+
+
 def test_a_misspelt_name_gets_a_proposal() -> None:
     with pytest.raises(ConfigError, match=r"no corpus 'statcann' \(did you mean 'statcan'\?\); there are: .*nace"):
         load_corpus(CONFIG, "statcann")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -14,9 +15,10 @@ import pytest
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora import fetch as fetch_module
-from mdnmt.corpora.availability import why_missing
+from mdnmt.corpora.availability import why_lost, why_missing
 from mdnmt.corpora.fetch import fetch, pip_download
 from mdnmt.corpora.local import HashCache
+from mdnmt.corpora.read import read_corpus
 from mdnmt.corpora.spec import FetchSpec, fetch_spec
 from mdnmt.errors import DataError, FetchError
 
@@ -206,6 +208,54 @@ def test_local_files_are_checked_and_recorded_not_copied(mine: Path, tmp_path: P
     assert manifest["folder"] == str(mine)
     assert [row["name"] for row in manifest["files"]] == ["train.en", "train.fr.gz"]
     assert manifest["files"][0]["sha256"] == hashlib.sha256(b"one\ntwo\n").hexdigest()
+
+
+def test_a_relative_folder_is_recorded_as_it_is_configured(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec, target = fetch_spec("mine", local(Path("mine")), tmp_path / "h.json"), tmp_path / "out"
+    fetch(spec, target)
+    assert json.loads((target / "corpus.json").read_text())["folder"] == "mine"
+    assert read_corpus(spec.corpus, target, "en", "fr").train == [("one", "un"), ("two", "deux é")]
+    (tmp_path / "elsewhere").mkdir()
+    mine.rename(tmp_path / "elsewhere" / "mine")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert why_lost(spec, target) == ""
+    assert len(read_corpus(spec.corpus, target, "en", "fr").train) == 2
+
+
+def test_a_packed_file_of_a_user_is_held_against_the_bound(mine: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"train\.fr\.gz: unpacks to more than 5 bytes; if it may, raise unpacked_bytes_max"
+    ):
+        fetch(fetch_spec("mine", local(mine, unpacked_bytes_max=5), tmp_path / "h.json"), tmp_path / "out")
+    assert local(mine).unpacked_bound == 16 << 30
+
+
+def test_what_was_fetched_and_lost_is_noticed_by_names_and_sizes(wheel: Path, tmp_path: Path) -> None:
+    spec, target = spec_of(wheel, tmp_path), tmp_path / "toy"
+    assert why_lost(spec, target) == ""
+    fetch(spec, target, serving(wheel.read_bytes()))
+    assert why_lost(spec, target) == ""
+    assert "other files" in why_lost(spec_of(wheel, tmp_path, sha256="0" * 64), target)
+    (target / WHEEL).write_bytes(b"short")
+    assert f"{WHEEL} is not there, or has another size" in why_lost(spec, target)
+    (target / WHEEL).unlink()
+    first = why_lost(spec, target)
+    os.utime(target / "corpus.json", ns=(1, 1))  # fetched at another time, and lost again
+    assert "is not there" in first and why_lost(spec, target) != first
+    (target / "corpus.json").write_text("{")
+    assert "damaged" in why_lost(spec, target)
+
+
+def test_an_altered_wheel_of_the_right_size_says_what_to_remove(wheel: Path, tmp_path: Path) -> None:
+    spec, target = spec_of(wheel, tmp_path), tmp_path / "toy"
+    fetch(spec, target, serving(wheel.read_bytes()))
+    data = wheel.read_bytes()
+    (target / WHEEL).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(DataError, match=f"remove {target} and start again"):
+        read_corpus(spec.corpus, target, "en", "fr")
 
 
 @pytest.mark.parametrize(

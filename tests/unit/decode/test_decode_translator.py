@@ -18,6 +18,7 @@ from mdnmt.decode.translator import Translator
 from mdnmt.errors import CheckpointError, ConfigError, DataError
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.tokenise import _detokenizer, _tokenizer
 from mdnmt.train.run import train_run
 
 CPU = torch.device("cpu")
@@ -134,6 +135,63 @@ def test_the_test_set_of_a_task(run: Path, toy_task: Path, tmp_path: Path, capsy
         assert [[one["text"] for one in line] for line in lines] == [[o.text for o in found] for found in expected]
 
 
+def test_the_arrays_give_what_segmenting_the_text_gives(
+    run: Path, toy_task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, translator = TaskData.load(toy_task), Translator(run, CPU)
+    split, decoding = data.split("test"), Decoding(beam_size=2)
+    seen: list[list[list[int]]] = []
+    real = translator.translate_ids
+
+    def watched(sources: Any, *rest: Any) -> Any:
+        seen.append([source.tolist() for source in sources])
+        return real(sources, *rest)
+
+    monkeypatch.setattr(translator, "translate_ids", watched)
+    for label, domain in enumerate(data.domains):
+        arrays = [split.source[row] for row in range(len(split)) if split.domains[row] == label]
+        from_text = translator.translate(data.text("test", domain, "en"), decoding, domain)
+        assert from_text == real(arrays, decoding, domain)
+        assert seen[label] == [array.tolist() for array in arrays] and len(arrays) == 5
+
+
+def test_without_the_packages_that_segment(
+    run: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decode(folder: str) -> tuple[int, str]:
+        arguments = ["decode", "--run", str(run), "--task", str(toy_task), "--device", "cpu"]
+        status = main([*arguments, "--spec", '{"beam_size": 2}', "--out", str(tmp_path / folder)])
+        return status, capsys.readouterr().err
+
+    assert decode("whole") == (0, "")
+    for module in [name for name in sys.modules if name.partition(".")[0] == "subword_nmt"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "subword_nmt", None)
+    assert decode("without") == (0, "")  # what is binarised needs no codes
+    for path in (tmp_path / "whole").iterdir():
+        assert (tmp_path / "without" / path.name).read_bytes() == path.read_bytes()
+    needs = "needs the package {0}, which is not installed; pip install {0}\n"
+    status, _, err = translate(capsys, monkeypatch, b"bank\n", "--run", str(run))
+    assert (status, err) == (2, "mdnmt translate: " + needs.format("subword-nmt"))
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    _tokenizer.cache_clear()
+    _detokenizer.cache_clear()
+    assert decode("neither") == (2, "mdnmt decode: " + needs.format("sacremoses"))
+    assert not (tmp_path / "neither").exists()
+
+
+def test_the_test_set_of_another_task_is_refused(
+    run: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "run"
+    shutil.copytree(run, other)
+    for path in RunPaths(other).segmentation.glob("vocab.*.txt"):
+        tokens = path.read_text().splitlines()
+        path.write_text("".join(f"{token}\n" for token in [*tokens[:-2], tokens[-1], tokens[-2]]))
+    assert main(["decode", "--run", str(other), "--task", str(toy_task), "--out", str(tmp_path / "out")]) == 2
+    assert f"{toy_task}: its source vocabulary is not that of {other}" in capsys.readouterr().err
+
+
 def test_what_is_no_finished_run_is_refused(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +212,41 @@ def test_what_is_no_finished_run_is_refused(
         Translator(damaged, CPU)
 
 
-def test_options_that_cannot_be(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    status, _, err = translate(capsys, monkeypatch, b"bank\n", "--run", str(run), "--beam-size", "0")
-    assert status == 2 and "beam_size" in err
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--beam-size", "0"], "beam_size"),
+        (["--nbest", "10", "--beam-size", "3"], "a beam of 3 (beam_size) gives no more than 3 translations, found 10"),
+        (["--batch-lines", "0"], "found --batch-lines 0, expected 1 or more"),
+        (["--batch-lines", "-1"], "found --batch-lines -1, expected 1 or more"),
+        (["--threads", "0"], "found 0 CPU threads, expected 1 or more"),
+        (["--device", "gpu"], "no device 'gpu'; there are: auto, cpu"),
+        (["--device", "cuda:99"], "no device 'cuda:99'; there are: auto, cpu"),
+        (["--device", "meta"], "no device 'meta'; there are: auto, cpu"),
+    ],
+)
+def test_options_that_cannot_be(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    status, out, err = translate(capsys, monkeypatch, b"bank\n", "--run", str(run), *options)
+    assert (status, out) == (2, "")
+    assert said in err and err.count("\n") == 1
+
+
+def test_as_many_as_the_beam_can_be_asked_for() -> None:
+    assert Decoding(beam_size=3, nbest=3).nbest == 3
+
+
+def test_measuring_nothing_is_refused(run: Path, toy_task: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["measure", "--runs", json.dumps({"row": str(run)}), "--task", str(toy_task), "--repeats", "0"]
+    assert main(arguments) == 2
+    assert "found --repeats 0, expected 1 or more" in capsys.readouterr().err
+
+
+def test_translations_are_utf8_whatever_the_locale(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mdnmt.decode.translator.plain_text", lambda pieces, lang: "déjà 中")
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank\n"), encoding="ascii"))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["translate", "--device", "cpu", "--run", str(run)]) == 0
+    assert written.getvalue() == "déjà 中\n".encode()

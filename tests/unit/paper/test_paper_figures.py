@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.text import Text
 from PIL import Image
 
 from mdnmt.cli import main
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.paper import analysis, curves, figures, heatmap, histograms, specs, style, tsne
+from mdnmt.train.metrics import write_curves
 
 DOMAINS = ["law", "news", "talks"]
-HEADER = "update\tepoch\tsplit\tdomain\tloss\tnll\tppl\taccuracy\tbleu\tlearning_rate"
 
 
 @pytest.fixture
@@ -54,13 +55,16 @@ def analysed(tmp_path):
     return folder
 
 
-def curve_file(path, values, column="nll"):
-    lines = [HEADER]
+def curve_file(path, values):
+    """Write a curves.tsv of records like the trainer's; `values` are perplexities by update."""
+    records = []
     for update, value in values.items():
-        cells = {"update": update, "epoch": 1, "split": "valid", "domain": "all", column: value}
-        lines.append("\t".join(str(cells.get(name, "")) for name in HEADER.split("\t")))
-        lines.append("\t".join(str((cells | {"domain": "law", column: 99}).get(n, "")) for n in HEADER.split("\t")))
-    path.write_text("\n".join(lines) + "\n")
+        place = {"update": update, "epoch": 1, "domain": "all"}
+        records.append({**place, "split": "train", "loss": 7.5, "learning_rate": 0.1, "words_per_second": 9.0})
+        measured = {"loss": 4.4, "nll": 4.2, "ppl": value, "accuracy": 0.25, "bleu": 3.0}
+        records += [{**place, "domain": domain, "split": "valid", **measured} for domain in ("all", "law")]
+        records[-1]["ppl"] = 99.0
+    write_curves(records, path)
     return str(path)
 
 
@@ -108,8 +112,8 @@ def test_nothing_to_draw_gives_a_page_that_says_why(kind, tmp_path):
 
 
 def test_words_are_joined_from_pieces_and_averaged():
-    words = analysis.whole_words(["mi@@", "lk", "&amp;", "</s>"], [[[1.0, 0.0], [0.0, 1.0], [0.2, 0.8], [0.5, 0.5]]])
-    assert words.words == ["milk", "&", "(end)"]
+    words = analysis.whole_words(["mi@@", "lk", "a&amp;b", "</s>"], [[[1.0, 0.0], [0.0, 1.0], [0.2, 0.8], [0.5, 0.5]]])
+    assert words.words == ["milk", "a&amp;b", "(end)"]
     assert words.proportions.tolist() == [[[0.5, 0.5], [0.2, 0.8], [0.5, 0.5]]]
     with pytest.raises(DataError, match="2 pieces but proportions of shape"):
         analysis.whole_words(["a", "b"], [[[1.0]]])
@@ -180,7 +184,70 @@ def test_curves_are_averaged_where_all_seeds_have_a_value():
 
 def test_curves_read_the_whole_task_and_leave_empty_cells_out(tmp_path):
     found = curves.read_curves(tmp_path / curve_file(tmp_path / "c.tsv", {100: 5.0, 200: 4.0}))
-    assert found == {("valid", "nll"): {100: 5.0, 200: 4.0}}
+    assert found == {
+        ("train", "loss"): {100: 7.5, 200: 7.5},
+        ("valid", "loss"): {100: 4.4, 200: 4.4},
+        ("valid", "ppl"): {100: 5.0, 200: 4.0},
+        ("valid", "accuracy"): {100: 0.25, 200: 0.25},
+        ("valid", "bleu"): {100: 3.0, 200: 3.0},
+    }
+
+
+def drawn(spec):
+    """Return the figure, its words and every text on it."""
+    with style.style():
+        figure, words = figures.draw(specs.parse_figure(json.dumps(spec)))
+        figure.canvas.draw()
+    return figure, words, " ".join(text.get_text() for text in figure.findobj(Text)).replace("\n", " ")
+
+
+def test_every_panel_of_the_curves_is_drawn_from_what_the_trainer_writes(tmp_path):
+    runs = [{"curves": curve_file(tmp_path / "c.tsv", {100: 500.0, 200: 40.0}), "seed": 1}]
+    figure, words, text = drawn({"kind": "curves", "title": "T", "systems": [{"label": "a", "runs": runs}]})
+    assert "not measured" not in text
+    lines = {axes.get_title(loc="left"): axes.lines[0].get_ydata().tolist() for axes in figure.axes}
+    assert lines == {
+        "Training loss (objective, a word)": [7.5, 7.5],
+        "Validation perplexity (log scale)": [500.0, 40.0],
+        "Validation token accuracy (%)": [25.0, 25.0],
+        "Validation BLEU": [3.0, 3.0],
+    }
+    assert "Validation perplexity at the end: a 40.00 after 200 updates" in words
+
+
+@pytest.mark.parametrize("kind", ["proportion_heatmap", "proportion_histograms", "tsne"])
+def test_a_figure_names_its_model_seed_and_task(kind, analysed, tmp_path):
+    spec = spec_of(kind, analysed, tmp_path) | {"task": "English to German"}
+    run = spec["systems"][0] if kind == "tsne" else spec["run"]
+    assert "seed 7" not in drawn(spec)[2]
+    run["seed"] = 7
+    _, words, text = drawn(spec)
+    assert "E/DC $x_1$, seed 7" in text and "E/DC $x_1$, seed 7" in words
+    assert "English to German" in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_long_task_title_does_not_run_into_the_figure(kind, analysed, tmp_path):
+    spec = spec_of(kind, analysed, tmp_path) | {"task": "A task with a very long title of its own " * 2}
+    figure, _, _ = drawn(spec)
+    detail = next(text for text in figure.texts if text.get_text().startswith("A task"))
+    assert "\n" in detail.get_text()
+    below = [legend.get_window_extent().y1 for legend in figure.legends]
+    below += [axes.get_tightbbox().y1 for axes in figure.axes]
+    assert detail.get_window_extent().y0 >= max(below) - 1
+
+
+def test_the_task_stands_in_the_title_of_the_file(analysed, tmp_path):
+    spec = spec_of("tsne", analysed, tmp_path) | {"task": "English to German"}
+    figures.save(specs.parse_figure(json.dumps(spec)), tmp_path / "x.png", None)
+    with Image.open(tmp_path / "x.png") as picture:
+        assert picture.text["Title"] == "A title (English to German)"
+
+
+def test_tsne_states_the_perplexity_that_was_used(analysed, tmp_path):
+    spec = spec_of("tsne", analysed, tmp_path)
+    assert "perplexity 11.7," in drawn(spec)[2]  # 36 sentences: (36 - 1) / 3
+    assert "perplexity 5," in drawn(spec | {"perplexity": 5})[2]
 
 
 def test_broken_inputs_are_named(tmp_path):
@@ -188,7 +255,7 @@ def test_broken_inputs_are_named(tmp_path):
     bad.write_text("a\tb\n1\t2\n")
     with pytest.raises(DataError, match="line 1"):
         curves.read_curves(bad)
-    with pytest.raises(DataError, match="line 2: could not convert"):
+    with pytest.raises(DataError, match="line 3: could not convert"):
         curves.read_curves(tmp_path / curve_file(tmp_path / "d.tsv", {100: "many"}))
     (tmp_path / "vectors.npz").write_bytes(b"PK no zip")
     with pytest.raises(DataError, match=r"vectors.npz: expected an .npz"):

@@ -47,7 +47,7 @@ def test_mean_and_spread_are_those_of_the_standard_library(values):
         assert spread == pytest.approx(statistics.stdev(values), abs=1e-9)
 
 
-def test_times_signs_and_p_values_as_people_write_them():
+def test_times_and_p_values_as_people_write_them():
     assert [numbers.duration(s) for s in (0, 59.6, 3600, 725, 12000)] == [
         "0 s",
         "1 min",
@@ -55,7 +55,6 @@ def test_times_signs_and_p_values_as_people_write_them():
         "12 min 5 s",
         "3 h 20 min",
     ]
-    assert [numbers.signed(x, 2) for x in (0.8, -0.8, 0.001)] == ["+0.80", "\u22120.80", "0.00"]
     assert numbers.p_value(0.0004) == "p\u00a0<\u00a00.001"
     assert numbers.p_value(0.0345) == "p\u00a0=\u00a00.035"
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from mdnmt.cli import main
+from mdnmt.commands.runs import COLUMNS
 from mdnmt.errors import DataError
 from mdnmt.paper import facts, reading, report, samples, specs
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header
@@ -117,9 +118,10 @@ def filled(tmp_path):
         "resumes": 2, "num_parameters": 2_900_000, "model_sha256": "9f" * 32, "spec": {"task_fingerprint": "77"},
         "provenance": {"cpu": HOSTILE, "cores": 2},
     }  # fmt: skip
-    (tmp_path / "run.json").write_text(json.dumps(run))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text(json.dumps(run))
     runs = "task\tmethod\tlabel\tdomains\tseed\tfingerprint\trun_dir\ttest_dir\tstate\treason\n"
-    runs += f"t\tm\t{HOSTILE}\tlaw\t1\tab12cd34\t\t\tdone\t\n"
+    runs += f"t\tm\t{HOSTILE}\tlaw\t1\tab12cd34\t{tmp_path / 'run'}\t\tdone\t\n"
     runs += "t\tdsa\tDSA\tlaw\t1\tffffffff\t\t\tmissing\tneeds UM-Corpus\n"
     (tmp_path / "runs.tsv").write_text(runs)
     return {
@@ -133,7 +135,8 @@ def filled(tmp_path):
                                                    {"label": "DSA", "missing": HOSTILE}]}],
         "corpora": [{"name": "c", "label": HOSTILE, "licence": HOSTILE, "citation": HOSTILE,
                      "url": "javascript:alert(1)", "sha256": "ab" * 32}],
-        "runs": str(tmp_path / "runs.tsv"), "run_json": [str(tmp_path / "run.json"), str(tmp_path / "none.json")],
+        "runs": str(tmp_path / "runs.tsv"),
+        "run_json": [str(tmp_path / name / "run.json") for name in ("run", "none")],
         "missing": [{"what": HOSTILE, "why": HOSTILE}],
     }  # fmt: skip
 
@@ -144,7 +147,7 @@ def test_the_full_page_is_whole_and_nothing_of_the_text_is_markup(filled):
     assert page.text.count(HOSTILE) > 20
     assert not [link for link in page.links if link.startswith("javascript")]
     assert len(page.pictures) == 1  # the curves; the figure without data is said to be missing
-    for shown in ("ab12cd34", "9f9f9f9f9f9f", "1 min 1 s", "needs UM-Corpus", "1 done, 1 not"):
+    for shown in ("ab12cd34", "9f9f9f9f9f9f", "1 min 1 s", "needs UM-Corpus", "1 of 2 done"):
         assert shown in page.text
 
 
@@ -183,7 +186,7 @@ def test_a_table_of_another_make_is_refused(tmp_path):
 def test_reading_names_the_best_and_what_the_test_says():
     rows = [
         ("Mixed", [cell(10.0), cell(11.0), cell(10.5)]),
-        ("EDC", [cell(10.8, delta=0.8, p=0.03, star=True), cell(11.2, delta=0.2, p=0.4), cell(11.0)]),
+        ("EDC", [cell(10.8, delta=0.8, p=0.03, verdict="better"), cell(11.2, delta=0.2, p=0.4), cell(11.0)]),
     ]
     told = reading.read(grid(rows))
     assert told.headline == "On average over the domains, EDC scores highest: 11.00 BLEU, 0.50 above Mixed."
@@ -213,12 +216,26 @@ def test_reading_warns_where_the_spread_covers_the_difference():
 
 
 def test_reading_tells_of_losses_and_of_a_winning_baseline():
-    worse = cell(9.0, delta=-1.0, p=0.001)
+    worse = cell(9.0, delta=-1.0, p=0.001, verdict="worse")
     rows = [("Mixed", [cell(10.0), cell(11.0), cell(10.5)]), ("EDC", [worse, worse, cell(9.0)])]
     told = reading.read(grid(rows))
     assert "Mixed, the baseline, has the highest score" in dict(told.points)["Law"]
     assert "EDC is worse on Law and News" in told.summary
     assert told.headline.startswith("On average over the domains, Mixed scores highest: 10.50 BLEU, 1.50 above EDC")
+
+
+def test_reading_goes_by_the_verdict_not_by_mean_and_p():
+    up, down = cell(11.0, 3, delta=1.0, p=0.01), cell(9.0, 3, delta=-1.0, p=0.01)
+    told = reading.read(grid([("Mixed", [cell(10.0, 3)] * 3), ("EDC", [up, down, cell(10.1, 3)])]))
+    assert told.summary == "No system differs significantly from Mixed on any domain."
+    assert "1.00 above Mixed, but not significantly so with every seed" in dict(told.points)["Law"]
+
+
+def test_reading_does_not_hide_that_copying_scores_higher():
+    rows = [("Copy", [cell(12, 0), cell(1, 0), cell(6.5, 0)]), ("Mixed", [cell(10), cell(11), cell(10.5)])]
+    told = reading.read(grid([*rows, ("EDC", [cell(9), cell(9), cell(9)])]))
+    assert dict(told.points)["Law"].endswith("Higher with nothing learnt: Copy (12.00).")
+    assert "nothing learnt" not in dict(told.points)["News"] + told.headline
 
 
 def test_reading_of_an_empty_table_says_so():
@@ -257,20 +274,75 @@ def test_samples_fall_back_to_any_length_and_count_chinese_by_character(tmp_path
     assert samples.length("我们今天讨论三个问题") == 5
 
 
-def test_runs_of_the_same_fingerprint_are_told_apart_by_seed(tmp_path):
-    paths = []
-    for seed in (1, 2):
-        path = tmp_path / f"{seed}.json"
-        path.write_text(json.dumps({"label": "a", "seed": seed, "fingerprint": "ff", "updates": seed, "seconds": 1.5}))
-        paths.append(path)
-    tsv = tmp_path / "runs.tsv"
-    tsv.write_text(
-        "task\tmethod\tlabel\tseed\tfingerprint\tstate\treason\nt\ta\ta\t2\tff\t\t\nt\tb\tb\t1\tee\tmissing\twhy\n"
+def study_runs(tmp_path, rows):
+    """Write runs.tsv, and run.json as the trainer does (without a label) for each row with `updates`."""
+    lines, paths = ["\t".join(COLUMNS)], []
+    for row in rows:
+        if "run_dir" in row:
+            directory = tmp_path / row["run_dir"]
+            directory.mkdir(parents=True, exist_ok=True)
+            row = row | {"run_dir": str(directory)}
+            paths.append(directory / "run.json")
+        if "updates" in row:
+            made = {"task": "t", "method": "m", "seed": 1, "fingerprint": "ff", "seconds": 1.5}
+            paths[-1].write_text(json.dumps(made | {"updates": row["updates"]}))
+        lines.append("\t".join(str(row.get(column, "")) for column in COLUMNS))
+    (tmp_path / "runs.tsv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "runs.tsv", tuple(paths)
+
+
+def test_runs_are_joined_by_their_directory_not_by_fingerprint(tmp_path):
+    same = {"task": "t", "seed": "1", "fingerprint": "ff", "state": "done"}
+    tsv, paths = study_runs(
+        tmp_path,
+        [
+            same | {"label": "A", "run_dir": "a-ff", "updates": 10},
+            same | {"label": "B", "run_dir": "b-ff", "updates": 20},
+        ],
     )
-    found = facts.runs(tsv, tuple(paths))
-    assert (found.done, found.total, found.seeds, found.seconds) == (2, 3, [1, 2], 3.0)
-    assert found.missing == [("b, seed 1", "why")]
-    assert [row[4].text for row in found.table.rows] == ["2", "\u2013", "1"]
+    found = facts.runs(tsv, tuple(reversed(paths)))
+    assert (found.done, found.total, found.seconds, found.missing) == (2, 2, 3.0, [])
+    assert [(row[0].text, row[4].text) for row in found.table.rows] == [("A", "10"), ("B", "20")]
+    assert "Task" not in found.table.headers
+    assert [row[4].text for row in facts.runs(None, paths).table.rows] == ["10", "20"]
+
+
+def test_runs_of_several_tasks_are_told_apart(tmp_path):
+    rows = [{"task": t, "label": "A", "seed": "1", "run_dir": f"{t}/a", "updates": 7, "state": "done"} for t in "uv"]
+    rows.append({"task": "v", "label": "B", "seed": "1", "state": "missing", "reason": "why"})
+    found = facts.runs(*study_runs(tmp_path, rows))
+    assert found.table.headers[:3] == ["System", "Task", "Seed"]
+    assert [[cell.text for cell in row[:3]] for row in found.table.rows] == [
+        ["A", "u", "1"], ["A", "v", "1"], ["B", "v", "1"],
+    ]  # fmt: skip
+    assert all(len(row) == len(found.table.headers) == len(found.table.numeric) for row in found.table.rows)
+    assert found.missing == [("Run B, seed 1 (v)", "why")]
+
+
+def test_a_partial_report_says_how_far_each_run_is(tmp_path):
+    rows = [
+        {"task": "t", "label": "A", "seed": "1", "run_dir": "a", "updates": 7, "state": "done"},
+        {"task": "t", "label": "B", "seed": "1", "run_dir": "b", "state": "begun"},
+        {"task": "t", "label": "C", "seed": "2", "run_dir": "c", "state": "to do"},
+        {"task": "t", "label": "D", "seed": "1", "state": "missing", "reason": "needs UM-Corpus"},
+    ]
+    tsv, paths = study_runs(tmp_path, rows)
+    html = report.render(specs.ReportSpec(study="x", title="X", runs=tsv, run_json=paths, partial=True))
+    assert "1 of 4 done" in html
+    absent = html.split('<section id="missing"')[1]
+    for what, why in (("B, seed 1", "begun"), ("C, seed 2", "to do"), ("D, seed 1", "needs UM-Corpus")):
+        assert f"<dt>Run {what}</dt><dd>{why}</dd>" in absent
+    assert "Run A" not in absent
+
+
+def test_tables_and_figures_of_two_tasks_have_titles_of_their_own(tmp_path):
+    none = tmp_path / "none"
+    tables = [specs.ReportTable(id=f"t-{t}", title="S", task=t, kind="scores", data=none) for t in "uv"]
+    figures = [specs.ReportFigure(id=f"f-{t}", title="F", task=t, kind="tsne", png=none, caption="") for t in "uv"]
+    html = report.render(specs.ReportSpec(study="x", title="X", tables=tuple(tables), figures=tuple(figures)))
+    assert all(
+        f"<dt>{what}</dt>" in html for what in ("Table: S (u)", "Table: S (v)", "Figure: F (u)", "Figure: F (v)")
+    )
 
 
 def test_the_policy_covers_the_very_script_and_style_of_the_page():

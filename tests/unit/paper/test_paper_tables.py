@@ -61,7 +61,11 @@ SCORES = st.floats(0.5, 60).map(lambda x: round(x, 3))
             st.lists(st.tuples(SCORES, SCORES), min_size=seeds, max_size=seeds), min_size=1, max_size=4
         )
     ),
-    st.lists(st.tuples(st.floats(-3, 3), st.floats(0, 0.2)), min_size=8, max_size=8),
+    st.lists(
+        st.tuples(st.floats(-3, 3), st.floats(0, 0.2), st.sampled_from(["better", "worse", None])),
+        min_size=8,
+        max_size=8,
+    ),
 )
 def test_every_number_equals_an_independent_computation(systems, tests):
     with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +78,7 @@ def test_every_number_equals_an_independent_computation(systems, tests):
             rows.append(row(f"s{number}", files))
             if number:
                 significance["systems"][f"s{number}"] = {
-                    domain: {"bleu": dict(zip(("delta", "p"), tests[2 * number + k - 2], strict=True))}
+                    domain: {"bleu": dict(zip(("delta", "p", "verdict"), tests[2 * number + k - 2], strict=True))}
                     for k, domain in enumerate(DOMAINS)
                 }
         path = Path(folder) / "significance.json"
@@ -97,11 +101,9 @@ def test_every_number_equals_an_independent_computation(systems, tests):
                 assert cell.sd is None and cell.spread is None
             top = max(means[other][column] for other in range(len(systems)))
             assert cell.best == (len(systems) > 1 and cell.text == shown(round(top, 9)))
-            starred = False
-            if number and column < 2:
-                delta, p = tests[2 * number + column - 2]
-                starred = delta > 0 and p < 0.05
-            assert cell.star == starred
+            # The verdict decides, whatever the mean delta and p are.
+            verdict = tests[2 * number + column - 2][2] if number and column < 2 else None
+            assert cell.verdict == verdict and cell.star == (verdict == "better")
 
 
 def test_average_is_made_of_unrounded_scores(tmp_path):
@@ -127,6 +129,57 @@ def test_an_untrained_row_counts_no_seed(tmp_path):
     grid = scores_table.build(table_spec([copy]))
     assert grid.rows[0].cells[0].num_seeds == 0
     assert not any("seed" in note for note in grid.notes)
+
+
+def test_what_trains_nothing_is_never_bold(tmp_path):
+    copy = row("copy", [write_scores(tmp_path, "c", {"law": 9.0, "news": 9.0})])
+    copy["runs"][0]["seed"] = None
+    trained = [
+        row(name, [write_scores(tmp_path, name, {"law": score, "news": score})]) for name, score in (("a", 1), ("b", 2))
+    ]
+    grid = scores_table.build(table_spec([copy, *trained]))
+    assert [[cell.best for cell in each.cells[:2]] for each in grid.rows] == [[False] * 2, [False] * 2, [True] * 2]
+    assert "Bold: the best trained system of its column." in grid.notes
+    alone = scores_table.build(table_spec([copy, trained[0]]))
+    assert not any(cell.best for each in alone.rows for cell in each.cells)
+
+
+def significance_file(tmp_path, systems):
+    path = tmp_path / "significance.json"
+    path.write_text(json.dumps({"baseline": "a", "num_resamples": 1000, "seed": 1, "alpha": 0.01, "systems": systems}))
+    return str(path)
+
+
+def test_the_star_is_explained_only_where_something_was_tested(tmp_path):
+    rows = [row(name, [write_scores(tmp_path, name, {"law": 1.0, "news": 2.0})]) for name in ("a", "b")]
+    untested = significance_file(tmp_path, {})
+    for shown_rows in (rows, rows[:1]):
+        grid = scores_table.build(table_spec(shown_rows, baseline="a", significance=untested))
+        assert grid.alpha is None
+        assert not any(note.startswith("*") for note in grid.notes)
+        assert ("No significance test was made." in grid.notes) == (len(shown_rows) == 2)
+    test = {"bleu": {"delta": 0.1, "p": 0.5, "seeds": 1, "verdict": None}}
+    tested = significance_file(tmp_path, {"b": {"law": test}})
+    assert not any(
+        note.startswith("*")
+        for note in scores_table.build(table_spec(rows[:1], baseline="a", significance=tested)).notes
+    )
+    grid = scores_table.build(table_spec(rows, baseline="a", significance=tested))
+    assert any(note.startswith("* better than a") and "p\u00a0<\u00a00.01" in note for note in grid.notes)
+    assert grid.alpha == 0.01
+
+
+def test_a_test_without_verdict_is_refused(tmp_path):
+    path = significance_file(tmp_path, {"b": {"law": {"bleu": {"delta": 1.0, "p": 0.001}}}})
+    rows = [row("a", [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})])]
+    with pytest.raises(DataError, match="bleu of b on law has no verdict"):
+        scores_table.build(table_spec(rows, baseline="a", significance=path))
+
+
+def test_tables_of_two_tasks_have_titles_of_their_own(tmp_path):
+    rows = [row("a", [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})])]
+    assert scores_table.build(table_spec(rows, task="English to German")).title == "T (English to German)"
+    assert resources_table.build(resource_spec(None, task="English to German")).title == "R (English to German)"
 
 
 def test_missing_rows_show_a_dash_and_the_reason_in_every_format(tmp_path):

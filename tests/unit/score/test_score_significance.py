@@ -14,8 +14,10 @@ import pytest
 
 from mdnmt.cli import main
 from mdnmt.errors import DataError
-from mdnmt.score.paired import SEED, paired_bootstrap
-from mdnmt.score.seeds import deltas, spread
+from mdnmt.score.paired import SEED, PairedResult, paired_bootstrap
+from mdnmt.score.seeds import spread
+from mdnmt.score.significance import compare_systems, verdict
+from mdnmt.score.testset import load_test_sets
 
 TEXT = "the cat sat on a mat dog house economy rose fell . , quickly 3.5 %"
 WORDS = TEXT.split()
@@ -86,7 +88,7 @@ def test_a_system_against_itself_is_no_difference_and_a_far_better_one_is() -> N
     same = paired_bootstrap(lines, lines, REFERENCES, "en", 100)
     better = paired_bootstrap(lines, REFERENCES, REFERENCES, "en", 100)
     for metric in ("bleu", "chrf"):
-        assert same[metric].delta == 0
+        assert (same[metric].delta, same[metric].p) == (0, 1)
         assert better[metric].p == pytest.approx(1 / 101)
         assert better[metric].delta > 10
 
@@ -106,7 +108,51 @@ def test_mean_and_spread_over_seeds() -> None:
     assert (spread({"1": 2.5}).mean, spread({"1": 2.5}).sd, spread({"1": 2.5}).num_seeds) == (2.5, None, 1)
     with pytest.raises(ValueError, match="no seed"):
         spread({})
-    assert list(deltas({"10": 3.0, "2": 5.0, "7": 0.0}, {"2": 1.0, "10": 4.0}).items()) == [("2", 4.0), ("10", -1.0)]
+
+
+def seed_result(delta: float, p: float) -> PairedResult:
+    return PairedResult(delta, p, 0.0, 0.0, 0.0, delta, delta, 0.0, "")
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([(1.0, 0.01)], "better"),
+        ([(-1.0, 0.01)], "worse"),
+        ([(1.0, 0.05)], None),
+        ([(1.0, 0.01), (0.1, 0.049)], "better"),
+        ([(-1.0, 0.01), (-0.1, 0.049)], "worse"),
+        ([(9.0, 0.001), (-1.0, 0.001)], None),  # significant both, but they contradict each other
+        ([(9.0, 0.001), (0.5, 0.2)], None),
+        ([(9.0, 0.001), (0.0, 0.001)], None),
+    ],
+)
+def test_a_verdict_needs_every_seed(results: list[tuple[float, float]], expected: str | None) -> None:
+    assert verdict([seed_result(delta, p) for delta, p in results], 0.05) == expected
+
+
+def test_seeds_that_differ_in_opposite_directions_give_no_verdict(tmp_path: Path) -> None:
+    task = make_task(tmp_path / "task", ("economy",))
+    good, bad = (
+        write(tmp_path / name / "hyp.economy.txt", noisy(1, rate)).parent for name, rate in (("a", 0), ("b", 1))
+    )
+
+    def compared(baseline: list[Path], system: list[Path], **options: float) -> dict[str, Any]:
+        named = {"mixed": baseline, "waldm": system}
+        systems = {name: {str(seed): folder for seed, folder in enumerate(two)} for name, two in named.items()}
+        return compare_systems(load_test_sets(task), "mixed", systems, 100, **options)
+
+    def verdicts(*folders: list[Path], **options: float) -> list[str | None]:
+        found = compared(*folders, **options)["systems"]["waldm"]["economy"]
+        return [found[metric]["verdict"] for metric in ("bleu", "chrf")]
+
+    assert verdicts([bad, bad], [good, good]) == ["better", "better"]
+    assert verdicts([good, good], [bad, bad]) == ["worse", "worse"]
+    assert verdicts([bad, good], [good, bad]) == [None, None]
+    assert verdicts([bad, good], [good, good]) == [None, None]
+    assert verdicts([bad, bad], [good, good], alpha=0.001) == [None, None]  # the least p of 100 resamples is 1 / 101
+    assert compared([bad], [good])["alpha"] == 0.05
+    assert compared([bad], [good], alpha=0.01)["alpha"] == 0.01
 
 
 def make_study(folder: Path, seeds: int) -> dict[str, Any]:
@@ -157,6 +203,7 @@ def test_the_verb_compares_every_system_with_the_baseline(tmp_path: Path, seeds:
             found = written["systems"]["waldm-edc"][domain][metric]
             assert found["delta"] == pytest.approx(sum(one[metric].delta for one in expected) / seeds)
             assert found["p"] == max(one[metric].p for one in expected)
+            assert found["verdict"] == verdict([one[metric] for one in expected], 0.05)
             assert found["seeds"] == seeds
             assert (found["sd"] is None) == (seeds == 1)
             assert found["per_seed"]["1"]["delta"] == expected[0][metric].delta

@@ -29,6 +29,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
         ({"figures": {"jiang2020-figure8": {"task": "big"}}}, "figures.jiang2020-figure8.task: 'big' is none of"),
         ({"per_method": {"single": {}}}, "per_method: 'single' is none of the study's methods"),
         ({"comparison": {"baseline": "single"}}, "comparison.baseline: 'single' is none of the study's methods"),
+        (
+            {"methods": ["single", "mixed"], "comparison": {"baseline": "single"}},
+            "comparison.baseline: 'single' is one run a domain",
+        ),
         ({"per_method__mixed": {"training": {"learning_rat": 1}}}, "mixed: training: unknown key 'learning_rat'"),
         ({"per_method__mixed": {"architecture": {"mixed_sides": "both"}}}, "mixed: architecture: unknown key"),
         ({"all_methods__architecture__model_dim": 15}, "architecture"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -74,6 +75,22 @@ def test_lists_exactly_what_no_study_names_and_removes_it_when_told_to(
     assert not any(project.path(folder).exists() for folder in stale)
     assert all(path.exists() for path in kept) and project.path("results/runs/tiny/mixed/notes").is_dir()
     assert listed(capsys) == []
+
+
+def test_what_was_made_last_is_named_too(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    # A run with a seed of the command line, on data of a task that was changed since; and one that nothing names.
+    made, data = add(project, f"results/runs/tiny/mixed/seed7-{OLD}"), add(project, f"results/tasks/tiny-{OLD}")
+    for inner in (f"test-{OLD}", f"analysis-{OLD}"):
+        (made / inner).mkdir()
+    (made / "run.json").write_text(json.dumps({"spec": {"task_fingerprint": OLD}}))
+    assert len(listed(capsys)) == 2
+    folder = made.relative_to(project.folder)
+    table = project.path("results/tiny/runs.tsv")
+    table.write_text(f"task\tmethod\trun_dir\ttest_dir\ntiny\tmixed\t{folder}\t{folder}/test-{OLD}\ntiny\tgone\t\t\n")
+    assert listed(capsys) == []
+    add(project, f"results/runs/tiny/renamed/seed7-{OLD}")
+    assert listed(capsys, "--yes") == [f"results/runs/tiny/renamed/seed7-{OLD}  removed"]
+    assert made.is_dir() and data.is_dir()
 
 
 def test_size_and_what_to_do_are_said(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.data import Ragged, TaskData
-from mdnmt.tasks.segment import Segmenter
+from mdnmt.tasks.segment import Segmenter, plain_text
 from mdnmt.tasks.spec import TaskSpec, task_spec
 
 WORDS = {"economy": "bank rate price growth index survey", "law": "court act rule party judge order"}
@@ -117,7 +117,7 @@ def test_the_arrays_are_the_text(built: Path) -> None:
                 assert sentence[-1] == vocab.eos
                 assert sentence[:-1].tolist() == vocab.encode(segmenter.encode(line))
                 if name == "train":
-                    assert segmenter.decode(vocab.decode(sentence.tolist())) == line
+                    assert plain_text(vocab.decode(sentence.tolist()), lang) == line
             assert side.lengths.tolist() == [len(sentence) for sentence in side]
             assert side.tokens.dtype == np.int32
             assert side.offsets.dtype == np.int64
@@ -147,6 +147,16 @@ def test_unknown_pieces_and_unseen_words_are_counted(house: House) -> None:
     row = json.loads((out / "stats.json").read_text())["domains"]["law"]["test"]["source"]
     assert (row["tokens"], row["unseen_word_rate"], row["oov_rate"]) == (4, 0.25, 0.25)
     assert TaskData.load(out).text("test", "law", "en") == ["judge zebra", "court order"]
+
+
+def test_identical_valid_and_test_files_are_told(house: House) -> None:
+    for split in ("valid", "test"):
+        house.write("law", split, ["judge order", "court rule"], ["redro egduj", "elur truoc"])
+    domains = {"law": {"corpora": ["law"], "valid": None, "test": None}}
+    said: list[str] = []
+    build_task(house.spec(domains=domains), house.fetch(), house.root / "out", say=said.append)
+    assert [line for line in said if line.startswith("warning: domain 'law': 2 valid sentences are also in a test set")]
+    assert json.loads((house.root / "out" / "leakage.json").read_text())["valid_in_test"] == {"law": 2}
 
 
 def test_the_same_bytes_whatever_the_number_of_processes_and_again(house: House) -> None:

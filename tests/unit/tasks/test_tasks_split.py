@@ -148,6 +148,18 @@ def test_the_leakage_table_counts_what_was_there() -> None:
     }
 
 
+def test_own_validation_sentences_that_are_also_tested_are_counted() -> None:
+    own = {
+        "valid": held_out([("same", "gleich"), ("Known source", "x"), ("y", "known target"), ("new", "neu")]),
+        "test": held_out([("Same", "gleich"), ("known source", "a"), ("b", "Known target")]),
+    }
+    other = domain("b", [(f"b{source}", f"b{target}") for source, target in numbered(9)])
+    wanted = {"train": None, "valid": None, "test": None}
+    splits = split([DomainText("a", pool(numbered(9)), wanted, own), other], 1)
+    assert leakage(splits)["valid_in_test"] == {"a": 3, "b": 0}
+    assert len(splits[0].splits["valid"]) == 4  # none is removed
+
+
 def test_a_leak_that_slipped_through_stops_everything() -> None:
     splits = split([domain("a", numbered(9))], 1)
     splits[0].splits["train"].append(splits[0].splits["test"][0])

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import safe_open
 
 from mdnmt.checkpoints.store import CheckpointStore
-from mdnmt.checkpoints.weights import load_metadata, load_model
+from mdnmt.checkpoints.weights import load_model
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.models.losses import Loss
 from mdnmt.paths import RunPaths
@@ -87,7 +88,8 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     assert all(math.isfinite(loss) for loss in losses)
     record = json.loads(paths.record.read_text())
     assert record["averaged_updates"] == [16, 24]
-    assert record["fingerprint"] == spec.fingerprint == load_metadata(paths.model)["run"]
+    with safe_open(paths.model, framework="pt") as model:
+        assert record["fingerprint"] == spec.fingerprint == model.metadata()["run"]
     assert record["num_parameters"] == sum(
         p.numel() for p in build_method(spec, TaskData.load(toy_task)).model.parameters()
     )
