@@ -124,7 +124,7 @@ def corpus_files(wildcards):
     return ancient(files) if is_made(wildcards.task) else files
 
 
-# Corpora with something to fetch. The rule must not be there for the others: a moved folder would start it, and what lies
+# Corpora with something to fetch. `fetch` must not be there for the others: a moved folder would start it, and what lies
 # behind a job that starts is not looked at by Snakemake unless a file without ancient() leads there.
 TO_FETCH = {
     corpus
