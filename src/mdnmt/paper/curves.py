@@ -19,8 +19,7 @@ from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading,
 
 # title, split, column, factor
 PANELS = (
-    # A line of training has the objective alone, auxiliary losses included.
-    ("Training loss (objective, a word)", "train", "loss", 1.0),
+    ("Training loss", "train", "loss", 1.0),
     ("Validation perplexity (log scale)", "valid", "ppl", 1.0),
     ("Validation token accuracy (%)", "valid", "accuracy", 100.0),
     ("Validation BLEU", "valid", "bleu", 1.0),

@@ -217,7 +217,9 @@ class Trainer:
                 "epoch": progress.epoch,
                 "split": "train",
                 "domain": "all",
-                "loss": math.fsum(window.values()) / words,
+                # Of translation alone, so that methods with other auxiliary losses can be compared.
+                "loss": loss,
+                "objective": math.fsum(window.values()) / words,
                 "losses": {name: value / words for name, value in window.items()},
                 "learning_rate": rate,
                 "seconds": self.seconds,

@@ -207,7 +207,7 @@ def test_every_panel_of_the_curves_is_drawn_from_what_the_trainer_writes(tmp_pat
     assert "not measured" not in text
     lines = {axes.get_title(loc="left"): axes.lines[0].get_ydata().tolist() for axes in figure.axes}
     assert lines == {
-        "Training loss (objective, a word)": [7.5, 7.5],
+        "Training loss": [7.5, 7.5],
         "Validation perplexity (log scale)": [500.0, 40.0],
         "Validation token accuracy (%)": [25.0, 25.0],
         "Validation BLEU": [3.0, 3.0],

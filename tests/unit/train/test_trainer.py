@@ -101,6 +101,9 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     assert set(kept) == {16, 24} | {record["best_update"]}
     [first, *_] = records(tmp_path, "train")
     assert set(first["losses"]) == ({"generation"} if builder == "transformer" else {"generation", "proportion"})
+    # What curves show is the loss that all methods have; what is minimised is the sum.
+    assert first["loss"] == first["losses"]["generation"]
+    assert first["objective"] == pytest.approx(sum(first["losses"].values()))
 
 
 def test_the_final_weights_are_the_mean_of_the_last_checkpoints(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
