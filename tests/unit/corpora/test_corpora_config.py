@@ -58,7 +58,7 @@ def error_of(tmp_path: Path, value: Any, model: Any) -> str:
         ("source.pakage", "x", ["unknown key 'source.pakage'", "did you mean 'package'"]),
         ("source.provider", "pipp", ["source: found 'pipp'", "did you mean 'pip'", "one of pip, local"]),
         ("source.sha256", "abc", ["source.sha256", "found 'abc'"]),
-        ("source.version", "--index-url=x", ["source.version"]),
+        ("source.version", "--proxy=x", ["source.version"]),
         ("source.file", "../x.whl", ["source.file"]),
         ("source.size_bytes", "12", ["source.size_bytes", "found '12'"]),
         ("reader", {"name": "statcan", "part": []}, ["unknown key 'reader.part'", "did you mean 'parts'"]),
