@@ -14,12 +14,14 @@ from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
 from mdnmt.decode.translator import Translator
 from mdnmt.fsio import read_json
+from mdnmt.models.batch import Batch
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import autocast_dtype
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.run import build_method
+from mdnmt.train.step import leave_gradients
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
 DECODED_SENTENCES = 48
@@ -51,29 +53,22 @@ def _measure_training(spec: RunSpec, data: TaskData, device: torch.device, repea
     optimiser = Optimiser(method.model, recipe)
     indices = usable(split, [data.domains.index(domain) for domain in spec.domains], recipe.max_length)
     order = epoch_batches(split, indices, max_tokens=recipe.max_tokens, seed=0, epoch=0)
-    chosen = order[: WARMUP_UPDATES + TIMED_UPDATES]
-    batches = [collate(split, rows, bos=data.target_vocab.bos).to(device) for rows in chosen]
+    each = recipe.accumulate_batches
+    batches = [
+        collate(split, order[index % len(order)], bos=data.target_vocab.bos).to(device)
+        for index in range((WARMUP_UPDATES + TIMED_UPDATES) * each)
+    ]
 
-    def update(index: int) -> None:
-        batch = batches[index % len(batches)]
-        with torch.autocast(device.type, dtype, enabled=dtype is not None):
-            output = method.model(batch)
-            losses = [loss(output, batch) for loss in method.losses]
-        torch.stack(losses).sum().div(batch.num_target_tokens).backward()  # type: ignore[no-untyped-call]
-        for group in method.clip_groups():
-            torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm or float("inf"))
-        optimiser.step(0.0)
+    def train_on(chosen: list[Batch]) -> None:
+        """Do the updates of these batches, with a learning rate of zero."""
+        for start in range(0, len(chosen), each):
+            leave_gradients(method, chosen[start : start + each], recipe, device, dtype)
+            optimiser.step(0.0)
 
-    for index in range(WARMUP_UPDATES):
-        update(index)
-    timed = range(WARMUP_UPDATES, WARMUP_UPDATES + TIMED_UPDATES)
-
-    def updates() -> None:
-        for index in timed:
-            update(index)
-
-    seconds = _median_seconds(updates, device, repeats)
-    words = sum(batches[index % len(batches)].num_target_tokens for index in timed)
+    warmup, timed = batches[: WARMUP_UPDATES * each], batches[WARMUP_UPDATES * each :]
+    train_on(warmup)
+    seconds = _median_seconds(lambda: train_on(timed), device, repeats)
+    words = sum(batch.num_target_tokens for batch in timed)
     words_per_second = words / seconds
     epoch_words = int(split.target.lengths[indices].sum())
     return {

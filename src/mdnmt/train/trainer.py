@@ -24,6 +24,7 @@ from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.progress import Progress
 from mdnmt.train.schedule import inverse_sqrt
 from mdnmt.train.signals import StopRequest
+from mdnmt.train.step import leave_gradients
 from mdnmt.train.validation import Validation
 
 KEEP_LAST = 2
@@ -164,19 +165,10 @@ class Trainer:
 
     def _update(self) -> None:
         batches = self._next_batches()
-        num_words = sum(batch.num_target_tokens for batch in batches)
-        self._add("words", torch.tensor(float(num_words)))
-        for batch in batches:
-            batch = batch.to(self.device)
-            with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
-                output = self.method.model(batch)
-                losses = {loss.name: loss(output, batch) for loss in self.method.losses}
-            torch.stack(list(losses.values())).sum().div(num_words).backward()  # type: ignore[no-untyped-call]
+        self._add("words", torch.tensor(float(sum(batch.num_target_tokens for batch in batches))))
+        for losses in leave_gradients(self.method, batches, self.recipe, self.device, self.dtype):
             for name, value in losses.items():
-                self._add(name, value.detach())
-        if self.recipe.clip_norm:
-            for group in self.method.clip_groups():
-                torch.nn.utils.clip_grad_norm_(group, self.recipe.clip_norm)
+                self._add(name, value)
         self.progress.update += 1
         self.optimiser.step(inverse_sqrt(self.progress.update, self.recipe))
 

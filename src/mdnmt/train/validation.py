@@ -13,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
-from mdnmt.decode.batches import translate_ids
+from mdnmt.decode.batches import length_batches, translate_ids
 from mdnmt.models.transformer import Transformer
 from mdnmt.tasks.data import Split, TaskData
 from mdnmt.tasks.pieces import join_pieces
@@ -52,15 +52,9 @@ class Validation:
         return measures
 
     def _batches(self, rows: Indices) -> Iterator[Indices]:
-        ordered = rows[np.argsort(self.split.target.lengths[rows], kind="stable")]
-        start = 0
-        for position in range(len(ordered)):
-            longest = self.split.target.lengths[ordered[position]]
-            if position > start and longest * (position - start + 1) > self.recipe.max_tokens:
-                yield ordered[start:position]
-                start = position
-        if start < len(ordered):
-            yield ordered[start:]
+        lengths = self.split.target.lengths[rows].tolist()
+        for numbers in length_batches(lengths, self.recipe.max_tokens):
+            yield rows[numbers]
 
     def _sums(self, model: Transformer, rows: Indices, device: torch.device) -> NDArray[np.float64]:
         """Return words, NLL, loss over the whole vocabulary and right words, summed over the sentences."""
