@@ -22,6 +22,7 @@ from mdnmt.tasks.data import Split, TaskData
 from mdnmt.train.batches import Indices, collate, spread
 
 BATCH_TOKENS = 2000
+SIDES: tuple[Side, Side] = ("encoder", "decoder")
 
 
 def analyse(translator: Translator, data: TaskData, config: AnalysisConfig, folder: Path) -> None:
@@ -65,15 +66,15 @@ def _layers(logits: list[Tensor]) -> NDArray[np.float32]:
 def _word_proportions(translator: Translator, split: Split, rows: Indices) -> dict[str, NDArray[Any]]:
     found: dict[str, list[NDArray[Any]]] = {}
     for chosen, batch in _batches(translator, split, rows):
-        logits = translator.model(batch).context.logits
+        context = translator.model(batch).context
         sides: tuple[tuple[Side, Tensor], ...] = (
             ("encoder", batch.source_mask_BS),
             ("decoder", batch.target_mask_BT),
         )
         for side, mask_BT in sides:
-            if logits[side]:
+            if logits := context.recorded("proportion", side):
                 real = mask_BT.cpu().numpy()
-                found.setdefault(side, []).append(_layers(logits[side])[:, real])
+                found.setdefault(side, []).append(_layers(logits)[:, real])
                 labels = np.broadcast_to(split.domains[chosen][:, None], real.shape)[real]
                 found.setdefault(f"{side}_domain", []).append(labels.astype(np.int64))
     return {name: np.concatenate(parts, axis=-2 if parts[0].ndim == 3 else 0) for name, parts in found.items()}
@@ -81,14 +82,15 @@ def _word_proportions(translator: Translator, split: Split, rows: Indices) -> di
 
 def _sentence(translator: Translator, data: TaskData, split: Split, row: int) -> dict[str, Any]:
     batch = collate(split, np.array([row]), bos=translator.target_vocab.bos).to(translator.device)
-    logits = translator.model(batch).context.logits
+    context = translator.model(batch).context
+    layers = {side: context.recorded("proportion", side) for side in SIDES}
     decoder_words = ["<s>", *data.target_vocab.decode(split.target[row].tolist())]
     return {
         "domain": data.domains[int(split.domains[row])],
         "source_tokens": [*data.source_vocab.decode(split.source[row].tolist()), "</s>"],
         "target_tokens": decoder_words,
-        "encoder": _layers(logits["encoder"])[:, 0].tolist() if logits["encoder"] else None,
-        "decoder": _layers(logits["decoder"])[:, 0].tolist() if logits["decoder"] else None,
+        "encoder": _layers(layers["encoder"])[:, 0].tolist() if layers["encoder"] else None,
+        "decoder": _layers(layers["decoder"])[:, 0].tolist() if layers["decoder"] else None,
     }
 
 
@@ -97,7 +99,7 @@ def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArr
     vectors, labels = [], []
     for chosen, batch in _batches(translator, split, rows):
         state = translator.model.start(batch.source_BS, batch.source_mask_BS, batch.domain_B)
-        mask_BS1 = batch.source_mask_BS.unsqueeze(-1)
+        mask_BS1 = state.memory.mask_B11S[:, 0, 0].unsqueeze(-1)
         mean_BD = (state.memory.output_BSD * mask_BS1).sum(1) / mask_BS1.sum(1)
         vectors.append(mean_BD.float().cpu().numpy())
         labels.append(split.domains[chosen].astype(np.int64))

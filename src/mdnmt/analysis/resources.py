@@ -46,8 +46,10 @@ def measure_run(
 
 
 def _measure_training(spec: RunSpec, data: TaskData, device: torch.device, repeats: int) -> dict[str, float | int]:
-    method = build_method(spec, data)
-    method.model.to(device).train()
+    method = build_method(spec, data, device)
+    method.model.train()
+    # What changes in the course of training stands as it does half-way.
+    method.begin_update(max(1, spec.training.max_updates // 2), spec.training.max_updates)
     recipe, split = spec.training, data.split("train")
     dtype = autocast_dtype(recipe, device)
     optimiser = Optimiser(method.model, recipe)
@@ -84,9 +86,11 @@ def _measure_decoding(
 ) -> dict[str, float]:
     translator = Translator(run_folder, device)
     each = max(1, DECODED_SENTENCES // len(data.domains))
-    lines = [line for domain in data.domains for line in data.text("test", domain, data.source_lang)[:each]]
-    pieces = sum(len(best[0].pieces) + 1 for best in translator.translate(lines, decoding))
-    seconds = _median_seconds(lambda: translator.translate(lines, decoding), device, repeats)
+    texts = {domain: data.text("test", domain, data.source_lang)[:each] for domain in data.domains}
+    lines = [line for text in texts.values() for line in text]
+    domains = [domain for domain, text in texts.items() for _ in text]
+    pieces = sum(len(best[0].pieces) + 1 for best in translator.translate(lines, decoding, domains))
+    seconds = _median_seconds(lambda: translator.translate(lines, decoding, domains), device, repeats)
     return {
         "decode_seconds_per_batch": seconds,
         "decode_tokens_per_second": pieces / seconds,

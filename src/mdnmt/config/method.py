@@ -17,6 +17,7 @@ class MethodConfig(Frozen):
     label: str = Field(min_length=1, description="as printed in tables")
     builder: str = Field(description="a module of mdnmt.methods")
     train_on: Literal["all", "each"] = Field("all", description="each: one run a domain, on that domain alone")
+    deliberately_broken: bool = Field(False, description="shows a known failure; tests do not ask it to be right")
     architecture: dict[str, Any] = Field({}, description="options of the builder that make this method what it is")
     training: dict[str, Any] = Field({}, description="where its recipe differs from the default one")
 

@@ -41,7 +41,7 @@ def beam_search(
     """
     width, device = config.beam_size, source_BS.device
     lengths = mask_BS.sum(1).tolist()
-    longest = model.target_embedding.max_positions
+    longest = model.max_target_length
     sentences = [_Sentence(index, _max_length(length, longest, config)) for index, length in enumerate(lengths)]
     done: list[list[Hypothesis]] = [[] for _ in sentences]
     state = model.start(source_BS, mask_BS, domain_B)

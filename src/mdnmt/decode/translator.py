@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.decoding import Decoding
@@ -58,7 +59,9 @@ class Translator:
         architecture = validate(spec.builder, spec.architecture, where=str(paths.record))
         joint = self.source_vocab.tokens == self.target_vocab.tokens
         sizes = VocabSizes(len(self.source_vocab), len(self.target_vocab), joint)
-        self.model: Transformer = build(spec.builder, architecture, sizes, len(self.domains)).model
+        method = build(spec.builder, architecture, sizes, len(self.domains))
+        self.model: Transformer = method.model
+        self._needs_domain = method.needs_domain
         self.model.load_state_dict(load_model(paths.model))
         self.model.to(device).eval()
 
@@ -79,13 +82,15 @@ class Translator:
         return self.domains.index(domain)
 
     def translate(
-        self, lines: Sequence[str], config: Decoding, domain: str | None = None, first_line: int = 1
+        self, lines: Sequence[str], config: Decoding, domain: str | Sequence[str] | None = None, first_line: int = 1
     ) -> list[list[Translation]]:
         """Return the translations of each line, best first; an empty line has one, which is empty.
 
+        `domain` is that of all lines, or has one for each of them.
+
         Raises:
             DataError: a line has more pieces than the model has positions.
-            ConfigError: a package that segments is not installed, or the run knows no such domain.
+            ConfigError: a package that segments is not installed, the run knows no such domain, or it needs one.
         """
         vocab = self.source_vocab
         numbers = (vocab.encode(self._segmenter.encode(line)) for line in lines)
@@ -93,29 +98,42 @@ class Translator:
         return self.translate_ids(sources, config, domain, first_line)
 
     def translate_ids(
-        self, sources: Sequence[NDArray[np.int32]], config: Decoding, domain: str | None = None, first_line: int = 1
+        self,
+        sources: Sequence[NDArray[np.int32]],
+        config: Decoding,
+        domain: str | Sequence[str] | None = None,
+        first_line: int = 1,
     ) -> list[list[Translation]]:
         """Return the translations of binarised sentences, ids of the run's vocabulary ended by </s>, as `translate`.
 
         Raises:
             DataError: a sentence has more pieces than the model has positions.
-            ConfigError: sacremoses is not installed, or the run knows no such domain.
+            ConfigError: sacremoses is not installed, the run knows no such domain, or it needs one.
         """
+        if domain is None and self._needs_domain:
+            raise ConfigError(
+                f"this run translates only what it knows the domain of; there are: {', '.join(self.domains)}"
+            )
         plain_text(["a"], self.target_lang)  # what it needs is missed now, not after a long search
-        longest = self.model.source_embedding.max_positions - 1
+        longest = self.model.max_source_length - 1
         for number, source in enumerate(sources, start=first_line):
             pieces = len(source) - 1
             if pieces > longest:
                 raise DataError(f"line {number}: has {pieces} pieces, the model takes {longest}; split the line")
         filled = [number for number, source in enumerate(sources) if len(source) > 1]
         ids = [sources[number] for number in filled]
-        labels = torch.full((len(ids),), self.label(domain)) if domain is not None else None
+        labels = self._labels(domain, filled)
         results = [[Translation("", (), 0.0)] for _ in sources]
         for number, found in zip(
             filled, translate_ids(self.model, ids, config, device=self.device, domains=labels), strict=True
         ):
             results[number] = [self._plain(best.ids, best.score) for best in found[: config.nbest]]
         return results
+
+    def _labels(self, domain: str | Sequence[str] | None, chosen: list[int]) -> Tensor | None:
+        if domain is None or isinstance(domain, str):
+            return torch.full((len(chosen),), self.label(domain)) if domain is not None else None
+        return torch.tensor([self.label(domain[number]) for number in chosen], dtype=torch.long)
 
     def _plain(self, ids: Sequence[int], score: float) -> Translation:
         pieces = tuple(self.target_vocab.decode(ids))

@@ -1,17 +1,19 @@
-"""One file a published method; `BUILDERS` is the list of them."""
+"""One file a published method; a module here that offers `config_type` and `build` is a builder, and needs no list."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from mdnmt.config.loader import validate_model
+from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.errors import ConfigError
-from mdnmt.methods import transformer, waldm
-from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.methods.method import Architecture, Method, VocabSizes, sized
 
-# A module here offers `config_type` (its Architecture) and `build(config, vocab, num_domains)`.
-BUILDERS: dict[str, ModuleType] = {"transformer": transformer, "waldm": waldm}
+_MODULES = {found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)}
+# Each offers `config_type` (its Architecture) and `build(config, vocab, num_domains)`.
+BUILDERS: dict[str, ModuleType] = {name: module for name, module in _MODULES.items() if hasattr(module, "build")}
 
 
 def validate(builder: str, options: dict[str, Any], *, where: str) -> Architecture:
@@ -21,12 +23,13 @@ def validate(builder: str, options: dict[str, Any], *, where: str) -> Architectu
         ConfigError: unknown builder or option, or a value that is not allowed; `where` names the file.
     """
     if builder not in BUILDERS:
-        raise ConfigError(f"{where}: no builder {builder!r}; there are: {', '.join(sorted(BUILDERS))}")
+        hint = did_you_mean(builder, BUILDERS)
+        raise ConfigError(f"{where}: no builder {builder!r}{hint}; there are: {', '.join(sorted(BUILDERS))}")
     kind: type[Architecture] = BUILDERS[builder].config_type
     return validate_model(options, kind, f"{where}: architecture")
 
 
 def build(builder: str, architecture: Architecture, vocab: VocabSizes, num_domains: int) -> Method:
     """Return the method that `builder` makes of a validated architecture."""
-    method: Method = BUILDERS[builder].build(architecture, vocab, num_domains)
+    method: Method = BUILDERS[builder].build(sized(architecture, num_domains), vocab, num_domains)
     return method

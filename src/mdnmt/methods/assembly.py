@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
@@ -12,74 +13,93 @@ from mdnmt.errors import ConfigError
 from mdnmt.methods.method import Architecture, VocabSizes
 from mdnmt.models.attention import CrossAttention, SelfAttention
 from mdnmt.models.decoder import Decoder, DecoderLayer
+from mdnmt.models.domain_tag import DomainTag
 from mdnmt.models.embedding import Embedding
 from mdnmt.models.encoder import Encoder, EncoderLayer
 from mdnmt.models.feed_forward import FeedForward
 from mdnmt.models.projection import Linear, ProjectionFactory
-from mdnmt.models.proportion import DomainProportion
+from mdnmt.models.residual import Residual, ResidualFactory
 from mdnmt.models.transformer import Transformer
-
-Conditioner = Callable[[], DomainProportion | None]
 
 
 @dataclass(frozen=True)
-class Projections:
-    """The point-wise linear maps of a layer: queries, keys and values; the attention's output; the feed-forward."""
+class LayerParts:
+    """What the layers of a stack are made of; every factory is called once for each place in each layer.
 
-    attention: ProjectionFactory = Linear
+    Attributes:
+        self_attention: the map to queries, keys and values, (D, 3 D).
+        cross_attention: the maps to queries, (D, D), and to keys and values, (D, 2 D), of the decoder.
+        out: the map behind an attention's heads.
+        ffn: the two maps of the feed-forward block.
+        ffn_block: a block called with (x, context) in place of the whole feed-forward block.
+        residual: what stands around each block; None: the plain residual connection.
+        conditioner: gives the layer's projections their domain proportions.
+    """
+
+    self_attention: ProjectionFactory = Linear
+    cross_attention: ProjectionFactory = Linear
     out: ProjectionFactory = Linear
     ffn: ProjectionFactory = Linear
+    ffn_block: Callable[[], nn.Module] | None = None
+    residual: ResidualFactory | None = None
+    conditioner: Callable[[], nn.Module | None] = lambda: None
 
 
-def make_encoder(config: Architecture, projections: Projections, conditioner: Conditioner = lambda: None) -> Encoder:
-    """Return a stack of encoder layers; each gets projections and a conditioner of its own."""
-    dim = config.model_dim
+PLAIN = LayerParts()
+
+
+def make_encoder(config: Architecture, parts: LayerParts = PLAIN) -> Encoder:
+    """Return a stack of encoder layers."""
 
     def layer() -> EncoderLayer:
         return EncoderLayer(
-            _self_attention(config, projections),
-            _feed_forward(config, projections),
-            model_dim=dim,
-            norm_order=config.norm,
-            dropout=config.dropout,
-            conditioner=conditioner(),
+            _self_attention(config, parts),
+            _feed_forward(config, parts),
+            residual=_residual(config, parts),
+            conditioner=parts.conditioner(),
         )
 
-    return Encoder((layer() for _ in range(config.encoder_layers)), model_dim=dim, norm_order=config.norm)
+    layers = (layer() for _ in range(config.encoder_layers))
+    return Encoder(layers, model_dim=config.model_dim, norm_order=config.norm)
 
 
 def make_decoder(
-    config: Architecture,
-    projections: Projections,
-    conditioner: Conditioner = lambda: None,
-    memory_conditioner: DomainProportion | None = None,
+    config: Architecture, parts: LayerParts = PLAIN, memory_conditioner: nn.Module | None = None
 ) -> Decoder:
-    """Return a stack of decoder layers; each gets projections and a conditioner of its own."""
-    dim = config.model_dim
+    """Return a stack of decoder layers."""
 
     def layer() -> DecoderLayer:
         return DecoderLayer(
-            _self_attention(config, projections),
+            _self_attention(config, parts),
             CrossAttention(
-                dim,
+                config.model_dim,
                 config.num_heads,
-                projection=projections.attention,
-                out_projection=projections.out,
+                projection=parts.cross_attention,
+                out_projection=parts.out,
                 dropout=config.attention_dropout,
             ),
-            _feed_forward(config, projections),
-            model_dim=dim,
-            norm_order=config.norm,
-            dropout=config.dropout,
-            conditioner=conditioner(),
+            _feed_forward(config, parts),
+            residual=_residual(config, parts),
+            conditioner=parts.conditioner(),
         )
 
     layers = (layer() for _ in range(config.decoder_layers))
-    return Decoder(layers, model_dim=dim, norm_order=config.norm, memory_conditioner=memory_conditioner)
+    return Decoder(layers, model_dim=config.model_dim, norm_order=config.norm, memory_conditioner=memory_conditioner)
 
 
-def assemble(config: Architecture, vocab: VocabSizes, *, encoder: Encoder, decoder: Decoder) -> Transformer:
-    """Return a Transformer of the given stacks, its embeddings tied as the architecture says.
+def assemble(
+    config: Architecture,
+    vocab: VocabSizes,
+    *,
+    encoder: Encoder | None = None,
+    decoder: Decoder | None = None,
+    domain_tag: DomainTag | None = None,
+    bridge: nn.Module | None = None,
+    classifiers: Mapping[str, nn.Module] | None = None,
+) -> Transformer:
+    """Return a Transformer of the given parts (None: plain ones), its embeddings tied as the architecture says.
+
+    The last three are those of `Transformer`.
 
     Raises:
         ConfigError: all embeddings are to be one, but the vocabularies are two.
@@ -89,6 +109,9 @@ def assemble(config: Architecture, vocab: VocabSizes, *, encoder: Encoder, decod
             "share_embeddings: all needs one vocabulary for both languages, but the task has two; "
             "set `joint: true` under the task's vocabulary, or share_embeddings: decoder"
         )
+
+    encoder = encoder or make_encoder(config)
+    decoder = decoder or make_decoder(config)
 
     def embedding(size: int) -> Embedding:
         return Embedding(size, config.model_dim, dropout=config.dropout, max_positions=config.max_positions)
@@ -106,18 +129,27 @@ def assemble(config: Architecture, vocab: VocabSizes, *, encoder: Encoder, decod
         encoder=encoder,
         decoder=decoder,
         output_weight=output_weight,
+        domain_tag=domain_tag,
+        bridge=bridge,
+        classifiers=classifiers,
     )
 
 
-def _self_attention(config: Architecture, projections: Projections) -> SelfAttention:
+def _self_attention(config: Architecture, parts: LayerParts) -> SelfAttention:
     return SelfAttention(
         config.model_dim,
         config.num_heads,
-        projection=projections.attention,
-        out_projection=projections.out,
+        projection=parts.self_attention,
+        out_projection=parts.out,
         dropout=config.attention_dropout,
     )
 
 
-def _feed_forward(config: Architecture, projections: Projections) -> FeedForward:
-    return FeedForward(config.model_dim, config.ffn_dim, projection=projections.ffn, dropout=config.activation_dropout)
+def _feed_forward(config: Architecture, parts: LayerParts) -> nn.Module:
+    if parts.ffn_block is not None:
+        return parts.ffn_block()
+    return FeedForward(config.model_dim, config.ffn_dim, projection=parts.ffn, dropout=config.activation_dropout)
+
+
+def _residual(config: Architecture, parts: LayerParts) -> ResidualFactory:
+    return parts.residual or partial(Residual, config.model_dim, norm_order=config.norm, dropout=config.dropout)

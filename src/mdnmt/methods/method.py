@@ -7,11 +7,25 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
-from torch import nn
+from torch import Tensor, nn
 
 from mdnmt.config.base import Frozen
 from mdnmt.models.losses import Loss
+from mdnmt.models.scheduled import Scheduled
 from mdnmt.models.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """How often each word (BPE piece) stands in the training text of each domain, on the device of the model.
+
+    Attributes:
+        source_KV: [number of domains, source vocabulary].
+        target_KV: [number of domains, target vocabulary].
+    """
+
+    source_KV: Tensor
+    target_KV: Tensor
 
 
 @dataclass
@@ -19,14 +33,25 @@ class Method:
     """A model and its losses.
 
     Attributes:
-        model: the translation model.
+        model: the translation model, with everything that is trained.
         losses: the terms of the objective, the generation loss first.
         clip_apart: parameters whose gradient norm is clipped by itself, apart from that of all others.
+        schedules: numbers of losses and blocks that change in the course of training.
+        needs_domain: a sentence cannot be translated without its gold domain.
+        prepare: called once before training with the counts of words in the training text, where a loss needs them.
     """
 
     model: Transformer
     losses: Sequence[Loss]
     clip_apart: list[nn.Parameter] = field(default_factory=list)
+    schedules: Sequence[Scheduled] = ()
+    needs_domain: bool = False
+    prepare: Callable[[WordCounts], None] | None = None
+
+    def begin_update(self, update: int, max_updates: int) -> None:
+        """Take the scheduled values of an update, counted from 1."""
+        for schedule in self.schedules:
+            schedule.set(update, max_updates)
 
     def clip_groups(self) -> list[list[nn.Parameter]]:
         """Return the groups of parameters that are clipped, each to its own norm."""
@@ -38,6 +63,10 @@ class Method:
 class Architecture(Frozen):
     """Sizes that every Transformer here has."""
 
+    size: Literal["base", "enlarged", "big"] = Field(
+        "base",
+        description="enlarged: sqrt(k) times the widths for k domains (Jiang et al.); big: twice widths and heads",
+    )
     model_dim: int = Field(512, gt=0, description="width of embeddings and layers")
     ffn_dim: int = Field(2048, gt=0, description="width inside the feed-forward block")
     num_heads: int = Field(8, gt=0)
@@ -58,6 +87,22 @@ class Architecture(Frozen):
         if self.model_dim % self.num_heads:
             raise ValueError(f"model_dim {self.model_dim} is not a multiple of num_heads {self.num_heads}")
         return self
+
+
+def sized(config: Architecture, num_domains: int) -> Architecture:
+    """Return the architecture with the widths that its `size` means for k domains.
+
+    Enlarged widths are the nearest multiple of num_heads to sqrt(k) x model_dim (k = 2: 724 of 512) and the same
+    proportion of ffn_dim; big is what Transformer-big is to Transformer-base (Vaswani et al. 2017, Table 3).
+    """
+    if config.size == "base":
+        return config
+    if config.size == "big":
+        dims = {"model_dim": 2 * config.model_dim, "ffn_dim": 2 * config.ffn_dim, "num_heads": 2 * config.num_heads}
+    else:
+        model_dim = round(config.model_dim * num_domains**0.5 / config.num_heads) * config.num_heads
+        dims = {"model_dim": model_dim, "ffn_dim": round(config.ffn_dim * model_dim / config.model_dim)}
+    return config.model_copy(update={**dims, "size": "base"})
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 from torch import nn
 
-from mdnmt.methods.assembly import Projections, assemble, make_decoder, make_encoder
+from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
 from mdnmt.methods.method import Architecture, Method, VocabSizes
 from mdnmt.models.context import Side
 from mdnmt.models.losses import LabelSmoothedCrossEntropy, ProportionLoss
@@ -33,20 +33,24 @@ config_type = WaldmConfig
 def build(config: WaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
     """Build WALDM: every projection is k projections, mixed by the word's domain proportion."""
     mixed_linear = partial(MixedLinear, num_domains=num_domains)
-    mixed = Projections(
-        attention=mixed_linear,
-        out=mixed_linear if config.mix_out_projection else Linear,
-        ffn=partial(mixed_linear, widened_init=True),
-    )
 
     def proportion(side: Side) -> DomainProportion:
         return DomainProportion(config.model_dim, num_domains, smoothing=config.proportion_smoothing, side=side)
 
-    encoder = make_encoder(config, mixed, conditioner=lambda: proportion("encoder"))
+    def parts(side: Side) -> LayerParts:
+        return LayerParts(
+            self_attention=mixed_linear,
+            cross_attention=mixed_linear,
+            out=mixed_linear if config.mix_out_projection else Linear,
+            ffn=partial(mixed_linear, widened_init=True),
+            conditioner=lambda: proportion(side),
+        )
+
+    encoder = make_encoder(config, parts("encoder"))
     if config.mixed_sides == "both":
-        decoder = make_decoder(config, mixed, lambda: proportion("decoder"), memory_conditioner=proportion("memory"))
+        decoder = make_decoder(config, parts("decoder"), memory_conditioner=proportion("memory"))
     else:
-        decoder = make_decoder(config, Projections())
+        decoder = make_decoder(config)
     model = assemble(config, vocab, encoder=encoder, decoder=decoder)
     proportion_loss = ProportionLoss(
         config.proportion_smoothing, on_logits=config.proportion_loss_on_logits, aux_norm=config.aux_norm

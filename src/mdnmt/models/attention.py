@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.cache import KeyValueCache
+from mdnmt.models.context import DomainContext
 from mdnmt.models.projection import ProjectionFactory
 
 
@@ -71,7 +72,7 @@ class SelfAttention(nn.Module):
     def forward(
         self,
         x_BTD: Tensor,
-        proportion_BTK: Tensor | None = None,
+        context: DomainContext | None = None,
         *,
         mask_B11S: Tensor | None = None,
         is_causal: bool = False,
@@ -81,7 +82,7 @@ class SelfAttention(nn.Module):
 
         Args:
             x_BTD: words; with a cache, those not seen before (T = 1).
-            proportion_BTK: domain proportions of those words, where the projections mix.
+            context: what is known of the domains of those words.
             mask_B11S: True where a key may be looked at.
             is_causal: no word looks at later ones.
             cache: keys and values of the words before; they already carry their own proportions.
@@ -89,13 +90,13 @@ class SelfAttention(nn.Module):
         Returns:
             [B, T, D].
         """
-        q_BTD, k_BTD, v_BTD = self.qkv(x_BTD, proportion_BTK).chunk(3, dim=-1)
+        q_BTD, k_BTD, v_BTD = self.qkv(x_BTD, context).chunk(3, dim=-1)
         q_BHTE, k_BHSE, v_BHSE = (split_heads(part, self.num_heads) for part in (q_BTD, k_BTD, v_BTD))
         if cache is not None:
             k_BHSE, v_BHSE = cache.append(k_BHSE, v_BHSE)
         dropout = self.dropout if self.training else 0.0
         y_BHTE = fused_attention(q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout=dropout, is_causal=is_causal)
-        return self.out(join_heads(y_BHTE), proportion_BTK)  # type: ignore[no-any-return]
+        return self.out(join_heads(y_BHTE), context)  # type: ignore[no-any-return]
 
 
 class CrossAttention(nn.Module):
@@ -117,21 +118,21 @@ class CrossAttention(nn.Module):
         self.key_value = projection(model_dim, 2 * model_dim)
         self.out = out_projection(model_dim, model_dim)
 
-    def keys_values(self, memory_BSD: Tensor, memory_proportion_BSK: Tensor | None) -> tuple[Tensor, Tensor]:
+    def keys_values(self, memory_BSD: Tensor, context: DomainContext | None) -> tuple[Tensor, Tensor]:
         """Return keys and values, each [B, H, S, E], of the encoder's output."""
-        k_BSD, v_BSD = self.key_value(memory_BSD, memory_proportion_BSK).chunk(2, dim=-1)
+        k_BSD, v_BSD = self.key_value(memory_BSD, context).chunk(2, dim=-1)
         return split_heads(k_BSD, self.num_heads), split_heads(v_BSD, self.num_heads)
 
     def forward(
         self,
         x_BTD: Tensor,
         keys_values: tuple[Tensor, Tensor],
-        proportion_BTK: Tensor | None = None,
+        context: DomainContext | None = None,
         *,
         mask_B11S: Tensor | None = None,
     ) -> Tensor:
         """Return [B, T, D]; the queries may be words of one target or the beams of one sentence."""
-        q_BHTE = split_heads(self.query(x_BTD, proportion_BTK), self.num_heads)
+        q_BHTE = split_heads(self.query(x_BTD, context), self.num_heads)
         dropout = self.dropout if self.training else 0.0
         y_BHTE = fused_attention(q_BHTE, *keys_values, mask_B11S, dropout=dropout)
-        return self.out(join_heads(y_BHTE), proportion_BTK)  # type: ignore[no-any-return]
+        return self.out(join_heads(y_BHTE), context)  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from torch import Tensor
@@ -12,17 +12,27 @@ Side = Literal["encoder", "memory", "decoder"]
 
 @dataclass
 class DomainContext:
-    """Gold labels where a method may see them, and the proportions that blocks leave for losses and figures.
+    """Gold labels where a method may see them, and what blocks leave for each other, for losses and for figures.
 
     Attributes:
-        domain_B: gold domain of each sentence, or None where it is not known (translation of new text).
-        logits: unsmoothed domain logits, one [B, T, K] a layer; the side says whether T runs over source words
+        domain_B: gold domain of each row of the words at hand, or None where it is not known (translation of new text).
+        proportion_BTK: domain proportion of each word at hand, where a layer has one for all its projections.
+        records: what blocks left, one tensor a layer, by kind and side; the side says whether T runs over source words
             (`encoder`, and `memory` for the encoder's output as the decoder sees it) or target words (`decoder`).
     """
 
     domain_B: Tensor | None = None
-    logits: dict[Side, list[Tensor]] = field(default_factory=lambda: {"encoder": [], "memory": [], "decoder": []})
+    proportion_BTK: Tensor | None = None
+    records: dict[tuple[str, Side], list[Tensor]] = field(default_factory=dict)
 
-    def record(self, side: Side, logits_BTK: Tensor) -> None:
-        """Keep one layer's domain logits."""
-        self.logits[side].append(logits_BTK)
+    def with_proportion(self, proportion_BTK: Tensor | None) -> DomainContext:
+        """Return the context of one layer: with its proportion, and the same records."""
+        return replace(self, proportion_BTK=proportion_BTK)
+
+    def record(self, kind: str, side: Side, value: Tensor) -> None:
+        """Keep what one layer found; docs/how-it-works.md lists the kinds."""
+        self.records.setdefault((kind, side), []).append(value)
+
+    def recorded(self, kind: str, side: Side) -> list[Tensor]:
+        """Return what the layers of a side left of this kind, first layer first."""
+        return self.records.get((kind, side), [])

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from mdnmt.models.attention import CrossAttention, SelfAttention
+from mdnmt.models.attention import CrossAttention
 from mdnmt.models.cache import KeyValueCache
 from mdnmt.models.context import DomainContext
-from mdnmt.models.feed_forward import FeedForward
-from mdnmt.models.proportion import DomainProportion
-from mdnmt.models.residual import NormOrder, Residual
+from mdnmt.models.residual import NormOrder, ResidualFactory
 
 
 @dataclass
@@ -40,23 +38,28 @@ class DecoderLayer(nn.Module):
 
     def __init__(
         self,
-        self_attention: SelfAttention,
+        self_attention: nn.Module,
         cross_attention: CrossAttention,
-        ffn: FeedForward,
+        ffn: nn.Module,
         *,
-        model_dim: int,
-        norm_order: NormOrder,
-        dropout: float,
-        conditioner: DomainProportion | None = None,
+        residual: ResidualFactory,
+        conditioner: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.cross_attention = cross_attention
         self.ffn = ffn
-        self.self_attention_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
-        self.cross_attention_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
-        self.ffn_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
+        self.self_attention_residual = residual()
+        self.cross_attention_residual = residual()
+        self.ffn_residual = residual()
         self.conditioner = conditioner
+
+    def remember(self, output_BSD: Tensor, context: DomainContext) -> tuple[Tensor, Tensor]:
+        """Return keys and values [B, H, S, E] of the encoder's output; without words where nobody will look."""
+        if self.cross_attention_residual.is_skipped(context):  # type: ignore[operator]
+            empty = output_BSD.new_empty(output_BSD.size(0), 0)
+            return empty, empty
+        return self.cross_attention.keys_values(output_BSD, context)
 
     def forward(
         self,
@@ -67,23 +70,30 @@ class DecoderLayer(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Tensor:
         """Return [B, T, D]; with a cache, x holds the newest word of B * W beams while the memory has B rows."""
-        p_BTK = self.conditioner(x_BTD, context) if self.conditioner is not None else None
-        num_sentences = keys_values[0].size(0)
+        if self.conditioner is not None:
+            context = context.with_proportion(self.conditioner(x_BTD, context))
 
         def attend_self(h_BTD: Tensor) -> Tensor:
-            return self.self_attention(h_BTD, p_BTK, is_causal=cache is None, cache=cache)  # type: ignore[no-any-return]
+            return self.self_attention(h_BTD, context, is_causal=cache is None, cache=cache)  # type: ignore[no-any-return]
 
         def attend_memory(h_BTD: Tensor) -> Tensor:
+            if cache is None:
+                return self.cross_attention(h_BTD, keys_values, context, mask_B11S=memory_mask_B11S)  # type: ignore[no-any-return]
             # The beams of a sentence are queries side by side, so that its keys and values stand in memory once.
-            h, p = h_BTD, p_BTK
-            if cache is not None:
-                h = h_BTD.view(num_sentences, -1, h_BTD.size(-1))
-                p = p_BTK.view(num_sentences, -1, p_BTK.size(-1)) if p_BTK is not None else None
-            return self.cross_attention(h, keys_values, p, mask_B11S=memory_mask_B11S).view_as(h_BTD)  # type: ignore[no-any-return]
+            h_BWD, beside = (_side_by_side(part, keys_values[0].size(0)) for part in (h_BTD, context.proportion_BTK))
+            y_BWD = self.cross_attention(
+                h_BWD, keys_values, context.with_proportion(beside), mask_B11S=memory_mask_B11S
+            )
+            return y_BWD.view_as(h_BTD)  # type: ignore[no-any-return]
 
-        x_BTD = self.self_attention_residual(x_BTD, attend_self)
-        x_BTD = self.cross_attention_residual(x_BTD, attend_memory)
-        return self.ffn_residual(x_BTD, lambda h_BTD: self.ffn(h_BTD, p_BTK))  # type: ignore[no-any-return]
+        x_BTD = self.self_attention_residual(x_BTD, attend_self, context)
+        x_BTD = self.cross_attention_residual(x_BTD, attend_memory, context)
+        return self.ffn_residual(x_BTD, lambda h_BTD: self.ffn(h_BTD, context), context)  # type: ignore[no-any-return]
+
+
+def _side_by_side(x_P1D: Tensor | None, num_sentences: int) -> Tensor | None:
+    """Return [B * W, 1, D] as [B, W, D]."""
+    return x_P1D.view(num_sentences, -1, x_P1D.size(-1)) if x_P1D is not None else None
 
 
 class Decoder(nn.Module):
@@ -95,7 +105,7 @@ class Decoder(nn.Module):
         *,
         model_dim: int,
         norm_order: NormOrder,
-        memory_conditioner: DomainProportion | None = None,
+        memory_conditioner: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
@@ -104,8 +114,9 @@ class Decoder(nn.Module):
 
     def remember(self, output_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
         """Project the encoder's output to the keys and values of every layer; all share one proportion a word."""
-        p_BSK = self.memory_conditioner(output_BSD, context) if self.memory_conditioner is not None else None
-        pairs = [layer.cross_attention.keys_values(output_BSD, p_BSK) for layer in self.layers]  # type: ignore[union-attr, operator]
+        if self.memory_conditioner is not None:
+            context = context.with_proportion(self.memory_conditioner(output_BSD, context))
+        pairs = [layer.remember(output_BSD, context) for layer in self.layers]  # type: ignore[operator]
         return Memory(output_BSD, mask_BS[:, None, None, :], pairs)
 
     def forward(

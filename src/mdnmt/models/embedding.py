@@ -40,6 +40,10 @@ class Embedding(nn.Module):
 
     def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
         """Return [B, T, D] for words that stand at positions start, start + 1, ..."""
-        x_BTD = F.embedding(ids_BT, self.weight, padding_idx=self.padding_id) * self.scale
-        x_BTD = x_BTD + self.position_table[start : start + ids_BT.size(1)].to(x_BTD.dtype)
+        return self.place(F.embedding(ids_BT, self.weight, padding_idx=self.padding_id), start)
+
+    def place(self, vectors_BTD: Tensor, start: int = 0) -> Tensor:
+        """Return vectors of words, as they stand in the table, scaled and put to their positions."""
+        x_BTD = vectors_BTD * self.scale
+        x_BTD = x_BTD + self.position_table[start : start + x_BTD.size(1)].to(x_BTD.dtype)
         return F.dropout(x_BTD, self.dropout, self.training)

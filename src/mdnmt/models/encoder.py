@@ -6,39 +6,34 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from mdnmt.models.attention import SelfAttention
 from mdnmt.models.context import DomainContext
-from mdnmt.models.feed_forward import FeedForward
-from mdnmt.models.proportion import DomainProportion
-from mdnmt.models.residual import NormOrder, Residual
+from mdnmt.models.residual import NormOrder, ResidualFactory
 
 
 class EncoderLayer(nn.Module):
     """One layer; a conditioner, where there is one, gives the proportions that all its projections use."""
 
     def __init__(
-        self,
-        attention: SelfAttention,
-        ffn: FeedForward,
-        *,
-        model_dim: int,
-        norm_order: NormOrder,
-        dropout: float,
-        conditioner: DomainProportion | None = None,
+        self, attention: nn.Module, ffn: nn.Module, *, residual: ResidualFactory, conditioner: nn.Module | None = None
     ) -> None:
         super().__init__()
         self.attention = attention
         self.ffn = ffn
-        self.attention_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
-        self.ffn_residual = Residual(model_dim, norm_order=norm_order, dropout=dropout)
+        self.attention_residual = residual()
+        self.ffn_residual = residual()
         self.conditioner = conditioner
 
     def forward(self, x_BSD: Tensor, mask_B11S: Tensor, context: DomainContext) -> Tensor:
         """Return [B, S, D]."""
         # From the layer's own input, before any norm: one proportion a word and layer.
-        p_BSK = self.conditioner(x_BSD, context) if self.conditioner is not None else None
-        x_BSD = self.attention_residual(x_BSD, lambda h_BSD: self.attention(h_BSD, p_BSK, mask_B11S=mask_B11S))
-        return self.ffn_residual(x_BSD, lambda h_BSD: self.ffn(h_BSD, p_BSK))  # type: ignore[no-any-return]
+        if self.conditioner is not None:
+            context = context.with_proportion(self.conditioner(x_BSD, context))
+
+        def attend(h_BSD: Tensor) -> Tensor:
+            return self.attention(h_BSD, context, mask_B11S=mask_B11S)  # type: ignore[no-any-return]
+
+        x_BSD = self.attention_residual(x_BSD, attend, context)
+        return self.ffn_residual(x_BSD, lambda h_BSD: self.ffn(h_BSD, context), context)  # type: ignore[no-any-return]
 
 
 class Encoder(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from mdnmt.models.context import DomainContext
 from mdnmt.models.projection import ProjectionFactory
 
 
@@ -17,8 +18,8 @@ class FeedForward(nn.Module):
         self.second = projection(ffn_dim, model_dim)
         self.dropout = dropout
 
-    def forward(self, x_BTD: Tensor, proportion_BTK: Tensor | None = None) -> Tensor:
+    def forward(self, x_BTD: Tensor, context: DomainContext | None = None) -> Tensor:
         """Return [B, T, D]."""
-        hidden_BTF = F.relu(self.first(x_BTD, proportion_BTK))
+        hidden_BTF = F.relu(self.first(x_BTD, context))
         hidden_BTF = F.dropout(hidden_BTF, self.dropout, self.training)
-        return self.second(hidden_BTF, proportion_BTK)  # type: ignore[no-any-return]
+        return self.second(hidden_BTF, context)  # type: ignore[no-any-return]

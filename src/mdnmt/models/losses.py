@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mdnmt.models.batch import Batch
+from mdnmt.models.context import Side
 from mdnmt.models.cross_entropy import linear_cross_entropy
 from mdnmt.models.proportion import smoothed
 from mdnmt.models.transformer import Output
@@ -53,13 +54,17 @@ class ProportionLoss:
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the loss as a sum comparable with the generation loss."""
-        masks = {"encoder": batch.source_mask_BS, "memory": batch.source_mask_BS, "decoder": batch.target_mask_BT}
+        masks: dict[Side, Tensor] = {
+            "encoder": batch.source_mask_BS,
+            "memory": batch.source_mask_BS,
+            "decoder": batch.target_mask_BT,
+        }
         total = batch.source_mask_BS.new_zeros((), dtype=torch.float32)
         num_layers = num_positions = 0
-        for side, layers in output.context.logits.items():
-            for logits_BTK in layers:
+        for side, mask_BT in masks.items():
+            for logits_BTK in output.context.recorded("proportion", side):
                 nll_BT = self._nll(logits_BTK, batch.domain_B)
-                total = total + (nll_BT if self.aux_norm == "code" else nll_BT * masks[side]).sum()
+                total = total + (nll_BT if self.aux_norm == "code" else nll_BT * mask_BT).sum()
                 num_layers += 1
                 num_positions += nll_BT.numel()
         return total / (num_positions if self.aux_norm == "code" else num_layers)

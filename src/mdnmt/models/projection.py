@@ -9,12 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# (input width, output width) -> a module called with (x [..., input width], proportion [..., K] or None)
+from mdnmt.models.context import DomainContext
+
+# (input width, output width) -> a module called with (x [..., input width], context)
 ProjectionFactory = Callable[[int, int], nn.Module]
 
 
 class Linear(nn.Module):
-    """A plain projection. It takes and ignores a domain proportion, so that it can stand where a mixed one stands."""
+    """A plain projection. It takes and ignores a context, so that it can stand where a domain-aware one stands."""
 
     def __init__(self, in_dim: int, out_dim: int, *, bias: bool = True) -> None:
         super().__init__()
@@ -22,7 +24,7 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_dim)) if bias else None
         nn.init.xavier_uniform_(self.weight)
 
-    def forward(self, x_BTD: Tensor, proportion_BTK: Tensor | None = None) -> Tensor:
+    def forward(self, x_BTD: Tensor, context: DomainContext | None = None) -> Tensor:
         """Return x W^T + b."""
         return F.linear(x_BTD, self.weight, self.bias)
 
@@ -58,8 +60,10 @@ class MixedLinear(nn.Module):
         """Return W_j, [out, in], of one domain."""
         return self.weight[:, domain] if self.sum_inside else self.weight[domain]
 
-    def forward(self, x_BTD: Tensor, proportion_BTK: Tensor) -> Tensor:
-        """Return the mixed projection, [B, T, out]."""
+    def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
+        """Return the projection mixed by the context's proportion, [B, T, out]."""
+        proportion_BTK = context.proportion_BTK
+        assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
         mixed_bias: Tensor = proportion_BTK @ self.bias
         if self.sum_inside:
             widened = (proportion_BTK.unsqueeze(-1) * x_BTD.unsqueeze(-2)).flatten(-2)

@@ -36,5 +36,5 @@ class DomainProportion(nn.Module):
         with torch.autocast(x_BTD.device.type, enabled=False):
             weight, bias = self.classifier.weight, self.classifier.bias
             logits_BTK = F.linear(x_BTD.detach().to(weight.dtype), weight, bias)
-            context.record(self.side, logits_BTK)
+            context.record("proportion", self.side, logits_BTK)
             return smoothed(logits_BTK, self.smoothing).detach().to(x_BTD.dtype)

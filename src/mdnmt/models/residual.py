@@ -8,7 +8,11 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from mdnmt.models.context import DomainContext
+
 NormOrder = Literal["pre", "post"]
+# -> a module called with (x [B, T, D], block, context) that offers `is_skipped(context)`, as `Residual` does
+ResidualFactory = Callable[[], nn.Module]
 
 
 class Residual(nn.Module):
@@ -20,7 +24,11 @@ class Residual(nn.Module):
         self.norm_order = norm_order
         self.dropout = dropout
 
-    def forward(self, x_BTD: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
+    def is_skipped(self, context: DomainContext) -> bool:
+        """Say whether the block will not be called for any sentence of the batch."""
+        return False
+
+    def forward(self, x_BTD: Tensor, block: Callable[[Tensor], Tensor], context: DomainContext | None = None) -> Tensor:
         """Return [B, T, D]."""
         if self.norm_order == "pre":
             return x_BTD + F.dropout(block(self.norm(x_BTD)), self.dropout, self.training)

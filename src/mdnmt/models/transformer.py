@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch.nn.functional as F
@@ -11,6 +12,7 @@ from mdnmt.models.batch import Batch
 from mdnmt.models.cache import KeyValueCache
 from mdnmt.models.context import DomainContext
 from mdnmt.models.decoder import Decoder, Memory
+from mdnmt.models.domain_tag import DomainTag
 from mdnmt.models.embedding import Embedding
 from mdnmt.models.encoder import Encoder
 
@@ -41,7 +43,7 @@ class DecodingState:
     Attributes:
         memory: the B sentences.
         caches: keys and values of the B * W prefixes, one a layer.
-        context: gold domains, where known; what blocks record while decoding is dropped.
+        context: gold domain of each sentence, where known; what blocks record while decoding is dropped.
         position: number of words decoded so far.
     """
 
@@ -71,18 +73,52 @@ class Transformer(nn.Module):
         encoder: Encoder,
         decoder: Decoder,
         output_weight: nn.Parameter,
+        domain_tag: DomainTag | None = None,
+        bridge: nn.Module | None = None,
+        classifiers: Mapping[str, nn.Module] | None = None,
     ) -> None:
-        """Put the parts together; `output_weight` [V, D] may be the target embedding's own (tied)."""
+        """Put the parts together.
+
+        Args:
+            source_embedding: of source words.
+            target_embedding: of target words.
+            encoder: a stack of layers.
+            decoder: a stack of layers.
+            output_weight: [V, D]; may be the target embedding's own (tied).
+            domain_tag: puts a vector of the gold domain beside the source words.
+            bridge: called with (encoder's output [B, S, D], mask [B, S], context); the decoder sees what it returns.
+            classifiers: by side, "encoder" or "decoder": called likewise with the last states of that side, in training
+                passes alone; what they record is for losses, and translation costs nothing.
+        """
         super().__init__()
         self.source_embedding = source_embedding
         self.target_embedding = target_embedding
         self.encoder = encoder
         self.decoder = decoder
         self.output_weight = output_weight
+        self.domain_tag = domain_tag
+        self.bridge = bridge
+        self.classifiers = nn.ModuleDict(classifiers or {})
+
+    @property
+    def max_source_length(self) -> int:
+        """Return the largest number of source ids, </s> included."""
+        return self.source_embedding.max_positions - (self.domain_tag is not None)
+
+    @property
+    def max_target_length(self) -> int:
+        """Return the largest number of target ids, </s> included."""
+        return self.target_embedding.max_positions
 
     def encode(self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
         """Return what the decoder needs of the source sentences."""
-        output_BSD = self.encoder(self.source_embedding(source_BS), mask_BS, context)
+        if self.domain_tag is None:
+            x_BSD = self.source_embedding(source_BS)
+        else:
+            x_BSD, mask_BS = self.domain_tag(source_BS, mask_BS, context, self.source_embedding)
+        output_BSD = self.encoder(x_BSD, mask_BS, context)
+        if self.bridge is not None:
+            output_BSD = self.bridge(output_BSD, mask_BS, context)
         return self.decoder.remember(output_BSD, mask_BS, context)
 
     def forward(self, batch: Batch) -> Output:
@@ -91,6 +127,10 @@ class Transformer(nn.Module):
         memory = self.encode(batch.source_BS, batch.source_mask_BS, context)
         # Padding stands on the right, so that a causal mask alone keeps it out of sight of real words.
         y_BTD = self.decoder(self.target_embedding(batch.target_BT), memory, context)
+        if "encoder" in self.classifiers:
+            self.classifiers["encoder"](memory.output_BSD, memory.mask_B11S[:, 0, 0], context)
+        if "decoder" in self.classifiers:
+            self.classifiers["decoder"](y_BTD, batch.target_mask_BT, context)
         y_ND = y_BTD.flatten(0, 1).index_select(0, batch.label_index_N)
         return Output(y_ND, self.output_weight, context)
 
@@ -102,7 +142,10 @@ class Transformer(nn.Module):
 
     def step(self, word_P: Tensor, state: DecodingState) -> Tensor:
         """Take the newest word of each prefix (P = B * W) and return the logits [P, V] of the next one."""
-        context = DomainContext(domain_B=state.context.domain_B)
+        domain_P = state.context.domain_B
+        if domain_P is not None:
+            domain_P = domain_P.repeat_interleave(word_P.size(0) // domain_P.size(0))
+        context = DomainContext(domain_B=domain_P)
         x_P1D = self.target_embedding(word_P.unsqueeze(1), start=state.position)
         y_P1D = self.decoder(x_P1D, state.memory, context, state.caches)
         state.position += 1

@@ -21,6 +21,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
+from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog, read_metrics, write_curves
@@ -28,12 +29,16 @@ from mdnmt.train.signals import StopRequest
 from mdnmt.train.trainer import Habits, Trainer
 
 
-def build_method(spec: RunSpec, data: TaskData) -> Method:
-    """Return the method of a run for the vocabularies and domains of its task."""
+def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
+    """Return the method of a run for the vocabularies and domains of its task, on `device` and ready to be trained."""
     architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
     joint = data.source_vocab.tokens == data.target_vocab.tokens
     sizes = VocabSizes(len(data.source_vocab), len(data.target_vocab), joint)
-    return build(spec.builder, architecture, sizes, len(data.domains))
+    method = build(spec.builder, architecture, sizes, len(data.domains))
+    method.model.to(device)
+    if method.prepare is not None:
+        method.prepare(count_words(data, device))
+    return method
 
 
 def train_run(
@@ -72,8 +77,7 @@ def train_run(
             )
         make_deterministic(spec.seed, threads)
         chosen = choose_device(device)
-        method = build_method(spec, data)
-        method.model.to(chosen)
+        method = build_method(spec, data, chosen)
         store = CheckpointStore(paths.checkpoints, spec.fingerprint)
         trainer = Trainer(
             spec,

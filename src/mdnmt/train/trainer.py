@@ -86,15 +86,17 @@ class Trainer:
 
     def _refuse_long_sentences(self) -> None:
         used = [(self.train_split, self.indices), *((self.validation.split, r) for r in self.validation.rows.values())]
-        sides = [side.lengths[rows] for split, rows in used for side in (split.source, split.target)]
         # Every domain's test set will be translated: better found here than after the training.
-        sides.append(self.data.split("test").source.lengths)
-        longest = max(int(lengths.max(initial=0)) for lengths in sides)
-        if longest > (positions := self.method.model.source_embedding.max_positions):
-            raise TrainingError(
-                f"task {self.data.name}: a sentence has {longest} pieces, the model takes {positions}: raise "
-                "architecture.max_positions"
-            )
+        sources = [*(split.source.lengths[rows] for split, rows in used), self.data.split("test").source.lengths]
+        targets = [split.target.lengths[rows] for split, rows in used]
+        model = self.method.model
+        for sides, positions in ((sources, model.max_source_length), (targets, model.max_target_length)):
+            longest = max(int(lengths.max(initial=0)) for lengths in sides)
+            if longest > positions:
+                raise TrainingError(
+                    f"task {self.data.name}: a sentence has {longest} pieces, the model takes {positions}: raise "
+                    "architecture.max_positions"
+                )
 
     def resume(self) -> bool:
         """Take over the newest whole checkpoint; return False where there is none."""
@@ -164,6 +166,7 @@ class Trainer:
             progress.epoch, progress.position = progress.epoch + 1, 0
 
     def _update(self) -> None:
+        self.method.begin_update(self.progress.update + 1, self.recipe.max_updates)
         batches = self._next_batches()
         self._add("words", torch.tensor(float(sum(batch.num_target_tokens for batch in batches))))
         for losses in leave_gradients(self.method, batches, self.recipe, self.device, self.dtype):

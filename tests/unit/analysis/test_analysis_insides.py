@@ -51,8 +51,10 @@ def test_proportions_are_those_of_each_real_word_of_the_chosen_sentences(
         expected, labels = [], []
         for row in rows:
             with torch.inference_mode():
-                logits = translator.model(collate(split, np.array([row]), bos=1)).context.logits
-            expected.append(torch.stack([layer.softmax(-1)[0] for layer in logits[side]]).numpy())
+                context = translator.model(collate(split, np.array([row]), bos=1)).context
+            expected.append(
+                torch.stack([layer.softmax(-1)[0] for layer in context.recorded("proportion", side)]).numpy()
+            )
             labels += [int(split.domains[row])] * int(lengths[row])
         want = np.concatenate(expected, axis=1)
         assert arrays[side].shape == want.shape == (1, lengths[rows].sum(), 2)

@@ -52,7 +52,7 @@ def test_it_computes_a_loss_that_reaches_every_parameter(
     assert list(losses) == ["generation", "proportion"]
     torch.stack(list(losses.values())).sum().backward()
     assert all(parameter.grad is not None for parameter in method.model.parameters())
-    assert len(output.context.logits["encoder"]) == 2 and not output.context.logits["decoder"]
+    assert [len(output.context.recorded("proportion", side)) for side in ("encoder", "decoder")] == [2, 0]
 
 
 def test_only_the_feed_forward_blocks_of_the_encoder_are_mixed(

@@ -31,7 +31,7 @@ def test_mixed_linear_is_the_sum_over_domains(in_dim: int, out_dim: int, num_dom
     torch.nn.init.normal_(layer.bias)
     x_BTD = torch.randn(2, 3, in_dim, dtype=torch.float64, requires_grad=True)
     p_BTK = torch.rand(2, 3, num_domains, dtype=torch.float64)
-    found = layer(x_BTD, p_BTK)
+    found = layer(x_BTD, DomainContext(proportion_BTK=p_BTK))
     weights = {"layer.weight": layer.weight, "layer.bias": layer.bias}
     expected = torch.stack(
         [
@@ -79,8 +79,8 @@ def test_the_proportion_is_the_smoothed_softmax_and_cuts_both_links() -> None:
     assert not p_BTK.requires_grad
     assert p_BTK.sum(-1).tolist() == [pytest.approx([1.0] * 4)]
     assert p_BTK.min().item() >= 0.05 / 3
-    [logits_BTK] = context.logits["memory"]
-    assert context.logits["encoder"] == context.logits["decoder"] == []
+    [logits_BTK] = context.recorded("proportion", "memory")
+    assert not context.recorded("proportion", "encoder") and not context.recorded("proportion", "decoder")
     for t in range(4):
         weights = {"c.classifier.weight": layer.classifier.weight, "c.classifier.bias": layer.classifier.bias}
         raw = slow.project(weights, "c.classifier", x_BTD[0, t])
@@ -160,11 +160,11 @@ def test_the_proportion_loss_counts_padding_in_the_code_form_alone(aux_norm: str
     context = DomainContext()
     for side, layers, width in (("encoder", 2, 4), ("memory", 1, 4), ("decoder", 2, 3)):
         for _ in range(layers):
-            context.record(side, torch.randn(2, width, k, dtype=torch.float64))  # type: ignore[arg-type]
+            context.record("proportion", side, torch.randn(2, width, k, dtype=torch.float64))  # type: ignore[arg-type]
     lengths = {"encoder": [4, 2], "memory": [4, 2], "decoder": [1, 3]}
     labels = [generator.randrange(k), generator.randrange(k)]
     total, terms, num_layers = 0.0, 0, 0
-    for side, layers_BTK in context.logits.items():
+    for (_, side), layers_BTK in context.records.items():
         for logits_BTK in layers_BTK:
             num_layers += 1
             for b in range(2):

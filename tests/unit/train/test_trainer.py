@@ -53,7 +53,7 @@ def test_two_updates_equal_those_made_by_hand(make_spec: Any, toy_task: Path, tm
     found = load_model(train(spec, toy_task, tmp_path).model)
     data = TaskData.load(toy_task)
     make_deterministic(spec.seed, None)
-    method = build_method(spec, data)
+    method = build_method(spec, data, torch.device("cpu"))
     adam = torch.optim.AdamW(method.model.parameters(), betas=(0.9, 0.98), eps=1e-8, weight_decay=1e-4, fused=True)
     split = data.split("train")
     batches = epoch_batches(split, usable(split, [0, 1], 250), max_tokens=200, seed=spec.seed, epoch=0)
@@ -91,7 +91,7 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     with safe_open(paths.model, framework="pt") as model:
         assert record["fingerprint"] == spec.fingerprint == model.metadata()["run"]
     assert record["num_parameters"] == sum(
-        p.numel() for p in build_method(spec, TaskData.load(toy_task)).model.parameters()
+        p.numel() for p in build_method(spec, TaskData.load(toy_task), torch.device("cpu")).model.parameters()
     )
     assert {"economy", "law", "all"} == set(record["validation"])
     assert len(paths.curves.read_text().splitlines()) == 1 + 24 // 5 + 3 * 3
@@ -225,7 +225,7 @@ def test_an_interrupted_run_saves_even_where_a_damaged_checkpoint_has_that_updat
     def trainer_on(lease: RunLease, metrics: MetricsLog, habits: Habits) -> Trainer:
         make_deterministic(spec.seed, None)
         store = CheckpointStore(paths.checkpoints, spec.fingerprint)
-        method = build_method(spec, data)
+        method = build_method(spec, data, torch.device("cpu"))
         cpu = torch.device("cpu")
         return Trainer(spec, data, method, device=cpu, store=store, metrics=metrics, lease=lease, habits=habits)
 

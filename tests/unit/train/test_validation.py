@@ -32,7 +32,7 @@ def data(toy_task: Path) -> TaskData:
 def test_measures_equal_those_of_single_sentences(make_spec: Any, data: TaskData) -> None:
     torch.manual_seed(0)
     spec = make_spec("transformer", architecture={"norm": "post"})
-    model = build_method(spec, data).model.double()
+    model = build_method(spec, data, torch.device("cpu")).model.double()
     weights = {name: value.detach() for name, value in model.state_dict().items()}
     shape = slow.Shape(num_heads=2, encoder_layers=1, decoder_layers=1, norm="post")
     split = data.split("valid")
@@ -59,7 +59,7 @@ def test_measures_equal_those_of_single_sentences(make_spec: Any, data: TaskData
 
 def test_bleu_is_that_of_greedy_translations(make_spec: Any, data: TaskData) -> None:
     torch.manual_seed(1)
-    model = build_method(make_spec("waldm"), data).model.eval()
+    model = build_method(make_spec("waldm"), data, torch.device("cpu")).model.eval()
     found = Validation(data, data.domains, Training(validation_bleu_sentences=4), 0.1)(model, CPU, None)
     split, vocab, scores = data.split("valid"), data.target_vocab, []
     for label, domain in enumerate(data.domains):
@@ -76,7 +76,7 @@ def test_bleu_is_that_of_greedy_translations(make_spec: Any, data: TaskData) -> 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_and_the_generators_are_left_as_they_were(make_spec: Any, data: TaskData, training: bool) -> None:
-    model = build_method(make_spec("waldm"), data).model.train(training)
+    model = build_method(make_spec("waldm"), data, torch.device("cpu")).model.train(training)
     before, generator = {k: v.clone() for k, v in model.state_dict().items()}, torch.get_rng_state()
     Validation(data, data.domains, Training(validation_bleu_sentences=2), 0.1)(model, CPU, None)
     assert model.training is training
@@ -86,7 +86,7 @@ def test_the_model_and_the_generators_are_left_as_they_were(make_spec: Any, data
 
 
 def test_only_the_domains_of_the_run_are_measured(make_spec: Any, data: TaskData) -> None:
-    model = build_method(make_spec("transformer"), data).model
+    model = build_method(make_spec("transformer"), data, torch.device("cpu")).model
     found = Validation(data, ("law",), Training(validation_bleu_sentences=2), 0.1)(model, CPU, None)
     assert set(found) == {"law", "all"}
     assert found["law"] == found["all"]

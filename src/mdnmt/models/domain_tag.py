@@ -1,0 +1,39 @@
+"""The domain as one more word of the source sentence (Zhang et al. 2021, sec. 5.3, after Tars and Fishel 2018)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from mdnmt.models.context import DomainContext
+from mdnmt.models.embedding import Embedding
+
+
+class DomainTag(nn.Module):
+    """A vector a domain, put before the first source word or behind the last one, with a position of its own.
+
+    It equals one more word of the source vocabulary a domain, without touching the task's data.
+    """
+
+    def __init__(self, model_dim: int, num_domains: int, *, position: Literal["first", "last"]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_domains, model_dim))
+        self.position = position
+        nn.init.normal_(self.weight, std=model_dim**-0.5)
+
+    def forward(
+        self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext, embedding: Embedding
+    ) -> tuple[Tensor, Tensor]:
+        """Return the embedded source with its tag, [B, S + 1, D], and the mask of its words, [B, S + 1]."""
+        assert context.domain_B is not None, "the translator refuses sentences without a domain"
+        tag_B1D = self.weight[context.domain_B].unsqueeze(1)
+        words_BSD = F.embedding(source_BS, embedding.weight, padding_idx=embedding.padding_id)
+        mask = F.pad(mask_BS, (1, 0), value=True)
+        if self.position == "first":
+            return embedding.place(torch.cat([tag_B1D, words_BSD], dim=1)), mask
+        # Right behind the last real word, where the first padding stands.
+        here_BS1 = (mask & ~F.pad(mask_BS, (0, 1), value=False)).unsqueeze(-1)
+        return embedding.place(torch.where(here_BS1, tag_B1D, F.pad(words_BSD, (0, 0, 0, 1)))), mask
