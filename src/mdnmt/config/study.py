@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import find_named, load_model
+from mdnmt.config.paper import TableRow
 
 
 class Overrides(Frozen):
@@ -23,6 +24,12 @@ class Shown(Frozen):
     """A table or figure of a paper, made from a task of this study."""
 
     task: str
+
+
+class ShownTable(Shown):
+    """A table of a paper, with room for methods that the paper does not have."""
+
+    rows: tuple[TableRow, ...] = Field((), description="of your own, behind those of the paper")
 
 
 class Comparison(Frozen):
@@ -55,7 +62,7 @@ class StudyConfig(Frozen):
     analysis: AnalysisConfig = AnalysisConfig()
     copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
     measure_repeats: int = Field(3, gt=0, description="of time and memory; the median is shown")
-    tables: dict[str, Shown] = Field({}, description="<paper>-<table>")
+    tables: dict[str, ShownTable] = Field({}, description="<paper>-<table>")
     figures: dict[str, Shown] = Field({}, description="<paper>-<figure>")
 
     @field_validator("seeds")

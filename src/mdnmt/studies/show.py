@@ -15,9 +15,10 @@ NOT_YET = "not made yet"
 
 
 def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
-    """Return a table of the study and the task it is made from."""
+    """Return a table of the study, with the rows that the study adds, and the task it is made from."""
     paper, _, item = key.partition("-")
-    return study.papers[paper].tables[item], study.tasks[study.config.tables[key].task]
+    table, shown = study.papers[paper].tables[item], study.config.tables[key]
+    return table.model_copy(update={"rows": (*table.rows, *shown.rows)}), study.tasks[shown.task]
 
 
 def paper_figure(study: Study, key: str) -> tuple[PaperFigure, Task]:

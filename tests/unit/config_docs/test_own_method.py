@@ -76,3 +76,8 @@ def test_its_yaml_files_are_valid(own_method: ModuleType) -> None:
     paper = validate_model(texts["config/papers/mine.yaml"], PaperConfig, "page")
     assert validate(method.builder, method.architecture, where="page") == own_method.config_type()
     assert "ffn-mixing" in {row.method for row in paper.tables["table1"].rows}
+
+
+def test_it_takes_no_more_than_sixty_lines() -> None:
+    method = "config/methods/ffn-mixing.yaml"
+    assert sum(len(FILES[name].splitlines()) for name in (MODULE, method)) <= 60

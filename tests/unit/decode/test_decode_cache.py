@@ -1,4 +1,4 @@
-"""The cache of keys and values. That decoding with it equals a whole pass, test_every_method.py shows for every method."""
+"""The cache of keys and values; test_every_method.py shows for every method that decoding with it equals the whole."""
 
 from __future__ import annotations
 
