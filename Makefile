@@ -4,10 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test check format report-partial clean
+.PHONY: help setup demo synthetic long test check format report-partial clean
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
+	@echo "make synthetic       does each method do what it is meant to? Generated text (an hour on 2 cores)"
+	@echo "make long            everything that is too long for the tests: the synthetic study"
 	@echo "make test            set up, then the tests"
 	@echo "make check           formatting, types, lint, spelling"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
@@ -30,6 +32,14 @@ demo: setup
 	@$(BIN)/snakemake --cores all --config study=demo
 	@echo
 	@echo "The report is ready, open results/demo/report.html"
+
+synthetic: setup
+	@$(BIN)/mdnmt unlock
+	@$(BIN)/snakemake --cores all --config study=synthetic
+	@echo
+	@echo "The report is ready, open results/synthetic/report.html"
+
+long: synthetic
 
 test: setup
 	$(BIN)/python -m pytest

@@ -153,16 +153,24 @@ def decoder(
     return [layer_norm(weights, "decoder.norm", x) for x in xs] if shape.norm == "pre" else xs
 
 
-def logits(
+def states(
     weights: Weights, source: Sequence[int], target: Sequence[int], shape: Shape, mixing: Mixing
-) -> tuple[Tensor, Record]:
-    """Return the logits [T, V], and the domain logits of every proportion layer."""
+) -> tuple[Vectors, Record]:
+    """Return the decoder's last states, and the domain logits of every proportion layer."""
     record = Record()
     memory = encoder(weights, source, shape, mixing, record)
     if mixing.both_sides:
         ys = decoder(weights, memory, target, shape, mixing, record)
     else:
         ys = plain_decoder(weights, memory, target, shape)
+    return ys, record
+
+
+def logits(
+    weights: Weights, source: Sequence[int], target: Sequence[int], shape: Shape, mixing: Mixing
+) -> tuple[Tensor, Record]:
+    """Return the logits [T, V], and the domain logits of every proportion layer."""
+    ys, record = states(weights, source, target, shape, mixing)
     return output(weights, ys), record
 
 

@@ -53,7 +53,7 @@ def train(spec: Any, task: Path, folder: Path, **habits: Any) -> RunPaths:
 def signal_after(update: int) -> Iterator[None]:
     """Send this process a real SIGTERM in the middle of an update: after its gradients, before its weights change."""
     with pytest.MonkeyPatch.context() as patch:
-        original = trainer_module.inverse_sqrt
+        original = trainer_module.learning_rate
         sent = []
 
         def schedule(number: int, recipe: Any) -> float:
@@ -62,7 +62,7 @@ def signal_after(update: int) -> Iterator[None]:
                 signal.raise_signal(signal.SIGTERM)
             return original(number, recipe)
 
-        patch.setattr(trainer_module, "inverse_sqrt", schedule)
+        patch.setattr(trainer_module, "learning_rate", schedule)
         yield
         assert sent == [update]
 

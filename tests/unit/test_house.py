@@ -40,9 +40,10 @@ PACKAGES: dict[str, set[str]] = {
     "methods": {"config", "models"},
     "decode": {"checkpoints", "config", "methods", "models", "tasks"},
     "train": {"checkpoints", "config", "decode", "methods", "models", "score", "tasks"},
-    "analysis": {"config", "decode", "models", "tasks", "train"},
+    "pretrained": {"checkpoints", "config", "corpora", "decode", "methods", "models", "tasks", "train"},
+    "analysis": {"config", "decode", "models", "pretrained", "tasks", "train"},
     "paper": {"config"},
-    "studies": {"config", "corpora", "methods", "paper", "tasks", "train"},
+    "studies": {"config", "corpora", "methods", "paper", "pretrained", "tasks", "train"},
 }
 # What a bare GPU machine has; the two that cut words are reached through `tasks.segment` alone.
 TRAINING = {"torch", "numpy", "pydantic", "yaml", "safetensors", "sacrebleu"}

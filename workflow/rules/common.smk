@@ -67,6 +67,12 @@ def run_of(wildcards):
     return STUDY.find(wildcards.task, wildcards.method, int(wildcards.seed), wildcards.fp)
 
 
+def start_file(wildcards):
+    """Return the weights that a run starts from; [] where they are random."""
+    start = STUDY.start_of(run_of(wildcards))
+    return f"{run_dir(start)}/model.safetensors" if start else []
+
+
 PLACES = Places(
     task=task_dir,
     run=run_dir,
@@ -110,9 +116,10 @@ def first_seeds(name):
 def measured_runs(name):
     """Return the runs whose resources are measured: one a method and architecture, its first domain and seed."""
     wanted = {
-        row.method
+        method
         for key in STUDY.config.tables
         for row in show.paper_table(STUDY, key)[0].rows
+        for method in row.methods
         if show.paper_table(STUDY, key)[0].kind == "resources"
     }
     return [run for run in first_seeds(name) if run.method in wanted]
@@ -143,10 +150,11 @@ def spec_to_fetch(name):
 def table_inputs(wildcards):
     """Return the files that a table is made of."""
     spec = show.table_spec(STUDY, wildcards.key, PLACES)
+    records = [path for row in spec.rows for path in row.records]
     if spec.kind == "resources":
-        return [spec.measure] if spec.measure else []
-    scores = [run.scores for row in spec.rows for run in row.runs]
-    return scores + ([spec.significance] if spec.significance else [])
+        return records + ([spec.measure] if spec.measure else [])
+    scores = records + [run.scores for row in spec.rows for run in row.runs]
+    return scores + ([spec.significance] if spec.kind == "scores" and spec.significance else [])
 
 
 def figure_inputs(wildcards):
@@ -154,6 +162,8 @@ def figure_inputs(wildcards):
     spec = show.figure_spec(STUDY, wildcards.key, PLACES)
     if spec.kind == "curves":
         return [run.curves for system in spec.systems for run in system.runs]
+    if spec.kind in ("word_sweep", "gate_use"):
+        return [run.scores for system in spec.systems for run in system.runs]
     analysed = spec.systems if spec.kind == "tsne" else (spec.run,)
     return [run.analysis for run in analysed if run.analysis]
 

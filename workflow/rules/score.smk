@@ -21,6 +21,32 @@ rule score:
         " > {log:q} 2>&1"
 
 
+# On generated text: which words are right, and what the model decided on them.
+rule words:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
+    output:
+        words="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/words.json",
+    log:
+        "logs/words/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+    conda:
+        "../../envs/environment.yaml"
+    threads: PROJECT.threads
+    resources:
+        habits=DEVICE,
+    params:
+        data=lambda w: task_dir(w.task),
+        run=lambda w: run_dir(run_of(w)),
+        limit=LIMIT,
+        version=STAGE_VERSIONS["score"],
+    message:
+        "Counting right words of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
+    shell:
+        "mdnmt words --run {params.run:q} --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit}"
+        " --out {output.words:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
+
+
 rule score_copy:
     input:
         task=lambda w: ancient(task_file(w.task)),

@@ -3,6 +3,8 @@
 rule train:
     input:
         task=lambda w: ancient(task_file(w.task)),
+        # Its address is part of the run's own, so that an older file is never another one.
+        initial=lambda w: ancient(start_file(w)),
     output:
         model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
@@ -21,11 +23,12 @@ rule train:
         spec=lambda w: run_of(w).spec.model_dump_json(),
         data=lambda w: task_dir(w.task),
         folder=lambda w: run_dir(run_of(w)),
+        initial=lambda w, input: ["--initial", input.initial] if input.initial else [],
     message:
         "Training {wildcards.method} on {wildcards.task}, seed {wildcards.seed} (watch {log})"
     shell:
         "mdnmt train --spec {params.spec:q} --method {wildcards.method:q} --task {params.data:q} --out {params.folder:q}"
-        " --threads {threads} {resources.habits} {resources.saving} > {log:q} 2>&1"
+        " {params.initial:q} --threads {threads} {resources.habits} {resources.saving} > {log:q} 2>&1"
 
 
 # Time and memory, one run after the other: all cores are taken, so that nothing else runs beside it.

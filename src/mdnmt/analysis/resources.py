@@ -12,15 +12,17 @@ import torch
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
-from mdnmt.decode.translator import Translator
 from mdnmt.fsio import read_json
 from mdnmt.models.batch import Batch
 from mdnmt.paths import RunPaths
+from mdnmt.pretrained.files import PRETRAINED
+from mdnmt.pretrained.run import setup_of
+from mdnmt.pretrained.translator import open_run
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import autocast_dtype
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.run import build_method
+from mdnmt.train.run import Setup
 from mdnmt.train.step import leave_gradients
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
@@ -28,25 +30,38 @@ DECODED_SENTENCES = 48
 
 
 def measure_run(
-    run_folder: Path, task_folder: Path, decoding: Decoding, *, device: torch.device, repeats: int
+    run_folder: Path,
+    task_folder: Path,
+    decoding: Decoding,
+    *,
+    device: torch.device,
+    repeats: int,
+    pretrained: Path = PRETRAINED,
 ) -> dict[str, float | int]:
     """Return the resources of one run's method; medians over `repeats`.
 
     The same batches of an epoch are trained on and the same test sentences decoded for every run of a task, so that
     the figures can be compared. Nothing is written; the run's weights stay as they are. Meant to have its process
-    for itself: peak memory (MiB) is that of the process, or of the GPU.
+    for itself: peak memory (MiB) is that of the process, or of the GPU. What is not trained, but taken from the folder
+    `pretrained` as it is, has no figures of training.
     """
     data = TaskData.load(task_folder, verify=False)
-    spec = RunSpec.model_validate(read_json(RunPaths(run_folder).record)["spec"])
-    result = _measure_training(spec, data, device, repeats)
-    result["peak_memory_mb"] = _peak_memory_mb(device)
-    result.update(_measure_decoding(run_folder, data, decoding, device, repeats))
+    record = read_json(RunPaths(run_folder).record)
+    spec = RunSpec.model_validate(record["spec"])
+    result: dict[str, float | int] = {"num_parameters": record["num_parameters"]}
+    if (setup := setup_of(spec, pretrained)) is not None:
+        result.update(_measure_training(spec, data, setup, device, repeats))
+        result["peak_memory_mb"] = _peak_memory_mb(device)
+    result.update(_measure_decoding(run_folder, data, decoding, device, repeats, pretrained))
     result["repeats"] = repeats
     return result
 
 
-def _measure_training(spec: RunSpec, data: TaskData, device: torch.device, repeats: int) -> dict[str, float | int]:
-    method = build_method(spec, data, device)
+def _measure_training(
+    spec: RunSpec, data: TaskData, setup: Setup, device: torch.device, repeats: int
+) -> dict[str, float | int]:
+    data = setup.read(spec, data)
+    method = setup.build(spec, data, device)
     method.model.train()
     # What changes in the course of training stands as it does half-way.
     method.begin_update(max(1, spec.training.max_updates // 2), spec.training.max_updates)
@@ -74,7 +89,6 @@ def _measure_training(spec: RunSpec, data: TaskData, device: torch.device, repea
     words_per_second = words / seconds
     epoch_words = int(split.target.lengths[indices].sum())
     return {
-        "num_parameters": sum(parameter.numel() for parameter in method.model.parameters()),
         "train_seconds_per_update": seconds / TIMED_UPDATES,
         "train_tokens_per_second": words_per_second,
         "epoch_seconds": epoch_words / words_per_second,
@@ -82,9 +96,9 @@ def _measure_training(spec: RunSpec, data: TaskData, device: torch.device, repea
 
 
 def _measure_decoding(
-    run_folder: Path, data: TaskData, decoding: Decoding, device: torch.device, repeats: int
+    run_folder: Path, data: TaskData, decoding: Decoding, device: torch.device, repeats: int, pretrained: Path
 ) -> dict[str, float]:
-    translator = Translator(run_folder, device)
+    translator = open_run(run_folder, device, pretrained)
     each = max(1, DECODED_SENTENCES // len(data.domains))
     texts = {domain: data.text("test", domain, data.source_lang)[:each] for domain in data.domains}
     lines = [line for text in texts.values() for line in text]

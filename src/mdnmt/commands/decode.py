@@ -12,6 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument("--spec", default="{}", help="beam search as JSON (mdnmt.config.decoding.Decoding)")
     parser.add_argument("--out", type=Path, required=True, help="folder for hyp.<domain>.txt")
+    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
 
@@ -28,20 +29,24 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.decode.translator import Translator
     from mdnmt.errors import DataError
     from mdnmt.fsio import write_lines, write_text
+    from mdnmt.pretrained.translator import open_run
     from mdnmt.tasks.data import TaskData
     from mdnmt.train.device import choose_device, make_deterministic
 
     config = parse_spec(args.spec, Decoding)
     data = TaskData.load(args.task)
     make_deterministic(0, args.threads)
-    translator = Translator(args.run, choose_device(args.device))
-    if data.source_vocab.tokens != translator.source_vocab.tokens:
+    translator = open_run(args.run, choose_device(args.device), args.pretrained)
+    if isinstance(translator, Translator) and data.source_vocab.tokens != translator.source_vocab.tokens:
         raise DataError(f"{args.task}: its source vocabulary is not that of {args.run}; give the task the run is of")
     split = data.split("test")
     for label, domain in enumerate(data.domains):
         started = time.monotonic()
-        rows = np.flatnonzero(split.domains == label)[: config.max_sentences]
-        found = translator.translate_ids([split.source[row] for row in rows.tolist()], config, domain)
+        if isinstance(translator, Translator):
+            rows = np.flatnonzero(split.domains == label)[: config.max_sentences]
+            found = translator.translate_ids([split.source[row] for row in rows.tolist()], config, domain)
+        else:
+            found = translator.translate_test(data, config, domain)
         write_lines(args.out / f"hyp.{domain}.txt", [best[0].text for best in found])
         if config.nbest > 1:
             lines = [
@@ -49,4 +54,4 @@ def run(args: argparse.Namespace) -> None:
                 for best in found
             ]
             write_text(args.out / f"nbest.{domain}.jsonl", "".join(f"{line}\n" for line in lines))
-        print(f"{domain}: {len(rows)} sentences in {time.monotonic() - started:.1f} s", flush=True)
+        print(f"{domain}: {len(found)} sentences in {time.monotonic() - started:.1f} s", flush=True)

@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--decoding", default="{}", help="beam search as JSON")
     parser.add_argument("--repeats", type=int, default=3, help="the median is taken (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="measure.json; without it the one run's figures are printed")
+    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
 
@@ -35,6 +36,7 @@ def run(args: argparse.Namespace) -> None:
     rows = {}
     for name, folder in runs.items():
         options = ["--task", args.task, "--decoding", args.decoding, "--repeats", args.repeats, "--device", args.device]
+        options += ["--pretrained", args.pretrained]
         options += ["--threads", args.threads] if args.threads is not None else []
         command = [sys.executable, "-m", "mdnmt.cli", "measure", "--runs", json.dumps({name: folder}), *options]
         busy.append(_busy_percent())
@@ -67,7 +69,10 @@ def _measure_here(args: argparse.Namespace, folder: str) -> None:
     make_deterministic(0, args.threads)
     device = choose_device(args.device)
     decoding = parse_spec(args.decoding, Decoding)
-    print(json.dumps(measure_run(Path(folder), args.task, decoding, device=device, repeats=args.repeats)))
+    found = measure_run(
+        Path(folder), args.task, decoding, device=device, repeats=args.repeats, pretrained=args.pretrained
+    )
+    print(json.dumps(found))
 
 
 def _write(args: argparse.Namespace, rows: dict[str, dict[str, float]], busy: list[float | None]) -> None:

@@ -19,13 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Build the table and write every format that was asked for."""
     from mdnmt import fsio
-    from mdnmt.paper import render, render_html, resources_table, scores_table, specs
+    from mdnmt.paper import render, render_html, resources_table, scores_table, specs, words_table
 
     spec = specs.parse_table(args.spec)
     if isinstance(spec, specs.ScoreTableSpec):
         grid = scores_table.build(spec)
-    else:
+    elif isinstance(spec, specs.ResourceTableSpec):
         grid = resources_table.build(spec)
+    else:
+        grid = words_table.build(spec)
     drawn = (
         (args.csv, render.to_csv),
         (args.markdown, render.to_markdown),

@@ -14,6 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--length-penalty", type=float, default=1.0, help="default: %(default)s")
     parser.add_argument("--nbest", type=int, default=1, help="above 1: lines `number TAB score TAB text`")
     parser.add_argument("--batch-lines", type=int, default=64, help="lines read before any is translated")
+    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
 
@@ -26,8 +27,8 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import validate_model
-    from mdnmt.decode.translator import Translator
     from mdnmt.errors import ConfigError, DataError
+    from mdnmt.pretrained.translator import open_run
     from mdnmt.train.device import choose_device, make_deterministic
 
     options = {
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     make_deterministic(0, args.threads)
-    translator = Translator(args.run, choose_device(args.device))
+    translator = open_run(args.run, choose_device(args.device), args.pretrained)
     if args.domain is not None:
         translator.label(args.domain)
     start = 0

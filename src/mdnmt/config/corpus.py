@@ -17,7 +17,7 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-
 
 GIBIBYTE = 1 << 30
 # Of what nobody set: a pinned archive has no reason to be larger, a user's own text may well be.
-UNPACKED_BYTES_MAX = {"pip": GIBIBYTE, "local": 16 * GIBIBYTE}
+UNPACKED_BYTES_MAX = {"pip": GIBIBYTE, "local": 16 * GIBIBYTE, "generated": GIBIBYTE}
 
 
 class PipSource(Frozen):
@@ -36,6 +36,12 @@ class LocalSource(Frozen):
 
     provider: Literal["local"] = Field(description="local: a folder of yours")
     folder: str = Field(min_length=1, description="where the files are; relative: to the project's folder")
+
+
+class GeneratedSource(Frozen):
+    """Text that a grammar makes: nothing is fetched, the reader's options say what comes out."""
+
+    provider: Literal["generated"] = Field(description="generated: made from the reader's options")
 
 
 class StatcanReader(Frozen):
@@ -75,8 +81,31 @@ class PlainReader(Frozen):
     name: Literal["plain"] = Field(description="the reader")
 
 
+class GeneratedReader(Frozen):
+    """A grammar: how many words of each kind it has (see `mdnmt.corpora.generated`), and what sentences it makes."""
+
+    name: Literal["generated"] = Field(description="the reader")
+    domain: int = Field(ge=0, le=62, strict=True, description="whose text this is; a task's corpora differ in it alone")
+    sentences: int = Field(gt=0, strict=True, description="how many are made, repetitions included")
+    seed: int = Field(1, ge=0, strict=True, description="another one makes other words and other sentences")
+    common_words: int = Field(80, gt=0, le=1000, strict=True, description="words with one translation in all domains")
+    cue_words: int = Field(10, gt=0, le=1000, strict=True, description="words of one domain only; as many in each")
+    context_words: int = Field(20, gt=0, le=1000, strict=True, description="ambiguous, always beside a cue")
+    label_words: int = Field(20, gt=0, le=1000, strict=True, description="ambiguous, never beside a cue")
+    context_share: float = Field(0.5, ge=0, le=1, description="share of the sentences with a cue")
+    min_words: int = Field(5, ge=4, strict=True, description="of a sentence")
+    max_words: int = Field(9, ge=4, strict=True, description="of a sentence")
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Self:
+        if self.min_words > self.max_words:
+            raise ValueError("min_words is above max_words")
+        return self
+
+
 ReaderConfig = Annotated[
-    StatcanReader | HscodesReader | NaceReader | GnuhealthReader | PlainReader, Field(discriminator="name")
+    StatcanReader | HscodesReader | NaceReader | GnuhealthReader | PlainReader | GeneratedReader,
+    Field(discriminator="name"),
 ]
 
 
@@ -88,10 +117,10 @@ class CorpusConfig(Frozen):
     homepage: str = Field("", description="printed")
     citation: str = Field("", description="printed")
     languages: tuple[Language, ...] = Field(min_length=2, description="those that it has, as two or three letters")
-    source: Annotated[PipSource | LocalSource, Field(discriminator="provider")] = Field(
+    source: Annotated[PipSource | LocalSource | GeneratedSource, Field(discriminator="provider")] = Field(
         description="where it comes from"
     )
-    reader: ReaderConfig = Field(description="how its text is read; a local corpus: plain")
+    reader: ReaderConfig = Field(description="how its text is read; a local corpus: plain; a generated one: generated")
     unpacked_bytes_max: int | None = Field(
         None,
         gt=0,
@@ -108,6 +137,8 @@ class CorpusConfig(Frozen):
     def _reader_fits_source(self) -> Self:
         if self.source.provider == "local" and self.reader.name != "plain":
             raise ValueError("a local corpus is read by the reader 'plain'")
+        if (self.source.provider == "generated") != (self.reader.name == "generated"):
+            raise ValueError("the provider 'generated' and the reader 'generated' go together")
         return self
 
 

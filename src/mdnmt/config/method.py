@@ -14,9 +14,12 @@ from mdnmt.config.loader import find_named, load_model
 class MethodConfig(Frozen):
     """One file of config/methods/."""
 
-    label: str = Field(min_length=1, description="as printed in tables")
+    label: str = Field(min_length=1, description="as printed in tables; {domain}: that of a run on one domain alone")
     builder: str = Field(description="a module of mdnmt.methods")
     train_on: Literal["all", "each"] = Field("all", description="each: one run a domain, on that domain alone")
+    initialise_from: str | None = Field(
+        None, description="start from the trained model of this method: same task, same seed, all domains"
+    )
     deliberately_broken: bool = Field(False, description="shows a known failure; tests do not ask it to be right")
     architecture: dict[str, Any] = Field({}, description="options of the builder that make this method what it is")
     training: dict[str, Any] = Field({}, description="where its recipe differs from the default one")

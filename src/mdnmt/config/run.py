@@ -19,6 +19,7 @@ class RunSpec(Frozen):
         training: the recipe.
         domains: the domains trained on, in the task's order; all of them for a mixed run.
         seed: of initial weights, dropout and batch order.
+        initial_run: fingerprint of the run whose final weights this one starts from; None: from random weights.
     """
 
     task_fingerprint: str
@@ -27,6 +28,7 @@ class RunSpec(Frozen):
     training: Training
     domains: tuple[str, ...]
     seed: int
+    initial_run: str | None = None
 
     @property
     def fingerprint(self) -> str:

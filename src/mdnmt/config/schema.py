@@ -28,7 +28,7 @@ KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "deviations": (Deviations, "deviations.yaml"),
 }
 # Models whose key `training` holds some of the options of `Training`: all of those have defaults.
-_WITH_TRAINING = ("MethodConfig", "Overrides")
+_WITH_TRAINING = ("MethodConfig", "Overrides", "Variant")
 
 
 def json_schema() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import find_named, load_model
 from mdnmt.config.paper import TableRow
+from mdnmt.config.task import Name
 
 
 class Overrides(Frozen):
@@ -18,6 +19,13 @@ class Overrides(Frozen):
 
     architecture: dict[str, Any] = Field({})
     training: dict[str, Any] = Field({})
+
+
+class Variant(Overrides):
+    """A method with other options: a point of a sweep, or an ablation; in tables it stands like any method."""
+
+    method: str = Field(description="a file of config/methods/")
+    label: str = Field(min_length=1, description="as printed in tables")
 
 
 class Shown(Frozen):
@@ -57,6 +65,7 @@ class StudyConfig(Frozen):
     seeds: int | tuple[int, ...] = Field(1, description="how many (1, 2, ...), or a list of them")
     all_methods: Overrides = Overrides()
     per_method: dict[str, Overrides] = Field({})
+    variants: dict[Name, Variant] = Field({}, description="further methods: name -> a method and its other options")
     decoding: Decoding = Decoding()
     comparison: Comparison = Comparison()
     analysis: AnalysisConfig = AnalysisConfig()

@@ -17,6 +17,10 @@ class Training(Frozen):
     accumulate_batches: int = Field(1, gt=0, description="batches whose gradients make one update")
     max_length: int = Field(250, gt=0, description="longer pairs, in BPE pieces, are not trained on")
     learning_rate: float = Field(5e-4, gt=0, description="the peak, reached after the warm-up")
+    schedule: Literal["inverse_sqrt", "polynomial"] = Field(
+        "inverse_sqrt",
+        description="behind the warm-up: falls as 1 / sqrt(update), or (polynomial) in a line to 0 at max_updates",
+    )
     warmup_updates: int = Field(4000, ge=0)
     warmup_init_learning_rate: float = Field(1e-7, ge=0)
     min_learning_rate: float = Field(1e-9, ge=0)

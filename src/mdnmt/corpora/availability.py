@@ -20,6 +20,8 @@ def why_missing(corpus: CorpusConfig, folder: Path) -> str | None:
         folder: where it is, or will be, once fetched (`resources/corpora/<corpus>`).
     """
     source = corpus.source
+    if source.provider == "generated":
+        return None
     if source.provider == "local":
         try:
             local_files(Path(source.folder).expanduser(), corpus.languages)

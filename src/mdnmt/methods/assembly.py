@@ -96,10 +96,11 @@ def assemble(
     domain_tag: DomainTag | None = None,
     bridge: nn.Module | None = None,
     classifiers: Mapping[str, nn.Module] | None = None,
+    block_choice: nn.Module | None = None,
 ) -> Transformer:
     """Return a Transformer of the given parts (None: plain ones), its embeddings tied as the architecture says.
 
-    The last three are those of `Transformer`.
+    The last four are those of `Transformer`.
 
     Raises:
         ConfigError: all embeddings are to be one, but the vocabularies are two.
@@ -132,6 +133,7 @@ def assemble(
         domain_tag=domain_tag,
         bridge=bridge,
         classifiers=classifiers,
+        block_choice=block_choice,
     )
 
 

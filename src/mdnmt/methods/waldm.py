@@ -5,26 +5,50 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import nn
 
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
 from mdnmt.methods.method import Architecture, Method, VocabSizes
 from mdnmt.models.context import Side
-from mdnmt.models.losses import LabelSmoothedCrossEntropy, ProportionLoss
+from mdnmt.models.gradient import GradientLink
+from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss, ProportionLoss
 from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.models.proportion import DomainProportion
+from mdnmt.models.sentence_loss import SentenceDomainLoss
+from mdnmt.models.word_weights import WordWeights
 
 
 class WaldmConfig(Architecture):
     """What WALDM adds to a Transformer; the preset `released_code` of docs/methods/waldm.md flips the last four."""
 
     mixed_sides: Literal["encoder", "both"] = Field("both", description='the rows "Encoder" and "E/DC"')
-    proportion_smoothing: float = Field(0.05, ge=0, lt=1, description="eps of D(x), sec. 3.1")
+    proportion_smoothing: float = Field(0.05, ge=0, le=1, description="eps of D(x), sec. 3.1")
+    weighted_loss: Literal["none", "aligned", "misaligned"] = Field(
+        "none", description='the rows "... + WL"; misaligned: alpha on the words that the released code gives it to'
+    )
+    input_link: GradientLink = Field(
+        "detach", description="L_mix reaches the Transformer as in MTL (pass), AdvL (reverse) or PAdvL (half), sec. 4.6"
+    )
+    labels: Literal["used", "unused_open", "unused_frozen"] = Field(
+        "used", description="Table 5, without L_mix: L_gen trains D (open), or D keeps its first values (frozen)"
+    )
     mix_out_projection: bool = Field(True, description="W_O is one a domain as well (text), or shared (code)")
     proportion_loss_on_logits: bool = Field(False, description="L_mix on D(x) (text), or on its softmax (code)")
-    aux_norm: Literal["text", "code"] = Field("text", description="L_mix as a sum over words, or as the code's mean")
-    clip_proportions_apart: bool = Field(True, description="L_mix cannot scale the Transformer's update by clipping")
+    aux_norm: Literal["text", "code"] = Field(
+        "text", description="L_mix and WL's loss as sums over words or sentences, or as the code's means"
+    )
+    clip_proportions_apart: bool = Field(
+        True, description="domain losses cannot scale the Transformer's update by clipping"
+    )
+
+    @model_validator(mode="after")
+    def _labels_where_they_are_needed(self) -> WaldmConfig:
+        if self.labels != "used" and (self.weighted_loss != "none" or self.input_link != "detach"):
+            raise ValueError(
+                f"labels: {self.labels} trains without labels, but weighted_loss and input_link are about their losses"
+            )
+        return self
 
 
 config_type = WaldmConfig
@@ -35,7 +59,15 @@ def build(config: WaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
     mixed_linear = partial(MixedLinear, num_domains=num_domains)
 
     def proportion(side: Side) -> DomainProportion:
-        return DomainProportion(config.model_dim, num_domains, smoothing=config.proportion_smoothing, side=side)
+        return DomainProportion(
+            config.model_dim,
+            num_domains,
+            smoothing=config.proportion_smoothing,
+            side=side,
+            input_link=config.input_link,
+            weight_link_open=config.labels == "unused_open",
+            frozen=config.labels == "unused_frozen",
+        )
 
     def parts(side: Side) -> LayerParts:
         return LayerParts(
@@ -51,17 +83,26 @@ def build(config: WaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
         decoder = make_decoder(config, parts("decoder"), memory_conditioner=proportion("memory"))
     else:
         decoder = make_decoder(config)
-    model = assemble(config, vocab, encoder=encoder, decoder=decoder)
-    proportion_loss = ProportionLoss(
-        config.proportion_smoothing, on_logits=config.proportion_loss_on_logits, aux_norm=config.aux_norm
-    )
-    return Method(
-        model,
-        [LabelSmoothedCrossEntropy(config.label_smoothing), proportion_loss],
-        clip_apart=_proportion_parameters(model) if config.clip_proportions_apart else [],
-    )
+    weights = WordWeights(config.model_dim, num_domains) if config.weighted_loss != "none" else None
+    classifiers = {"decoder": weights} if weights else None
+    model = assemble(config, vocab, encoder=encoder, decoder=decoder, classifiers=classifiers)
+    apart = config.clip_proportions_apart and config.labels == "used"
+    return Method(model, _losses(config), clip_apart=_auxiliary_parameters(model) if apart else [])
 
 
-def _proportion_parameters(model: nn.Module) -> list[nn.Parameter]:
-    layers = (module for module in model.modules() if isinstance(module, DomainProportion))
+def _losses(config: WaldmConfig) -> list[Loss]:
+    weighted, misaligned = config.weighted_loss != "none", config.weighted_loss == "misaligned"
+    losses: list[Loss] = [
+        LabelSmoothedCrossEntropy(config.label_smoothing, word_weighted=weighted, misaligned=misaligned)
+    ]
+    if config.labels == "used":
+        on_logits = config.proportion_loss_on_logits
+        losses.append(ProportionLoss(config.proportion_smoothing, on_logits=on_logits, aux_norm=config.aux_norm))
+    if weighted:
+        losses.append(SentenceDomainLoss(["decoder"], aux_norm=config.aux_norm))
+    return losses
+
+
+def _auxiliary_parameters(model: nn.Module) -> list[nn.Parameter]:
+    layers = (module for module in model.modules() if isinstance(module, DomainProportion | WordWeights))
     return [parameter for layer in layers for parameter in layer.parameters()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -17,17 +18,33 @@ class DomainContext:
     Attributes:
         domain_B: gold domain of each row of the words at hand, or None where it is not known (translation of new text).
         proportion_BTK: domain proportion of each word at hand, where a layer has one for all its projections.
+        use_BN: how much each row uses each of N numbered blocks, where a method chooses among them.
+        unused: numbers of the blocks that no row uses, and that are therefore not computed.
         records: what blocks left, one tensor a layer, by kind and side; the side says whether T runs over source words
             (`encoder`, and `memory` for the encoder's output as the decoder sees it) or target words (`decoder`).
     """
 
     domain_B: Tensor | None = None
     proportion_BTK: Tensor | None = None
+    use_BN: Tensor | None = None
+    unused: tuple[int, ...] = ()
     records: dict[tuple[str, Side], list[Tensor]] = field(default_factory=dict)
 
     def with_proportion(self, proportion_BTK: Tensor | None) -> DomainContext:
         """Return the context of one layer: with its proportion, and the same records."""
         return replace(self, proportion_BTK=proportion_BTK)
+
+    def select(self, rows: Tensor) -> DomainContext:
+        """Return what is known of the given rows, without records."""
+        return self._with_rows(lambda known: known.index_select(0, rows))
+
+    def repeated(self, times: int) -> DomainContext:
+        """Return what is known of rows that stand `times` times each, side by side (beams), without records."""
+        return self._with_rows(lambda known: known.repeat_interleave(times, 0))
+
+    def _with_rows(self, change: Callable[[Tensor], Tensor]) -> DomainContext:
+        domain_B, use_BN = (change(known) if known is not None else None for known in (self.domain_B, self.use_BN))
+        return DomainContext(domain_B=domain_B, use_BN=use_BN, unused=self.unused)
 
     def record(self, kind: str, side: Side, value: Tensor) -> None:
         """Keep what one layer found; docs/how-it-works.md lists the kinds."""

@@ -16,7 +16,13 @@ class _LinearCrossEntropy(torch.autograd.Function):
     # not the matrix products, are then most of an update. Here the gradient is made while a piece is at hand.
     @staticmethod
     def forward(
-        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, label_smoothing: float, piece: int
+        ctx: Any,
+        hidden_ND: Tensor,
+        weight_VD: Tensor,
+        label_N: Tensor,
+        label_smoothing: float,
+        word_weight_N: Tensor | None,
+        piece: int,
     ) -> Tensor:
         vocab_size = weight_VD.size(0)
         wants_gradient = any(ctx.needs_input_grad[:2])
@@ -28,13 +34,19 @@ class _LinearCrossEntropy(torch.autograd.Function):
             logits_NV = h_ND @ weight_VD.t()
             logits_NV = logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()
             log_p_NV = logits_NV.log_softmax(1)
-            nll = -log_p_NV.gather(1, label_N1).double().sum()
+            nll_N1 = -log_p_NV.gather(1, label_N1)
+            true_share_N1 = torch.full_like(nll_N1, 1.0 - label_smoothing)
+            if word_weight_N is not None:
+                nll_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
+                true_share_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
             uniform = -log_p_NV.sum(1).double().sum() / vocab_size
-            total += (1.0 - label_smoothing) * nll + label_smoothing * uniform
+            total += (1.0 - label_smoothing) * nll_N1.double().sum() + label_smoothing * uniform
             if wants_gradient:
-                # d loss / d logit_v = p_v - e / V - (1 - e) [v = label]
-                gradient_NV = log_p_NV.exp_().sub_(label_smoothing / vocab_size)
-                gradient_NV.scatter_add_(1, label_N1, torch.full_like(log_p_NV[:, :1], label_smoothing - 1.0))
+                # d loss / d logit_v = (s + e) p_v - e / V - s [v = label], s = (1 - e) w: without weights, s + e = 1
+                gradient_NV = log_p_NV.exp_()
+                if word_weight_N is not None:
+                    gradient_NV *= true_share_N1 + label_smoothing
+                gradient_NV.sub_(label_smoothing / vocab_size).scatter_add_(1, label_N1, -true_share_N1)
                 gradient_NV = gradient_NV.to(h_ND.dtype)
                 hidden_grad_ND[start : start + piece] = gradient_NV @ weight_VD
                 weight_grad_VD += gradient_NV.t() @ h_ND
@@ -43,16 +55,25 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return total if hidden_ND.dtype == torch.float64 else total.float()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
         hidden_grad_ND, weight_grad_VD = ctx.saved_tensors
-        return hidden_grad_ND * gradients[0], weight_grad_VD * gradients[0], None, None, None
+        return hidden_grad_ND * gradients[0], weight_grad_VD * gradients[0], None, None, None, None
 
 
-def linear_cross_entropy(hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, label_smoothing: float = 0.0) -> Tensor:
+def linear_cross_entropy(
+    hidden_ND: Tensor,
+    weight_VD: Tensor,
+    label_N: Tensor,
+    label_smoothing: float = 0.0,
+    word_weight_N: Tensor | None = None,
+) -> Tensor:
     """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over words: a scalar in float32.
 
-    For each word it is (1 - e) NLL + e / V times the sum of -log p over the vocabulary, the true word included.
+    For each word it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true word included; the
+    word's weight w is a constant, 1 where none is given.
     """
     piece = max(1, PIECE_ENTRIES // weight_VD.size(0))
-    loss: Tensor = _LinearCrossEntropy.apply(hidden_ND, weight_VD, label_N, label_smoothing, piece)  # type: ignore[no-untyped-call]
+    loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        hidden_ND, weight_VD, label_N, label_smoothing, word_weight_N, piece
+    )
     return loss

@@ -31,9 +31,12 @@ class DomainTag(nn.Module):
         assert context.domain_B is not None, "the translator refuses sentences without a domain"
         tag_B1D = self.weight[context.domain_B].unsqueeze(1)
         words_BSD = F.embedding(source_BS, embedding.weight, padding_idx=embedding.padding_id)
-        mask = F.pad(mask_BS, (1, 0), value=True)
+        mask = F.pad(mask_BS, (1, 0), value=True)  # padding stands on the right: one more word pushes it along
+        tag_first = torch.cat([tag_B1D, words_BSD], dim=1)
         if self.position == "first":
-            return embedding.place(torch.cat([tag_B1D, words_BSD], dim=1)), mask
-        # Right behind the last real word, where the first padding stands.
-        here_BS1 = (mask & ~F.pad(mask_BS, (0, 1), value=False)).unsqueeze(-1)
-        return embedding.place(torch.where(here_BS1, tag_B1D, F.pad(words_BSD, (0, 0, 0, 1)))), mask
+            return embedding.place(tag_first), mask
+        # A tag that the text itself ended with would stand before </s>, the last word of every row.
+        ends_BS1 = (mask_BS & ~F.pad(mask_BS[:, 1:], (0, 1), value=False)).unsqueeze(-1)
+        tag_last = torch.cat([torch.where(ends_BS1, tag_B1D, words_BSD), torch.zeros_like(tag_B1D)], dim=1)
+        is_last = (mask & ~F.pad(mask_BS, (0, 1), value=False)).unsqueeze(-1)
+        return embedding.place(torch.where(is_last, tag_first, tag_last)), mask

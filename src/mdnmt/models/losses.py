@@ -24,16 +24,32 @@ class Loss(Protocol):
 
 
 class LabelSmoothedCrossEntropy:
-    """(1 - e) NLL + e / V times the sum over the vocabulary, the true word included (as fairseq has it)."""
+    """(1 - e) NLL + e / V times the sum over the vocabulary, the true word included (as fairseq has it).
+
+    With word weights (WL; Jiang et al. 2020, sec. 4.2) the NLL of word j counts (1 + alpha_j) times, with the alpha
+    that `WordWeights` left, and the smoothing term once.
+    """
 
     name = "generation"
 
-    def __init__(self, label_smoothing: float) -> None:
+    def __init__(self, label_smoothing: float, word_weighted: bool = False, *, misaligned: bool = False) -> None:
+        """Make the loss; `misaligned` gives alpha to the words that the authors' released code gives it to.
+
+        That code lays alpha out word by word, [T, B], and the words sentence by sentence, and pairs them by place.
+        """
         self.label_smoothing = label_smoothing
+        self.word_weighted = word_weighted
+        self.misaligned = misaligned
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the sum over real target words."""
-        return linear_cross_entropy(output.hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing)
+        weight_N = self._word_weights(output, batch) if self.word_weighted else None
+        return linear_cross_entropy(output.hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing, weight_N)
+
+    def _word_weights(self, output: Output, batch: Batch) -> Tensor:
+        [alpha_BT] = output.context.recorded("word_weight", "decoder")
+        laid_out = alpha_BT.t() if self.misaligned else alpha_BT
+        return 1.0 + laid_out.flatten().index_select(0, batch.label_index_N)
 
 
 class ProportionLoss:

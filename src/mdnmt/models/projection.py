@@ -60,6 +60,20 @@ class MixedLinear(nn.Module):
         """Return W_j, [out, in], of one domain."""
         return self.weight[:, domain] if self.sum_inside else self.weight[domain]
 
+    def plain_shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a plain projection's `weight` or `bias`."""
+        return (self.out_dim, self.in_dim) if name == "weight" else (self.out_dim,)
+
+    def load_plain(self, name: str, value: Tensor) -> None:
+        """Take the `weight` [out, in] or the `bias` [out] of a plain projection for every domain.
+
+        With equal copies the mixed projection is the plain one, whatever the proportions are.
+        """
+        with torch.no_grad():
+            if name == "weight" and self.sum_inside:
+                value = value.unsqueeze(1)  # [out, 1, in] stands for [out, K, in]
+            getattr(self, name).copy_(value.expand_as(getattr(self, name)))
+
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
         """Return the projection mixed by the context's proportion, [B, T, out]."""
         proportion_BTK = context.proportion_BTK

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext, Side
+from mdnmt.models.gradient import GradientLink, link
 
 
 def smoothed(logits_BTK: Tensor, smoothing: float) -> Tensor:
@@ -17,24 +18,56 @@ def smoothed(logits_BTK: Tensor, smoothing: float) -> Tensor:
 class DomainProportion(nn.Module):
     """D(x) of every word, from the input of a layer.
 
-    Neither what goes in nor what comes out lets a gradient through: only the loss on the recorded logits trains R, and
-    R's errors never reach the Transformer (sec. 3.4, Fig. 5).
+    By default neither what goes in nor what comes out lets a gradient through: only the loss on the recorded logits
+    trains R, and R's errors never reach the Transformer (sec. 4.2, Fig. 5).
     """
 
-    def __init__(self, model_dim: int, num_domains: int, *, smoothing: float, side: Side) -> None:
+    def __init__(
+        self,
+        model_dim: int,
+        num_domains: int,
+        *,
+        smoothing: float,
+        side: Side,
+        input_link: GradientLink = "detach",
+        weight_link_open: bool = False,
+        frozen: bool = False,
+    ) -> None:
+        """Make the layer.
+
+        Args:
+            model_dim: width of x.
+            num_domains: k.
+            smoothing: eps.
+            side: what x are words of.
+            input_link: how the loss on the logits reaches x (sec. 4.6, Fig. 10).
+            weight_link_open: the projections that are mixed train R as well; what comes out is not detached.
+            frozen: R keeps its first values: they are saved, but no parameters.
+        """
         super().__init__()
         self.classifier = nn.Linear(model_dim, num_domains)
         self.smoothing = smoothing
         self.side: Side = side
+        self.input_link: GradientLink = input_link
+        self.weight_link_open = weight_link_open
         bound = model_dim**-0.5
         nn.init.uniform_(self.classifier.weight, -bound, bound)
         nn.init.uniform_(self.classifier.bias, -bound, bound)
+        if frozen:
+            _make_buffers_of_parameters(self.classifier)
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
         """Return the proportion [B, T, K] and leave the logits in `context`."""
         # The loss takes logarithms of what may be small numbers: float32 also under autocast.
         with torch.autocast(x_BTD.device.type, enabled=False):
             weight, bias = self.classifier.weight, self.classifier.bias
-            logits_BTK = F.linear(x_BTD.detach().to(weight.dtype), weight, bias)
+            logits_BTK = F.linear(link(x_BTD, self.input_link).to(weight.dtype), weight, bias)
             context.record("proportion", self.side, logits_BTK)
-            return smoothed(logits_BTK, self.smoothing).detach().to(x_BTD.dtype)
+            proportion_BTK = smoothed(logits_BTK, self.smoothing).to(x_BTD.dtype)
+            return proportion_BTK if self.weight_link_open else proportion_BTK.detach()
+
+
+def _make_buffers_of_parameters(module: nn.Module) -> None:
+    for name, parameter in list(module.named_parameters(recurse=False)):
+        delattr(module, name)
+        module.register_buffer(name, parameter.detach())

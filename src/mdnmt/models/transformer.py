@@ -43,7 +43,7 @@ class DecodingState:
     Attributes:
         memory: the B sentences.
         caches: keys and values of the B * W prefixes, one a layer.
-        context: gold domain of each sentence, where known; what blocks record while decoding is dropped.
+        context: what is known of each sentence's domain; what blocks record while decoding is dropped.
         position: number of words decoded so far.
     """
 
@@ -56,8 +56,7 @@ class DecodingState:
         """Keep some sentences (all, if None) and the given prefixes of them, in the given order."""
         if sentences is not None:
             self.memory = self.memory.select(sentences)
-            if self.context.domain_B is not None:
-                self.context.domain_B = self.context.domain_B.index_select(0, sentences)
+            self.context = self.context.select(sentences)
         for cache in self.caches:
             cache.select(prefixes)
 
@@ -76,6 +75,7 @@ class Transformer(nn.Module):
         domain_tag: DomainTag | None = None,
         bridge: nn.Module | None = None,
         classifiers: Mapping[str, nn.Module] | None = None,
+        block_choice: nn.Module | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -89,6 +89,7 @@ class Transformer(nn.Module):
             bridge: called with (encoder's output [B, S, D], mask [B, S], context); the decoder sees what it returns.
             classifiers: by side, "encoder" or "decoder": called likewise with the last states of that side, in training
                 passes alone; what they record is for losses, and translation costs nothing.
+            block_choice: called with the context before anything else, to settle in it which blocks the sentences use.
         """
         super().__init__()
         self.source_embedding = source_embedding
@@ -99,6 +100,7 @@ class Transformer(nn.Module):
         self.domain_tag = domain_tag
         self.bridge = bridge
         self.classifiers = nn.ModuleDict(classifiers or {})
+        self.block_choice = block_choice
 
     @property
     def max_source_length(self) -> int:
@@ -112,6 +114,8 @@ class Transformer(nn.Module):
 
     def encode(self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
         """Return what the decoder needs of the source sentences."""
+        if self.block_choice is not None:
+            self.block_choice(context)
         if self.domain_tag is None:
             x_BSD = self.source_embedding(source_BS)
         else:
@@ -142,10 +146,7 @@ class Transformer(nn.Module):
 
     def step(self, word_P: Tensor, state: DecodingState) -> Tensor:
         """Take the newest word of each prefix (P = B * W) and return the logits [P, V] of the next one."""
-        domain_P = state.context.domain_B
-        if domain_P is not None:
-            domain_P = domain_P.repeat_interleave(word_P.size(0) // domain_P.size(0))
-        context = DomainContext(domain_B=domain_P)
+        context = state.context.repeated(word_P.size(0) // state.memory.output_BSD.size(0))
         x_P1D = self.target_embedding(word_P.unsqueeze(1), start=state.position)
         y_P1D = self.decoder(x_P1D, state.memory, context, state.caches)
         state.position += 1

@@ -11,11 +11,9 @@ from matplotlib.figure import Figure
 
 from mdnmt import __version__, fsio, provenance
 from mdnmt.fingerprint import canonical_json, sha256_file
-from mdnmt.paper import curves, heatmap, histograms, tsne
-from mdnmt.paper.specs import CurvesSpec, HeatmapSpec, HistogramsSpec, TsneSpec
+from mdnmt.paper import curves, gates, heatmap, histograms, sweep, tsne
+from mdnmt.paper.specs import AnyFigure, CurvesSpec, GateUseSpec, HeatmapSpec, HistogramsSpec, SweepSpec, TsneSpec
 from mdnmt.paper.style import DPI, style
-
-AnyFigure = HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec
 
 
 def inputs(spec: AnyFigure) -> list[Path]:
@@ -26,8 +24,10 @@ def inputs(spec: AnyFigure) -> list[Path]:
         found = [(spec.run.analysis, ("meta.json", "proportions.npz"))]
     elif isinstance(spec, TsneSpec):
         found = [(system.analysis, ("meta.json", "vectors.npz")) for system in spec.systems]
-    else:
+    elif isinstance(spec, CurvesSpec):
         return [run.curves for system in spec.systems for run in system.runs]
+    else:
+        return [run.scores for system in spec.systems for run in system.runs]
     return [directory / name for directory, names in found if directory is not None for name in names]
 
 
@@ -55,6 +55,10 @@ def draw(spec: AnyFigure) -> tuple[Figure, str]:
         return histograms.draw(spec)
     if isinstance(spec, TsneSpec):
         return tsne.draw(spec)
+    if isinstance(spec, SweepSpec):
+        return sweep.draw(spec)
+    if isinstance(spec, GateUseSpec):
+        return gates.draw(spec)
     return curves.draw(spec)
 
 

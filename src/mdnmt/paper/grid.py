@@ -54,7 +54,7 @@ class GridRow(Frozen):
 class Grid(Frozen):
     """A whole table, ready to be drawn in any format."""
 
-    kind: Literal["scores", "resources"]
+    kind: Literal["scores", "resources", "words"]
     title: str
     headers: tuple[Header, ...]
     rows: tuple[GridRow, ...]

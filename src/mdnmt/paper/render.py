@@ -42,7 +42,7 @@ def _markdown_cell(cell: Cell) -> str:
 def to_markdown(grid: Grid) -> str:
     """Return the table as GitHub Markdown: a line a system, its group in the first column."""
     several = len(spans(grid.headers)) > 1
-    labels = [f"{h.group} {h.label}" if several and grid.kind == "scores" else h.label for h in grid.headers]
+    labels = [f"{h.group} {h.label}" if several and grid.kind != "resources" else h.label for h in grid.headers]
     lines = [
         f"**{escape.markdown(grid.title)}**",
         "",

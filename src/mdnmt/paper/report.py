@@ -139,7 +139,7 @@ def render(spec: ReportSpec) -> str:
         script=Markup(script),
         policy=_policy(style, script),
         state=_state(spec, runs),
-        results=[shown for table, shown in tables.values() if table.kind == "scores"],
+        results=[shown for table, shown in tables.values() if table.kind != "resources"],
         resources=[shown for table, shown in tables.values() if table.kind == "resources"],
         figures=[shown for figure, shown in figures if figure.kind != "curves"],
         curves=[shown for figure, shown in figures if figure.kind == "curves"],

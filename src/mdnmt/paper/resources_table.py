@@ -7,6 +7,7 @@ from typing import Any
 
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
+from mdnmt.paper.best_of import settle
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
 from mdnmt.paper.numbers import half_up, thousands
 from mdnmt.paper.specs import ResourceRow, ResourceTableSpec
@@ -93,10 +94,11 @@ def build(spec: ResourceTableSpec) -> Grid:
     """
     measured: dict[str, Any] = read_json(spec.measure) if spec.measure else {}
     found: dict[str, dict[str, Any]] = measured.get("rows", {})
-    keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
-    keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}
     baseline: ResourceRow | None = next((row for row in spec.rows if row.method == spec.baseline), None)
     label = baseline.label if baseline else None
+    spec = settle(spec)
+    keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
+    keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}
     reasons, rows = Reasons(), []
     for row in spec.rows:
         marks = []

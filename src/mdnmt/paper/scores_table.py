@@ -9,6 +9,7 @@ from typing import Any
 
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
+from mdnmt.paper.best_of import settle
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
 from mdnmt.paper.numbers import half_up, mean, standard_deviation, unbroken
 from mdnmt.paper.specs import ScoreRow, ScoreTableSpec
@@ -170,16 +171,17 @@ def _was_tested(rows: list[GridRow]) -> bool:
     return any(cell.p is not None for row in rows for cell in row.cells)
 
 
-def _notes(spec: ScoreTableSpec, facts: _Facts, rows: list[GridRow], significance: dict[str, Any]) -> list[str]:
+def _notes(
+    spec: ScoreTableSpec, facts: _Facts, rows: list[GridRow], significance: dict[str, Any], baseline: str | None
+) -> list[str]:
     notes = []
     trained = [row for row in rows if any(cell.num_seeds for cell in row.cells)]
     if any(cell.best for row in rows for cell in row.cells):
         notes.append("Bold: the best trained system of its column.")
-    label = next((row.label for row in rows if row.method == spec.baseline), spec.baseline)
     if _was_tested(rows):
         level = unbroken(f"p < {significance.get('alpha', ALPHA):g}")
         notes.append(
-            f"* better than {label} on the same sentences, {level}: paired bootstrap, "
+            f"* better than {baseline} on the same sentences, {level}: paired bootstrap, "
             f"{significance.get('num_resamples', '?')} resamples, seed {significance.get('seed', '?')}"
             f"{_tested_seeds(significance)}, "
             "not corrected for the number of comparisons. Averages are not tested."
@@ -205,6 +207,9 @@ def build(spec: ScoreTableSpec) -> Grid:
     Raises:
         DataError: a file is not what it should be, or the rows were not scored on the same test sets.
     """
+    # A baseline that gives way to a better size is still what all others are tested against.
+    baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), None)
+    spec = settle(spec)
     significance: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
     if significance and spec.baseline is not None and significance.get("baseline") != spec.baseline:
         raise DataError(
@@ -236,9 +241,9 @@ def build(spec: ScoreTableSpec) -> Grid:
         headers=tuple(headers),
         rows=tuple(rows),
         baseline=spec.baseline,
-        baseline_label=next((row.label for row in rows if row.method == spec.baseline), None),
+        baseline_label=baseline_label,
         alpha=significance.get("alpha", ALPHA) if _was_tested(rows) else None,
         reasons=tuple(reasons.texts),
-        notes=tuple(_notes(spec, facts, rows, significance)),
+        notes=tuple(_notes(spec, facts, rows, significance, baseline_label or spec.baseline)),
         test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
     )

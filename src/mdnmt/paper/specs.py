@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.paper import FigureKind, Knowledge, TableKind, WordTableKind
 from mdnmt.errors import ConfigError
 
 Spec = TypeVar("Spec")
@@ -51,6 +52,8 @@ class ScoreRow(Frozen):
     method: str  # the key in the significance file
     runs: tuple[ScoreRun, ...] = ()
     missing: str | None = None
+    choice: int | None = None  # of rows with one number the best by validation is shown
+    records: tuple[Path, ...] = ()  # run.json of each seed, where there is a choice
 
 
 class ScoreTableSpec(Titled):
@@ -73,6 +76,8 @@ class ResourceRow(Frozen):
     label: str
     method: str
     missing: str | None = None
+    choice: int | None = None  # as in ScoreRow
+    records: tuple[Path, ...] = ()
 
 
 class ResourceTableSpec(Titled):
@@ -86,7 +91,23 @@ class ResourceTableSpec(Titled):
     notes: tuple[str, ...] = ()
 
 
-TableSpec = Annotated[ScoreTableSpec | ResourceTableSpec, Field(discriminator="kind")]
+class WordRow(ScoreRow):
+    """One system as a row of a table of generated text; each run's `scores` is its words.json."""
+
+    knows: Knowledge | None = None
+
+
+class WordTableSpec(Titled):
+    """Generated text: which words are right, or what was decided on them."""
+
+    kind: WordTableKind
+    num_domains: int = Field(ge=1)
+    rows: tuple[WordRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+AnyTable = ScoreTableSpec | ResourceTableSpec | WordTableSpec
+TableSpec = Annotated[AnyTable, Field(discriminator="kind")]
 
 
 class AnalysedRun(Frozen):
@@ -156,14 +177,31 @@ class CurvesSpec(Titled):
     systems: tuple[CurveSystem, ...]
 
 
-FigureSpec = Annotated[HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec, Field(discriminator="kind")]
+class SweepSpec(Titled):
+    """Right words of generated text as an option changes: a point a system, a line a kind of word."""
+
+    kind: Literal["word_sweep"] = "word_sweep"
+    num_domains: int = Field(ge=1)
+    systems: tuple[WordRow, ...]
+
+
+class GateUseSpec(Titled):
+    """How much each domain uses each expert (Song et al. 2026, Fig. 4), measured on generated text."""
+
+    kind: Literal["gate_use"] = "gate_use"
+    systems: tuple[WordRow, ...]
+    domains: tuple[Column, ...] = ()
+
+
+AnyFigure = HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec | SweepSpec | GateUseSpec
+FigureSpec = Annotated[AnyFigure, Field(discriminator="kind")]
 
 
 class ReportTable(Titled):
     """A table that `mdnmt table` wrote; a file that is not there is shown as not made."""
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
-    kind: Literal["scores", "resources"]
+    kind: TableKind
     data: Path  # what `mdnmt table --json` wrote: the page is drawn from it, so that nothing unescaped gets in
     caption: str = ""
     missing: str | None = None
@@ -173,7 +211,7 @@ class ReportFigure(Titled):
     """A figure that `mdnmt figure` wrote, with a caption that says what to look for."""
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
-    kind: Literal["proportion_heatmap", "proportion_histograms", "tsne", "curves"]
+    kind: FigureKind
     png: Path
     caption: str
     alt: str = ""  # empty: taken from the figure's own metadata
@@ -249,8 +287,8 @@ class ReportSpec(Frozen):
     partial: bool = False  # made from whatever exists
 
 
-_TABLE: TypeAdapter[ScoreTableSpec | ResourceTableSpec] = TypeAdapter(TableSpec)
-_FIGURE: TypeAdapter[HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec] = TypeAdapter(FigureSpec)
+_TABLE: TypeAdapter[AnyTable] = TypeAdapter(TableSpec)
+_FIGURE: TypeAdapter[AnyFigure] = TypeAdapter(FigureSpec)
 _REPORT: TypeAdapter[ReportSpec] = TypeAdapter(ReportSpec)
 
 
@@ -265,7 +303,7 @@ def _parse(adapter: TypeAdapter[Spec], what: str, text: str) -> Spec:
         raise ConfigError(f"--spec of the {what}: {place}: {first['msg']}{also}; see mdnmt.paper.specs") from error
 
 
-def parse_table(text: str) -> ScoreTableSpec | ResourceTableSpec:
+def parse_table(text: str) -> AnyTable:
     """Return the table that the JSON `text` describes.
 
     Raises:
@@ -274,7 +312,7 @@ def parse_table(text: str) -> ScoreTableSpec | ResourceTableSpec:
     return _parse(_TABLE, "table", text)
 
 
-def parse_figure(text: str) -> HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec:
+def parse_figure(text: str) -> AnyFigure:
     """Return the figure that the JSON `text` describes.
 
     Raises:

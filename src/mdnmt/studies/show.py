@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
-from mdnmt.config.paper import PaperFigure, PaperTable
+from mdnmt.config.paper import PaperFigure, PaperTable, TableRow
 from mdnmt.paper import specs
 from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study, Task
@@ -45,29 +47,30 @@ def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return rows
 
 
-def table_spec(
-    study: Study, key: str, places: Places, *, partial: bool = False
-) -> specs.ScoreTableSpec | specs.ResourceTableSpec:
+def table_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyTable:
     """Return the spec of one table; rows of methods that the study does not have are left out and named.
 
     A partial one is made of the scores that are there at this moment.
     """
     table, task = paper_table(study, key)
-    left_out = [row.method for row in table.rows if row.method not in study.methods]
+    left_out = [" and ".join(row.methods) for row in table.rows if not set(row.methods) & set(study.methods)]
     notes = (f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()
-    rows = [
-        (row.group, row.label or runs[0].label, directory, runs)
-        for row in table.rows
-        if row.method in study.methods
-        for directory, runs in by_row(study.runs_of(task.name, row.method)).items()
-    ]
+    if table.kind not in ("scores", "resources"):
+        return _word_table(study, table, task, places, partial, notes)
+    rows = list(_rows(study, table, task))
     if table.kind == "resources":
         return specs.ResourceTableSpec(
             title=table.title,
             task=task_title(study, task),
             rows=tuple(
-                specs.ResourceRow(group=group, label=label, method=directory, missing=runs[0].missing)
-                for group, label, directory, runs in rows
+                specs.ResourceRow(
+                    group=row.group,
+                    label=row.label or runs[0].label,
+                    method=runs[0].directory,
+                    missing=runs[0].missing,
+                    **_choice(choice, runs, places, partial),
+                )
+                for row, runs, choice in rows
             ),
             measure=_path(places.measure(task.name), partial) if task.spec is not None else None,
             missing=task.missing or (NOT_YET if partial else None),
@@ -80,12 +83,61 @@ def table_spec(
         columns=columns(task),
         rows=(
             *_copy_row(study, task, places, partial),
-            *(_score_row(group, label, directory, runs, places, partial) for group, label, directory, runs in rows),
+            *(
+                _score_row(row.group, row.label or runs[0].label, runs[0].directory, runs, places, partial).model_copy(
+                    update=_choice(choice, runs, places, partial)
+                )
+                for row, runs, choice in rows
+            ),
         ),
         metrics=table.metrics,
         baseline=study.config.comparison.baseline,
         significance=_path(places.significance(task.name), partial) if task.spec is not None else None,
         notes=notes,
+    )
+
+
+def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRow, list[Run], int | None]]:
+    """Yield the rows whose methods the study has, with their runs; what shares a number is to be chosen from.
+
+    A choice among methods trained on one domain is a choice for each domain.
+    """
+    numbers = count(1)
+    for row in table.rows:
+        rivals: dict[tuple[str, ...], list[list[Run]]] = {}
+        for method in row.methods:
+            for runs in by_row(study.runs_of(task.name, method)).values():
+                rivals.setdefault(runs[0].domains, []).append(runs)
+        for found in rivals.values():
+            choice = next(numbers) if len(found) > 1 else None
+            yield from ((row, runs, choice) for runs in found)
+
+
+def _choice(choice: int | None, runs: list[Run], places: Places, partial: bool) -> dict[str, Any]:
+    """Return what a row needs to be chosen by: the number of the choice and the run.json of its runs."""
+    if choice is None:
+        return {}
+    paths = [_path(f"{places.run(run)}/run.json", partial) for run in runs if run.spec is not None]
+    return {"choice": choice, "records": tuple(path for path in paths if path is not None)}
+
+
+def _word_table(
+    study: Study, table: PaperTable, task: Task, places: Places, partial: bool, notes: tuple[str, ...]
+) -> specs.WordTableSpec:
+    rows = []
+    for row, runs, _ in _rows(study, table, task):
+        label = row.label or runs[0].label
+        made = _score_row(row.group, label, runs[0].directory, runs, places, partial, "words.json")
+        rows.append(specs.WordRow(**dict(made), knows=row.knows))
+    return specs.WordTableSpec.model_validate(
+        {
+            "kind": table.kind,
+            "title": table.title,
+            "task": task_title(study, task),
+            "num_domains": len(task.config.domains),
+            "rows": rows,
+            "notes": notes,
+        }
     )
 
 
@@ -104,20 +156,18 @@ def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[s
 
 
 def _score_row(
-    group: str, label: str, directory: str, runs: list[Run], places: Places, partial: bool
+    group: str, label: str, directory: str, runs: list[Run], places: Places, partial: bool, file: str = "scores.json"
 ) -> specs.ScoreRow:
     made = tuple(
         specs.ScoreRun(scores=scores, seed=run.seed)
         for run in runs
-        if run.spec is not None and (scores := _path(f"{places.test(run)}/scores.json", partial))
+        if run.spec is not None and (scores := _path(f"{places.test(run)}/{file}", partial))
     )
     missing = None if made else runs[0].missing or NOT_YET
     return specs.ScoreRow(group=group, label=label, method=directory, runs=made, missing=missing)
 
 
-def figure_spec(
-    study: Study, key: str, places: Places, *, partial: bool = False
-) -> specs.HeatmapSpec | specs.HistogramsSpec | specs.TsneSpec | specs.CurvesSpec:
+def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyFigure:
     """Return the spec of one figure; analyses look at the first seed, curves at all."""
     figure, task = paper_figure(study, key)
     rows = [
@@ -131,6 +181,14 @@ def figure_spec(
         return specs.CurvesSpec(
             title=figure.title, task=where, systems=tuple(_curves(runs, places, partial) for runs in rows)
         )
+    if figure.kind in ("word_sweep", "gate_use"):
+        systems = tuple(
+            specs.WordRow(**dict(_score_row("", runs[0].label, runs[0].directory, runs, places, partial, "words.json")))
+            for runs in rows
+        )
+        if figure.kind == "gate_use":
+            return specs.GateUseSpec(title=figure.title, task=where, systems=systems, domains=columns(task))
+        return specs.SweepSpec(title=figure.title, task=where, systems=systems, num_domains=len(task.config.domains))
     analysed = tuple(_analysed(runs[0], places, partial) for runs in rows) or (
         specs.AnalysedRun(label=figure.methods[0], missing=f"needs {figure.methods[0]}, not part of this study"),
     )
@@ -209,7 +267,7 @@ def _missing(study: Study) -> Iterable[specs.Missing]:
     for task in study.tasks.values():
         if task.missing is not None:
             yield specs.Missing(what=f"Task {task.name}", why=task.missing)
-    shown = {row.method for key in study.config.tables for row in paper_table(study, key)[0].rows}
+    shown = {name for key in study.config.tables for row in paper_table(study, key)[0].rows for name in row.methods}
     for name in study.methods:
         if name not in shown:
             yield specs.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")

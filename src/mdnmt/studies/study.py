@@ -90,6 +90,12 @@ class Study:
                 return run
         raise KeyError(f"study {self.name} has no run {task}/{directory}/seed{seed}-{fp}")
 
+    def start_of(self, run: Run) -> Run | None:
+        """Return the run whose final weights `run` starts from; None: it starts from random ones."""
+        if run.spec is None or run.spec.initial_run is None:
+            return None
+        return next(one for one in self.runs if (one.task, one.fingerprint) == (run.task, run.spec.initial_run))
+
     def decode_fingerprint(self, run: Run) -> str:
         """Return the content address of a run's hypotheses and scores."""
         value = {"run": run.fingerprint, "decoding": self.config.decoding.model_dump(mode="json")}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic
+from mdnmt.train.initialise import initialise, read_initial
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog, read_metrics, write_curves
 from mdnmt.train.signals import StopRequest
@@ -41,15 +43,40 @@ def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
     return method
 
 
+def copy_segmentation(data: TaskData, folder: Path) -> None:
+    """Copy a task's codes and vocabularies to a run's folder, so that it translates without its task."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in {"codes.bpe", f"vocab.{data.source_lang}.txt", f"vocab.{data.target_lang}.txt"}:
+        with fsio.atomic_path(folder / name) as temporary:
+            shutil.copyfile(data.folder / name, temporary)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where data and model of a run come from.
+
+    Attributes:
+        read: returns the data as the model takes it.
+        build: returns the method, on the device.
+        keep: puts into a folder of the run what turns text into the model's words.
+    """
+
+    read: Callable[[RunSpec, TaskData], TaskData] = lambda spec, data: data
+    build: Callable[[RunSpec, TaskData, torch.device], Method] = build_method
+    keep: Callable[[TaskData, Path], None] = copy_segmentation
+
+
 def train_run(
     spec: RunSpec,
     task_folder: Path,
     run_folder: Path,
     *,
+    initial: Path | None = None,
     method_name: str = "",
     device: str = "auto",
     threads: int | None = None,
     habits: Habits | None = None,
+    setup: Setup | None = None,
 ) -> None:
     """Train until the run is over and write model.safetensors, curves.tsv and run.json.
 
@@ -57,17 +84,20 @@ def train_run(
         spec: the run.
         task_folder: its task's data.
         run_folder: where it lives; an interrupted run there goes on.
+        initial: model.safetensors of the run that the spec starts from, where it starts from one.
         method_name: its name in config/methods, for the record.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, ...
         threads: CPU threads of torch.
         habits: how often to save, when to stop.
+        setup: where data and model come from; None: the task's own pieces and `mdnmt.methods`.
 
     Raises:
         Interrupted: stopped by a signal or the time limit, with everything saved.
         LeaseError: another process trains this run.
         DataError: the data is not that of the spec.
+        CheckpointError: `initial` is not what the spec starts from, or does not fit.
     """
-    paths = RunPaths(run_folder)
+    paths, setup = RunPaths(run_folder), setup or Setup()
     with StopRequest() as stop, RunLease(paths.lease) as lease, MetricsLog(paths.metrics) as metrics:
         data = TaskData.load(task_folder)
         if data.fingerprint != spec.task_fingerprint:
@@ -77,7 +107,8 @@ def train_run(
             )
         make_deterministic(spec.seed, threads)
         chosen = choose_device(device)
-        method = build_method(spec, data, chosen)
+        data = setup.read(spec, data)
+        method = setup.build(spec, data, chosen)
         store = CheckpointStore(paths.checkpoints, spec.fingerprint)
         trainer = Trainer(
             spec,
@@ -89,7 +120,10 @@ def train_run(
             lease=lease,
             habits=habits or Habits(),
         )
+        start = read_initial(spec, initial)
         resumed = trainer.resume()
+        if start is not None and not resumed:
+            initialise(method.model, start)
         metrics.append({"event": "resume" if resumed else "start", "at_update": trainer.progress.update})
         if resumed:
             print(f"resumed at update {trainer.progress.update} of {spec.training.max_updates}", flush=True)
@@ -97,10 +131,34 @@ def train_run(
             trainer.run(stop)
         finally:
             metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
-        _finish(spec, data, trainer, paths, method_name, str(chosen))
+        origin = {"initial_model_sha256": start.sha256} if start is not None else {}
+        setup.keep(data, paths.segmentation)
+        _finish(spec, data, trainer, paths, method_name, str(chosen), origin)
 
 
-def _finish(spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, method_name: str, device: str) -> None:
+def describe(spec: RunSpec, data: TaskData, method_name: str) -> dict[str, Any]:
+    """Return the part of run.json that says what a run is."""
+    return {
+        "method": method_name,
+        "task": data.name,
+        "seed": spec.seed,
+        "fingerprint": spec.fingerprint,
+        "spec": spec.model_dump(mode="json"),
+        "domains": list(data.domains),
+        "source_lang": data.source_lang,
+        "target_lang": data.target_lang,
+    }
+
+
+def _finish(
+    spec: RunSpec,
+    data: TaskData,
+    trainer: Trainer,
+    paths: RunPaths,
+    method_name: str,
+    device: str,
+    origin: dict[str, str],
+) -> None:
     progress = trainer.progress
     averaged = progress.to_average(spec.training)
     try:
@@ -112,7 +170,6 @@ def _finish(spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, me
         ) from None
     trainer.method.model.load_state_dict(weights)
     final = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
-    _copy_segmentation(data, paths.segmentation)
     # From the model, where tied weights are one tensor again and so are stored once.
     save_model(paths.model, trainer.method.model.state_dict(), {"run": spec.fingerprint})
     records = read_metrics(paths.metrics)
@@ -120,14 +177,7 @@ def _finish(spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, me
     fsio.write_json(
         paths.record,
         {
-            "method": method_name,
-            "task": data.name,
-            "seed": spec.seed,
-            "fingerprint": spec.fingerprint,
-            "spec": spec.model_dump(mode="json"),
-            "domains": list(data.domains),
-            "source_lang": data.source_lang,
-            "target_lang": data.target_lang,
+            **describe(spec, data, method_name),
             "updates": progress.update,
             "epochs": progress.epoch,
             "best_update": progress.best_update,
@@ -140,7 +190,7 @@ def _finish(spec: RunSpec, data: TaskData, trainer: Trainer, paths: RunPaths, me
             "device": device,
             "precision": "bf16" if trainer.dtype is torch.bfloat16 else "fp32",
             "threads": torch.get_num_threads(),
-            "provenance": provenance.collect(),
+            "provenance": {**provenance.collect(), **origin},
         },
     )
 
@@ -154,10 +204,3 @@ def _slice_seconds(records: Iterable[dict[str, Any]]) -> list[float]:
         elif slices and "seconds" in record:
             slices[-1] = float(record["seconds"])
     return slices
-
-
-def _copy_segmentation(data: TaskData, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in {"codes.bpe", f"vocab.{data.source_lang}.txt", f"vocab.{data.target_lang}.txt"}:
-        with fsio.atomic_path(folder / name) as temporary:
-            shutil.copyfile(data.folder / name, temporary)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from mdnmt.config.training import Training
 
 
-def inverse_sqrt(update: int, recipe: Training) -> float:
-    """Return the learning rate of update 1, 2, ...: linear warm-up to the peak, then peak x sqrt(warm-up / update).
+def learning_rate(update: int, recipe: Training) -> float:
+    """Return the learning rate of update 1, 2, ...: linear warm-up to the peak, then the recipe's schedule.
 
-    Source: Vaswani et al. 2017, sec. 5.3, in the parametrisation of fairseq's `inverse_sqrt`.
+    `inverse_sqrt` is peak x sqrt(warm-up / update) (Vaswani et al. 2017, sec. 5.3); `polynomial` is a straight line
+    from the peak to nothing at the last update. Both, with the warm-up, as fairseq parametrises them.
     """
     warmup = max(1, recipe.warmup_updates)
     if update < warmup:
         rise = recipe.learning_rate - recipe.warmup_init_learning_rate
         rate = recipe.warmup_init_learning_rate + rise * update / warmup
+    elif recipe.schedule == "polynomial":
+        left = (recipe.max_updates - update) / max(1, recipe.max_updates - warmup)
+        rate = recipe.learning_rate * left
     else:
         rate = recipe.learning_rate * (warmup / update) ** 0.5
     return max(rate, recipe.min_learning_rate)

@@ -22,7 +22,7 @@ from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.progress import Progress
-from mdnmt.train.schedule import inverse_sqrt
+from mdnmt.train.schedule import learning_rate
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.step import leave_gradients
 from mdnmt.train.validation import Validation
@@ -173,7 +173,7 @@ class Trainer:
             for name, value in losses.items():
                 self._add(name, value)
         self.progress.update += 1
-        self.optimiser.step(inverse_sqrt(self.progress.update, self.recipe))
+        self.optimiser.step(learning_rate(self.progress.update, self.recipe))
 
     def _add(self, name: str, value: torch.Tensor) -> None:
         # Kept on the device: reading a number off a GPU at every update would hold it up.
@@ -205,7 +205,7 @@ class Trainer:
         loss = window["generation"] / words
         now = time.monotonic()
         speed = words / max(1e-9, now - self._last_line)
-        rate = inverse_sqrt(progress.update, self.recipe)
+        rate = learning_rate(progress.update, self.recipe)
         self.metrics.append(
             {
                 "update": progress.update,

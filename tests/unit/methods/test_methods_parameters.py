@@ -95,6 +95,56 @@ def test_the_size_of_the_published_configuration_follows_from_the_equations(k: i
     assert size("waldm") == plain + encoder_more + decoder_more + (2 * layers + 1) * proportion
 
 
+def count(builder: str, vocab: int, k: int, **options: Any) -> int:
+    with torch.device("meta"):
+        method = build(builder, validate(builder, options, where="test"), VocabSizes(vocab, vocab, False), k)
+    return sum(parameter.numel() for parameter in method.model.parameters())
+
+
+def millions(number: int) -> float:
+    return round(number / 1e6, 1)
+
+
+def test_the_76_million_of_jiang_say_how_many_words_there_were() -> None:
+    # The body of 512/1024 with 6 + 6 layers has 31.5 M, so that 44.5 M are left for the three tables of 512 columns:
+    # 86.8 thousand rows of source, target and output in all, or 28.9 thousand types a language.
+    jiang = {"model_dim": 512, "ffn_dim": 1024, "num_heads": 4, "norm": "post"}
+    body = transformer_size(512, 1024, 6, 0)
+    assert millions(body) == 31.5
+    rows = (76_000_000 - body) / 512
+    assert round(rows, -2) == 86_800
+    vocab = round(rows / 3)
+    assert vocab == 28_943
+    assert round(count("transformer", vocab, 2, **jiang) / 1e6) == 76
+    # "k times larger": mixing copies the body, never the tables.
+    assert millions(count("waldm", vocab, 2, **jiang)) == 107.5
+    assert millions(count("waldm", vocab, 4, **jiang)) == 170.6
+    # Classifiers of the other rows: WL has pooling (d d + d), one slope, and d -> k.
+    for options, more in (
+        ({"weighted_loss": "aligned"}, 512 * 512 + 512 + 1 + 512 * 2 + 2),
+        ({"input_link": "half"}, 0),
+    ):
+        assert count("waldm", vocab, 2, **jiang, **options) - count("waldm", vocab, 2, **jiang) == more
+
+
+def test_the_266_million_of_song_table_4_for_waldm_are_more_than_the_equations_give() -> None:
+    # 89 M for the Transformer need 87.6 thousand rows in all (test_methods_sizes.py), 44.9 M of every count here.
+    vocab, k = 29_200, 4
+    song = {"model_dim": 512, "ffn_dim": 2048, "num_heads": 8}
+    assert millions(3 * vocab * 512) == 44.9
+    code = count("waldm", vocab, k, mix_out_projection=False, **song)
+    text = count("waldm", vocab, k, **song)
+    assert (millions(code), millions(text)) == (207.2, 221.3)
+    # Jiang's own widths, which Song says were kept, give still less.
+    assert millions(count("waldm", vocab, k, ffn_dim=1024, num_heads=4, mix_out_projection=False)) == 156.8
+    # The print is met only if the plain layers, never used by any equation, stand beside k whole copies of themselves.
+    plain = transformer_size(512, 2048, 6, 0)
+    beside = (k + 1) * plain + 3 * vocab * 512 + 13 * (k * 512 + k)
+    assert millions(plain) == 44.1
+    assert millions(beside) == 265.6 and round(beside / 1e6) == 266
+    assert all(round(number / 1e6) != 266 for number in (code, text))
+
+
 def test_which_projections_are_mixed(random_method: Any) -> None:
     def mixed(**options: Any) -> set[str]:
         model = random_method("waldm", encoder_layers=1, decoder_layers=1, **options).model
@@ -139,7 +189,9 @@ def test_tied_embeddings_are_one_parameter(random_method: Any, share: str, table
         ("transformer", {"model_dim": 30, "num_heads": 4}, "not a multiple of num_heads"),
         ("transformer", {"mixed_sides": "both"}, "unknown key"),
         ("waldm", {"mixed_sides": "encodr"}, "expected one of encoder, both"),
-        ("waldm", {"proportion_smoothing": 1.0}, "less than 1"),
+        ("waldm", {"proportion_smoothing": 1.5}, "less than or equal to 1"),
+        ("waldm", {"labels": "unused"}, "expected one of used, unused_open, unused_frozen"),
+        ("waldm", {"input_link": "half", "labels": "unused_open"}, "without labels"),
     ],
 )
 def test_a_mistake_in_an_architecture_is_one_line(builder: str, options: Any, message: str) -> None:

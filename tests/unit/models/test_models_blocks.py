@@ -109,16 +109,20 @@ def test_embedding_and_positions() -> None:
     assert not torch.equal(layer(ids), layer(ids))
 
 
-def plain_cross_entropy(hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, smoothing: float) -> Tensor:
+def plain_cross_entropy(
+    hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, smoothing: float, word_weight_N: Tensor | None
+) -> Tensor:
     log_p_NV = (hidden_ND @ weight_VD.t()).log_softmax(-1)
-    return (1 - smoothing) * F.nll_loss(log_p_NV, label_N, reduction="sum") - smoothing * log_p_NV.mean(-1).sum()
+    nll_N = F.nll_loss(log_p_NV, label_N, reduction="none") * (1.0 if word_weight_N is None else word_weight_N)
+    return (1 - smoothing) * nll_N.sum() - smoothing * log_p_NV.mean(-1).sum()
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("piece_words", [1, 4, 11, 1000])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 def test_output_layer_and_loss_in_pieces_equal_the_plain_formula(
-    monkeypatch: pytest.MonkeyPatch, smoothing: float, piece_words: int, dtype: torch.dtype
+    monkeypatch: pytest.MonkeyPatch, smoothing: float, piece_words: int, dtype: torch.dtype, weighted: bool
 ) -> None:
     vocab = 13
     monkeypatch.setattr(cross_entropy, "PIECE_ENTRIES", piece_words * vocab)
@@ -126,8 +130,9 @@ def test_output_layer_and_loss_in_pieces_equal_the_plain_formula(
     hidden = torch.randn(11, 6, dtype=dtype, requires_grad=True)
     weight = torch.randn(vocab, 6, dtype=dtype, requires_grad=True)
     label = torch.randint(0, vocab, (11,))
-    found = linear_cross_entropy(hidden, weight, label, smoothing)
-    expected = plain_cross_entropy(hidden.double(), weight.double(), label, smoothing)
+    word_weight = 1 + torch.rand(11) if weighted else None
+    found = linear_cross_entropy(hidden, weight, label, smoothing, word_weight)
+    expected = plain_cross_entropy(hidden.double(), weight.double(), label, smoothing, word_weight)
     tolerance = 1e-12 if dtype == torch.float64 else 1e-5
     assert found.dtype == dtype
     assert found.item() == pytest.approx(expected.item(), rel=tolerance)
@@ -143,7 +148,10 @@ def test_output_layer_and_loss_against_finite_differences() -> None:
     hidden = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
     label = torch.tensor([0, 5, 2, 2, 1])
-    assert torch.autograd.gradcheck(lambda h, w: linear_cross_entropy(h, w, label, 0.1), (hidden, weight))
+    for word_weight in (None, torch.tensor([1.0, 1.7, 0.0, 1.2, 2.0], dtype=torch.float64)):
+        assert torch.autograd.gradcheck(
+            lambda h, w, by=word_weight: linear_cross_entropy(h, w, label, 0.1, by), (hidden, weight)
+        )
 
 
 def test_the_loss_is_finite_where_the_word_is_all_but_impossible() -> None:

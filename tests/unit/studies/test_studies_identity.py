@@ -81,7 +81,7 @@ def test_other_names_for_the_same_corpus_change_no_address(project: Project) -> 
 def other(value: Any) -> Any:
     """Return a value of the same kind that is allowed where `value` is."""
     if isinstance(value, str):
-        return {"fp32": "bf16", "loss": "bleu"}[value]
+        return {"fp32": "bf16", "loss": "bleu", "inverse_sqrt": "polynomial"}[value]
     if isinstance(value, tuple):
         return [0.8, 0.9]
     return value + 1

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from mdnmt.config.method import load_method
 from mdnmt.config.training import Training
-from mdnmt.train.schedule import inverse_sqrt
+from mdnmt.train.schedule import learning_rate
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
 
 
 @pytest.mark.parametrize(
@@ -20,16 +25,40 @@ from mdnmt.train.schedule import inverse_sqrt
     ],
 )
 def test_the_recipe_of_jiang(update: int, expected: float) -> None:
-    assert inverse_sqrt(update, Training()) == pytest.approx(expected, rel=1e-12)
+    assert learning_rate(update, Training()) == pytest.approx(expected, rel=1e-12)
 
 
 def test_without_warm_up_it_starts_at_the_peak() -> None:
     recipe = Training(warmup_updates=0, learning_rate=0.1)
-    assert [inverse_sqrt(update, recipe) for update in (1, 4)] == pytest.approx([0.1, 0.05])
+    assert [learning_rate(update, recipe) for update in (1, 4)] == pytest.approx([0.1, 0.05])
 
 
 def test_it_rises_to_the_peak_and_then_falls() -> None:
-    rates = [inverse_sqrt(update, Training(warmup_updates=10)) for update in range(1, 30)]
+    rates = [learning_rate(update, Training(warmup_updates=10)) for update in range(1, 30)]
     assert rates[:10] == sorted(rates[:10])
     assert rates[9:] == sorted(rates[9:], reverse=True)
     assert max(rates) == rates[9] == 5e-4
+
+
+@pytest.mark.parametrize(
+    ("update", "expected"),
+    [
+        (1, 3e-5 / 2500),
+        (1250, 1.5e-5),
+        (2500, 3e-5),
+        (2501, 3e-5 * 37499 / 37500),
+        (21250, 1.5e-5),  # half-way from the peak to the end
+        (39999, 3e-5 / 37500),
+        (40000, 0.0),
+    ],
+)
+def test_the_recipe_of_mbart(update: int, expected: float) -> None:
+    method = load_method(CONFIG, "mbart50-finetuned")
+    recipe = Training.model_validate(method.training)
+    assert learning_rate(update, recipe) == pytest.approx(expected, rel=1e-12)
+    assert recipe.max_tokens * recipe.accumulate_batches == 2048 and recipe.adam_eps == 1e-6
+
+
+def test_a_straight_line_without_room_behind_the_warm_up() -> None:
+    recipe = Training(schedule="polynomial", warmup_updates=5, max_updates=5, warmup_init_learning_rate=0.0)
+    assert [learning_rate(update, recipe) for update in (4, 5)] == pytest.approx([4e-4, 1e-9])

@@ -22,7 +22,7 @@ from mdnmt.train.device import make_deterministic
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog, read_metrics
 from mdnmt.train.run import build_method, train_run
-from mdnmt.train.schedule import inverse_sqrt
+from mdnmt.train.schedule import learning_rate
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.trainer import Habits, Trainer, TrainingError
 
@@ -73,7 +73,7 @@ def test_two_updates_equal_those_made_by_hand(make_spec: Any, toy_task: Path, tm
             for p in group:
                 if p.grad is not None:
                     p.grad *= 0.05 / (norm + 1e-6)
-        adam.param_groups[0]["lr"] = inverse_sqrt(update, spec.training)
+        adam.param_groups[0]["lr"] = learning_rate(update, spec.training)
         adam.step()
     for name, value in method.model.state_dict().items():
         assert torch.allclose(found[name], value, rtol=1e-4, atol=1e-6), name

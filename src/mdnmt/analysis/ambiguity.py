@@ -1,0 +1,102 @@
+"""On generated text, whose right translation is known word by word: which words are right, and what decided them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mdnmt.decode.translator import Translator
+from mdnmt.models.context import DomainContext
+from mdnmt.tasks.data import Split, TaskData
+from mdnmt.train.batches import Indices, collate
+
+BATCH_SENTENCES = 100
+
+
+def right_words(
+    kinds: Mapping[str, str], sources: Iterable[str], references: Iterable[str], hypotheses: Iterable[str]
+) -> dict[str, dict[str, int]]:
+    """Count words of each kind and how many of them are right: the same as the reference's, at the same place.
+
+    Args:
+        kinds: of every source word (`mdnmt.corpora.generated.kinds`).
+        sources: source sentences; word i is translated by word i of its reference.
+        references: as many.
+        hypotheses: as many.
+
+    Raises:
+        KeyError: a source word is none of the grammar's.
+    """
+    counts = {kind: {"words": 0, "right": 0} for kind in dict.fromkeys(kinds.values())}
+    for source, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
+        expected, found = reference.split(), hypothesis.split()
+        for place, word in enumerate(source.split()):
+            count = counts[kinds[word]]
+            count["words"] += 1
+            count["right"] += found[place : place + 1] == [expected[place]]
+    return counts
+
+
+def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], limit: int | None) -> dict[str, Any]:
+    """Return what the encoder's layers decided on the test text, a mean over words.
+
+    Returns:
+        `proportions`: kind of word -> its sentence's own domain's share [L]; empty for a method without proportions.
+        `gates`: domain -> the experts' shares [L][N]; empty for a method without gates.
+    """
+    names = list(dict.fromkeys(kinds.values()))
+    numbers = {word: names.index(kind) for word, kind in kinds.items()}
+    kind_V = np.array([numbers.get(token, -1) for token in translator.source_vocab.tokens])
+    split = data.split("test")
+    shares: dict[str, _Mean] = {}
+    gates: dict[str, _Mean] = {}
+    with torch.inference_mode():
+        for label, domain in enumerate(data.domains):
+            rows = np.flatnonzero(split.domains == label)[:limit]
+            for chosen in np.array_split(rows, -(-len(rows) // BATCH_SENTENCES)):
+                context, source_BS = _look(translator, split, chosen)
+                kind_BS = kind_V[source_BS]
+                proportions = [logits.softmax(-1) for logits in context.recorded("proportion", "encoder")]
+                for p_LBSK in _layers(proportions):
+                    for number, kind in enumerate(names):
+                        shares.setdefault(kind, _Mean()).add(p_LBSK[:, kind_BS == number, label])
+                # A gate that sees the domain alone is the same for all words of a sentence.
+                for g_LBSN in _layers([g.expand(*source_BS.shape, -1) for g in context.recorded("gate", "encoder")]):
+                    gates.setdefault(domain, _Mean()).add(g_LBSN[:, kind_BS >= 0])
+    return {
+        "proportions": {kind: mean.values() for kind, mean in shares.items()},
+        "gates": {domain: mean.values() for domain, mean in gates.items()},
+    }
+
+
+def _look(translator: Translator, split: Split, rows: Indices) -> tuple[DomainContext, NDArray[np.int64]]:
+    batch = collate(split, rows, bos=translator.target_vocab.bos).to(translator.device)
+    return translator.model(batch).context, batch.source_BS.cpu().numpy()
+
+
+def _layers(layers: Sequence[Tensor]) -> list[NDArray[np.float64]]:
+    """Return all layers' numbers as one array, or nothing where there are none."""
+    return [torch.stack(list(layers)).double().cpu().numpy()] if layers else []
+
+
+class _Mean:
+    """The mean over words, collected by batches."""
+
+    def __init__(self) -> None:
+        self.total: Any = 0.0
+        self.count = 0
+
+    def add(self, values_LN: NDArray[np.float64]) -> None:
+        """Take [L, words, ...]."""
+        self.total = self.total + values_LN.sum(axis=1)
+        self.count += values_LN.shape[1]
+
+    def values(self) -> list[Any]:
+        """Return the mean over words, [L, ...]."""
+        found: list[Any] = (self.total / max(1, self.count)).tolist()
+        return found

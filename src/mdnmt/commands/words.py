@@ -1,0 +1,46 @@
+"""Say which words of generated text are translated rightly, and what the model's layers decided on them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `mdnmt words`."""
+    parser.add_argument("--run", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data, made of generated corpora")
+    parser.add_argument("--hypotheses", type=Path, required=True, help="directory with hyp.<domain>.txt, a line each")
+    parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
+    parser.add_argument("--out", type=Path, required=True, help="words.json to write")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, help="CPU threads")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write what is right and what was decided."""
+    from mdnmt.analysis.ambiguity import decisions, right_words
+    from mdnmt.corpora import generated
+    from mdnmt.decode.translator import Translator
+    from mdnmt.errors import DataError
+    from mdnmt.fsio import read_json, write_json
+    from mdnmt.score.testset import load_test_sets
+    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.spec import TaskSpec
+    from mdnmt.train.device import choose_device, make_deterministic
+
+    data = TaskData.load(args.task)
+    spec = TaskSpec.model_validate(read_json(args.task / "task.json")["spec"])
+    kinds: dict[str, str] = {}
+    for corpus in (corpus for domain in spec.domains for corpus in domain.corpora):
+        if corpus.reader.name != "generated":
+            raise DataError(f"{args.task}: the corpus {corpus.name!r} is not generated, so what is right is not known")
+        kinds |= generated.kinds(corpus.reader, spec.source_lang)
+    tests = load_test_sets(args.task, args.limit)
+    right = {
+        name: right_words(kinds, tests.sources(name), tests.references(name), tests.hypotheses(args.hypotheses, name))
+        for name in tests.domains
+    }
+    make_deterministic(0, args.threads)
+    translator = Translator(args.run, choose_device(args.device))
+    write_json(args.out, {"domains": right, **decisions(translator, data, kinds, args.limit)})

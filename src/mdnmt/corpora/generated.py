@@ -1,0 +1,101 @@
+"""Generate parallel text from a small grammar whose ambiguities, and what decides them, are known.
+
+A sentence is words in any order, translated one by one. There are four kinds of words:
+
+- `common`: one translation in all domains, and equally frequent in all of them;
+- `cue`: stands in the text of one domain only, so that it gives the domain away;
+- `context`: one translation a domain, always with a cue in the sentence: the context decides;
+- `label`: one translation a domain, never with a cue in the sentence: only the domain's label decides.
+
+Ambiguous words are equally frequent in all domains, so that they themselves give nothing away. The text is a pure
+function of the configuration: corpora that differ in `domain` alone make a task.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Literal, get_args
+
+from mdnmt.config.corpus import GeneratedReader
+
+Kind = Literal["common", "cue", "context", "label"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Word = tuple[Kind, int]  # which of the words of a kind
+
+_SYLLABLES = [consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in "aeiou"]
+_NUM_FORMS = len(_SYLLABLES) ** 3
+_STEP = 260_737  # has no factor in common with _NUM_FORMS: different numbers give different forms
+_MAX_WORDS, _MAX_VARIANTS = 1000, 64  # bounds of GeneratedReader
+
+
+def pairs(grammar: GeneratedReader, source_lang: str, target_lang: str) -> Iterator[tuple[str, str]]:
+    """Yield (source, target) sentences."""
+    for words in _sentences(grammar):
+        source = [_form(grammar, source_lang, word, _source_variant(grammar, word)) for word in words]
+        target = [_form(grammar, target_lang, word, _target_variant(grammar, word)) for word in words]
+        yield " ".join(source), " ".join(target)
+
+
+def kinds(grammar: GeneratedReader, source_lang: str) -> dict[str, Kind]:
+    """Return the kind of every word of the source language, as it is written."""
+    counts = _counts(grammar)
+    words: list[Word] = [(kind, number) for kind in KINDS for number in range(counts[kind])]
+    return {_form(grammar, source_lang, word, _source_variant(grammar, word)): word[0] for word in words}
+
+
+def _counts(grammar: GeneratedReader) -> dict[Kind, int]:
+    return {
+        "common": grammar.common_words,
+        "cue": grammar.cue_words,
+        "context": grammar.context_words,
+        "label": grammar.label_words,
+    }
+
+
+def _sentences(grammar: GeneratedReader) -> Iterator[list[Word]]:
+    # Of Python's generator only `random` is promised to stay the same for a seed.
+    generator, counts = random.Random(f"{grammar.seed} {grammar.domain}"), _counts(grammar)
+
+    def draw(kind: Kind, number: int) -> list[Word]:
+        return [(kind, int(generator.random() * counts[kind])) for _ in range(number)]
+
+    for _ in range(grammar.sentences):
+        length = _between(generator, grammar.min_words, grammar.max_words)
+        if generator.random() < grammar.context_share:
+            words = draw("cue", _between(generator, 1, 2)) + draw("context", _between(generator, 1, 2))
+        else:
+            words = draw("label", _between(generator, 1, 2))
+        words += draw("common", max(0, length - len(words)))
+        yield sorted(words, key=lambda _: generator.random())
+
+
+def _between(generator: random.Random, low: int, high: int) -> int:
+    return low + int(generator.random() * (high - low + 1))
+
+
+def _source_variant(grammar: GeneratedReader, word: Word) -> int:
+    """Return which of its forms a source word has: a cue is another word in each domain, all others are the same."""
+    return grammar.domain + 1 if word[0] == "cue" else 0
+
+
+def _target_variant(grammar: GeneratedReader, word: Word) -> int:
+    return 0 if word[0] == "common" else grammar.domain + 1
+
+
+def _form(grammar: GeneratedReader, lang: str, word: Word, variant: int) -> str:
+    """Return three syllables, different for each word and variant of a language."""
+    kind, number = word
+    place = (KINDS.index(kind) * _MAX_WORDS + number) * _MAX_VARIANTS + variant
+    return "".join(_digits((place * _STEP + _start(grammar.seed, lang)) % _NUM_FORMS))
+
+
+@lru_cache(maxsize=16)
+def _start(seed: int, lang: str) -> int:
+    return int(random.Random(f"{seed} {lang}").random() * _NUM_FORMS)
+
+
+def _digits(code: int) -> Sequence[str]:
+    size = len(_SYLLABLES)
+    return _SYLLABLES[code // size**2], _SYLLABLES[code // size % size], _SYLLABLES[code % size]

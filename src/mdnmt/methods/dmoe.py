@@ -1,0 +1,132 @@
+"""DAMHA and DMoE: experts in the encoder's self-attention and feed-forward blocks (Song et al. 2026, sec. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+
+from mdnmt.errors import ConfigError
+from mdnmt.methods.assembly import LayerParts, assemble, make_encoder
+from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.models.balance_loss import BalanceLoss, EntropyLoss, impact_factor
+from mdnmt.models.experts import ConcatenatedFusion, DomainExperts, ExpertProjection, Experts
+from mdnmt.models.gate import DomainEmbedding, Gate
+from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss
+from mdnmt.models.projection import Linear, ProjectionFactory
+from mdnmt.models.scheduled import Scheduled
+
+
+class DmoeConfig(Architecture):
+    """What stands in the encoder, how experts are chosen, and which losses their gates get."""
+
+    damha: bool = Field(True, description="experts in the encoder's self-attention (eq. 8)")
+    damha_targets: Literal["v", "qkv"] = Field("v", description="values from experts (eq. 8), or queries and keys too")
+    encoder_ffn: Literal["plain", "moe", "dmoe"] = Field(
+        "dmoe", description="feed-forward blocks: plain, the top_k of the experts (moe), or all experts (dmoe)"
+    )
+    gate_input: Literal["domain", "mix"] = Field(
+        "domain", description="the feed-forward experts' gate reads the domain (eq. 9), or word and domain (eq. 10)"
+    )
+    fusion: Literal["add", "concat"] = Field("add", description="x_d of eq. 10: x + e, or a linear map of [x; e]")
+    num_experts: int | None = Field(None, gt=0, description="N; null: as many as domains")
+    top_k: int = Field(2, gt=0, description="experts at work for a word in DAMHA and in moe (eq. 2)")
+    gate: Literal["ffn", "linear"] = Field("ffn", description="gates that read words: two layers (eq. 3), or one")
+    domain_gate: Literal["ffn", "linear"] = Field("linear", description="gates that read the domain's vector alone")
+    balance_losses: Literal["none", "lb1", "lb2", "both"] = Field(
+        "none", description="on the gates of dmoe, eq. 12, 13"
+    )
+    entropy_weight: float = Field(1.0, ge=0, description="lambda of eq. 13")
+    alpha_high: float = Field(0.1, ge=0, description="H of eq. 15")
+    alpha_low: float = Field(0.01, ge=0, description="L of eq. 15")
+    alpha_start_update: int = Field(0, ge=0, description="T_s of eq. 16")
+    alpha_end_update: int | None = Field(None, gt=0, description="T_e of eq. 16; null: the last update")
+    alpha_fix: bool = Field(False, description="alpha = L + (H - L) sin(pi p): its peak is H, as the text says")
+
+    @model_validator(mode="after")
+    def _losses_have_gates(self) -> DmoeConfig:
+        if self.balance_losses != "none" and self.encoder_ffn != "dmoe":
+            raise ValueError(f"balance_losses {self.balance_losses} needs encoder_ffn: dmoe")
+        if self.alpha_end_update is not None and self.alpha_end_update <= self.alpha_start_update:
+            raise ValueError(f"alpha_end_update {self.alpha_end_update} is not after alpha_start_update")
+        return self
+
+
+config_type = DmoeConfig
+
+
+def build(config: DmoeConfig, vocab: VocabSizes, num_domains: int) -> Method:
+    """Build a Transformer with experts in its encoder: the rows of Table 6, by which parts and losses it has.
+
+    Raises:
+        ConfigError: more experts are to work for a word than there are.
+    """
+    num_experts = config.num_experts or num_domains
+    if config.top_k > num_experts and (config.damha or config.encoder_ffn == "moe"):
+        raise ConfigError(f"top_k: {config.top_k} experts are to work for a word, but there are {num_experts}")
+    parts = LayerParts(
+        self_attention=_damha(config, num_experts) if config.damha else Linear,
+        ffn_block=_expert_block(config, num_experts, num_domains) if config.encoder_ffn != "plain" else None,
+    )
+    # Eq. 11 spreads eps over the V - 1 wrong words; to spread this much over all V is the same.
+    smoothing = config.label_smoothing * vocab.target / (vocab.target - 1)
+    alpha = Scheduled(
+        partial(
+            impact_factor,
+            high=config.alpha_high,
+            low=config.alpha_low,
+            start=config.alpha_start_update,
+            end=config.alpha_end_update,
+            lifted=config.alpha_fix,
+        )
+    )
+    losses: list[Loss] = [LabelSmoothedCrossEntropy(smoothing)]
+    if config.balance_losses in ("lb1", "both"):
+        losses.append(BalanceLoss(alpha))
+    if config.balance_losses in ("lb2", "both"):
+        losses.append(EntropyLoss(alpha, config.entropy_weight))
+    return Method(
+        assemble(config, vocab, encoder=make_encoder(config, parts)),
+        losses,
+        schedules=[alpha],
+        needs_domain=config.encoder_ffn != "plain",
+    )
+
+
+def _experts(config: DmoeConfig, num_experts: int) -> Experts:
+    return Experts(config.model_dim, config.ffn_dim, num_experts, dropout=config.activation_dropout)
+
+
+def _gate(config: DmoeConfig, num_experts: int, form: Literal["ffn", "linear"], *, top_k: int | None) -> Gate:
+    hidden_dim = config.ffn_dim if form == "ffn" else None
+    return Gate(config.model_dim, num_experts, hidden_dim=hidden_dim, top_k=top_k)
+
+
+def _damha(config: DmoeConfig, num_experts: int) -> ProjectionFactory:
+    def projection(in_dim: int, out_dim: int) -> nn.Module:
+        gate = _gate(config, num_experts, config.gate, top_k=config.top_k)
+        experts = partial(_experts, config, num_experts)
+        return ExpertProjection(in_dim, gate=gate, experts=experts, targets=config.damha_targets)
+
+    return projection
+
+
+def _expert_block(config: DmoeConfig, num_experts: int, num_domains: int) -> Callable[[], nn.Module]:
+    domain = DomainEmbedding(num_domains, config.model_dim)
+
+    def block() -> nn.Module:
+        mixes = config.gate_input == "mix"
+        form = config.gate if mixes else config.domain_gate
+        fusion = torch.add if config.fusion == "add" else ConcatenatedFusion(config.model_dim)
+        return DomainExperts(
+            domain=domain,
+            experts=_experts(config, num_experts),
+            gate=_gate(config, num_experts, form, top_k=config.top_k if config.encoder_ffn == "moe" else None),
+            fuse=fusion if mixes else None,
+        )
+
+    return block

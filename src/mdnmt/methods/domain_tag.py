@@ -1,0 +1,30 @@
+"""DomainTag: the gold domain as one more source word (Zhang et al. 2021, sec. 5.3, after Tars and Fishel 2018)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from mdnmt.methods.assembly import assemble
+from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.models.domain_tag import DomainTag
+from mdnmt.models.losses import LabelSmoothedCrossEntropy
+
+
+class DomainTagConfig(Architecture):
+    """What DomainTag adds to a Transformer."""
+
+    tag_position: Literal["first", "last"] = Field(
+        "first", description="before the source sentence (Tars and Fishel), or behind its last word"
+    )
+
+
+config_type = DomainTagConfig
+
+
+def build(config: DomainTagConfig, vocab: VocabSizes, num_domains: int) -> Method:
+    """Build a Transformer that is told the domain of every sentence, also when it translates."""
+    tag = DomainTag(config.model_dim, num_domains, position=config.tag_position)
+    model = assemble(config, vocab, domain_tag=tag)
+    return Method(model, [LabelSmoothedCrossEntropy(config.label_smoothing)], needs_domain=True)

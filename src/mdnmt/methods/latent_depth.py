@@ -1,0 +1,118 @@
+"""LDSPSLV, reconstructed: each domain learns which sub-layers of a deep model it uses (after Huang et al. 2024).
+
+The paper's text was not to be had; docs/methods/ldspslv.md says what stands on what.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Literal
+
+from pydantic import Field
+from torch import nn
+
+from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
+from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.models.latent_depth import BlockChoice, LatentResidual, SharedOrPrivateLinear
+from mdnmt.models.latent_depth_losses import BlockCountLoss, BlockPriorLoss, BlockSharingLoss
+from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss
+from mdnmt.models.scheduled import Scheduled
+
+# The sub-layers of a layer: attention and feed-forward block; in the decoder also attention over the source.
+ENCODER_BLOCKS, DECODER_BLOCKS = 2, 3
+# To which of them the linear maps of a layer belong, in the order in which the parts of a layer are made.
+ENCODER_MAPS, DECODER_MAPS = (0, 0, 1, 1), (0, 0, 1, 1, 1, 2, 2)
+
+
+class LatentDepthConfig(Architecture):
+    """What LDSPSLV adds to a Transformer."""
+
+    mode: Literal["depth", "shared_or_private"] = Field(
+        "depth", description="a domain uses a sub-layer or skips it; or uses the shared copy of it or one of its own"
+    )
+    encoder_depth_factor: int = Field(2, gt=0, description="that many times encoder_layers are there to choose from")
+    decoder_depth_factor: int = Field(2, gt=0, description="likewise for decoder_layers")
+    initial_logit: float = Field(1.0, description="mean of the first logits; above 0 most sub-layers start in use")
+    temperature_start: float = Field(5.0, gt=0, description="tau of the Gumbel-Softmax, falling in a line")
+    temperature_end: float = Field(0.5, gt=0, description="tau at the last update")
+    soft_share: float = Field(0.2, ge=0, le=1, description="share of the updates with soft choices, hard ones after it")
+    anneal_share: float = Field(0.2, gt=0, le=1, description="share of the updates in which a loss gets its weight")
+    prior_weight: float = Field(0.1, ge=0, description="of the KL from a use of one half, from the end of soft_share")
+    sharing_weight: float = Field(0.1, ge=0, description="of the disagreement between domains, after the prior's")
+    count_weight: float = Field(0.1, ge=0, description="of the number of sub-layers in use, along with sharing")
+
+
+config_type = LatentDepthConfig
+
+
+def build(config: LatentDepthConfig, vocab: VocabSizes, num_domains: int) -> Method:
+    """Build a deeper Transformer; the number of sub-layers in use is to become that of the plain one."""
+    deep = config.model_copy(
+        update={
+            "encoder_layers": config.encoder_layers * config.encoder_depth_factor,
+            "decoder_layers": config.decoder_layers * config.decoder_depth_factor,
+        }
+    )
+    in_encoder, in_decoder = ENCODER_BLOCKS * deep.encoder_layers, DECODER_BLOCKS * deep.decoder_layers
+    temperature, hardness = _temperature(config), Scheduled(lambda now, end: float(now / end > config.soft_share))
+    choice = BlockChoice(
+        num_domains,
+        in_encoder + in_decoder,
+        initial_logit=config.initial_logit,
+        temperature=temperature,
+        hardness=hardness,
+        may_skip=config.mode == "depth",
+    )
+    model = assemble(
+        deep,
+        vocab,
+        encoder=make_encoder(deep, _parts(deep, num_domains, 0, ENCODER_MAPS)),
+        decoder=make_decoder(deep, _parts(deep, num_domains, in_encoder, DECODER_MAPS)),
+        block_choice=choice,
+    )
+    weights = [_weight(config, config.prior_weight, config.soft_share)]
+    losses: list[Loss] = [LabelSmoothedCrossEntropy(config.label_smoothing), BlockPriorLoss(weights[0])]
+    if config.mode == "depth":
+        later = config.soft_share + config.anneal_share
+        weights += [_weight(config, weight, later) for weight in (config.sharing_weight, config.count_weight)]
+        target = ENCODER_BLOCKS * config.encoder_layers + DECODER_BLOCKS * config.decoder_layers
+        losses += [BlockSharingLoss(weights[1]), BlockCountLoss(weights[2], target)]
+    return Method(
+        model,
+        losses,
+        # Their gradient would scale the Transformer's update by the common norm.
+        clip_apart=[choice.logits],
+        schedules=[temperature, hardness, *weights],
+        needs_domain=True,
+    )
+
+
+def _parts(config: LatentDepthConfig, num_domains: int, first: int, maps: tuple[int, ...]) -> LayerParts:
+    """Return the parts of a stack whose sub-layers are numbered from `first`, layer by layer."""
+    if config.mode == "depth":
+        numbers = count(first)
+
+        def residual() -> nn.Module:
+            return LatentResidual(
+                config.model_dim, number=next(numbers), norm_order=config.norm, dropout=config.dropout
+            )
+
+        return LayerParts(residual=residual)
+    places = (number + block for number in count(first, maps[-1] + 1) for block in maps)
+
+    def linear(in_dim: int, out_dim: int) -> nn.Module:
+        return SharedOrPrivateLinear(in_dim, out_dim, num_domains=num_domains, number=next(places))
+
+    return LayerParts(self_attention=linear, cross_attention=linear, out=linear, ffn=linear)
+
+
+def _temperature(config: LatentDepthConfig) -> Scheduled:
+    start, end = config.temperature_start, config.temperature_end
+    return Scheduled(lambda update, max_updates: start + (end - start) * update / max_updates)
+
+
+def _weight(config: LatentDepthConfig, weight: float, begin: float) -> Scheduled:
+    """Return a weight that grows in a line from 0 after the share `begin` of all updates."""
+    return Scheduled(
+        lambda update, max_updates: weight * min(1.0, max(0.0, update / max_updates - begin) / config.anneal_share)
+    )

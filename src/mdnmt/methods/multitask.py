@@ -1,0 +1,37 @@
+"""MTL, AdvL and PAdvL: a domain classifier on the encoder's output (Britz et al. 2017; rows of Jiang et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from mdnmt.methods.assembly import assemble
+from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.models.losses import LabelSmoothedCrossEntropy
+from mdnmt.models.sentence_classifier import SentenceClassifier
+from mdnmt.models.sentence_loss import SentenceDomainLoss
+
+
+class MultitaskConfig(Architecture):
+    """What the three rows add to a Transformer."""
+
+    gradient: Literal["pass", "reverse", "half"] = Field(
+        "pass",
+        description="into the encoder: as it is (MTL), reversed (AdvL), or reversed for half of the features (PAdvL)",
+    )
+    aux_norm: Literal["text", "code"] = Field(
+        "text", description="domain loss as a sum over sentences, or as the code's mean"
+    )
+
+
+config_type = MultitaskConfig
+
+
+def build(config: MultitaskConfig, vocab: VocabSizes, num_domains: int) -> Method:
+    """Build a plain Transformer whose encoder learns with a classifier of sentences."""
+    classifier = SentenceClassifier(config.model_dim, num_domains, side="encoder", gradient=config.gradient)
+    return Method(
+        assemble(config, vocab, classifiers={"encoder": classifier}),
+        [LabelSmoothedCrossEntropy(config.label_smoothing), SentenceDomainLoss(["encoder"], aux_norm=config.aux_norm)],
+    )

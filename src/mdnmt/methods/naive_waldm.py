@@ -1,0 +1,66 @@
+"""WALDM as a re-implementation had it (Phan 2022): a named, deliberate failure that shows why (docs/methods)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+from pydantic import Field
+from torch import nn
+
+from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
+from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.models.context import Side
+from mdnmt.models.losses import LabelSmoothedCrossEntropy
+from mdnmt.models.naive_mixing import LearnedPositions, NaiveFeedForward, NaiveProjection, NaiveProportionLoss
+
+
+class NaiveWaldmConfig(Architecture):
+    """Options of the re-implementation."""
+
+    mixed_sides: Literal["encoder", "both"] = Field("both", description='the rows "Encoder" and "E/DC"')
+    proportion_smoothing: float = Field(0.05, ge=0, lt=1, description="eps of D(x)")
+
+
+config_type = NaiveWaldmConfig
+
+
+def build(config: NaiveWaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
+    """Build it: mixed projections outside of the model's parameters, positions that are learned."""
+    # Where the decoder mixes, its own D alone are in the loss.
+    lossy: Side = "decoder" if config.mixed_sides == "both" else "encoder"
+
+    def parts(side: Side) -> LayerParts:
+        recorded: Side | None = side if side == lossy else None
+        mixing = {"num_domains": num_domains, "smoothing": config.proportion_smoothing}
+
+        def cross_projection(in_dim: int, out_dim: int) -> nn.Module:
+            # The engine asks for queries by themselves and for keys and values together.
+            which: tuple[Side | None, ...] = (recorded,) if out_dim == in_dim else (None, None)
+            return NaiveProjection(in_dim, out_dim, recorded=which, **mixing)  # type: ignore[arg-type]
+
+        def ffn() -> nn.Module:
+            return NaiveFeedForward(
+                config.model_dim,
+                config.ffn_dim,
+                num_domains=num_domains,
+                smoothing=config.proportion_smoothing,
+                side=recorded,
+                dropout=config.activation_dropout,
+            )
+
+        self_projection = partial(NaiveProjection, recorded=(recorded, None, None), **mixing)  # type: ignore[arg-type]
+        return LayerParts(self_attention=self_projection, cross_attention=cross_projection, ffn_block=ffn)
+
+    encoder = make_encoder(config, parts("encoder"))
+    decoder = make_decoder(config, parts("decoder")) if config.mixed_sides == "both" else make_decoder(config)
+    model = assemble(config, vocab, encoder=encoder, decoder=decoder)
+    source, target = model.source_embedding, model.target_embedding
+    model.source_embedding = LearnedPositions(source)  # type: ignore[assignment]
+    model.target_embedding = (
+        model.source_embedding if target is source else LearnedPositions(target)  # type: ignore[assignment]
+    )
+    return Method(
+        model,
+        [LabelSmoothedCrossEntropy(config.label_smoothing), NaiveProportionLoss(config.proportion_smoothing, lossy)],
+    )

@@ -1,0 +1,82 @@
+"""Losses on the gates of the experts, and the factor that they are weighed by (Song et al. 2026, sec. 4.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from mdnmt.models.batch import Batch
+from mdnmt.models.scheduled import Scheduled
+from mdnmt.models.transformer import Output
+
+EPSILON = 1e-9  # of eq. 13
+
+
+def impact_factor(
+    update: int, max_updates: int, *, high: float, low: float, start: int, end: int | None, lifted: bool
+) -> float:
+    """Return alpha of an update: max((H - L) sin(pi p), L), where p goes from 0 to 1 (eq. 15 and 16).
+
+    Args:
+        update: t, from 1.
+        max_updates: of the whole training.
+        high: H.
+        low: L.
+        start: T_s; before it p is 0.
+        end: T_e, after which p is 1; None: the last update.
+        lifted: L + (H - L) sin(pi p) instead, whose peak is H, as the text says, and not H - L.
+    """
+    last = max_updates if end is None else end
+    p = min(max((update - start) / max(last - start, 1), 0.0), 1.0)
+    rise = (high - low) * math.sin(math.pi * p)
+    return low + rise if lifted else max(rise, low)
+
+
+class BalanceLoss:
+    """alpha L_lb1: how far the mean use of the experts is from uniform (eq. 12), mean over layers."""
+
+    name = "balance"
+
+    def __init__(self, alpha: Scheduled) -> None:
+        self.alpha = alpha
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor:
+        """Return the loss of the batch, times its target words."""
+        return self.alpha.value * _layer_mean(output, batch, _unevenness) * batch.num_target_tokens
+
+
+class EntropyLoss:
+    """alpha L_lb2: the mean entropy of a word's gate (or a sentence's), times lambda (eq. 13), mean over layers."""
+
+    name = "entropy"
+
+    def __init__(self, alpha: Scheduled, weight: float) -> None:
+        """Make the loss; `weight` is lambda."""
+        self.alpha = alpha
+        self.weight = weight
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor:
+        """Return the loss of the batch, times its target words."""
+        return self.alpha.value * self.weight * _layer_mean(output, batch, _mean_entropy) * batch.num_target_tokens
+
+
+def _layer_mean(output: Output, batch: Batch, term: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """Return the mean of term(gate [B, T, N], share of each word in a mean [B, T]) over the layers with experts."""
+    gates = output.context.recorded("gate", "encoder")
+    # One gate a sentence is [B, 1, N], and every sentence has a first word.
+    mask_BT = batch.source_mask_BS[:, : gates[0].size(1)].to(gates[0].dtype)
+    share_BT = mask_BT / mask_BT.sum()
+    return torch.stack([term(gate_BTN, share_BT) for gate_BTN in gates]).mean()
+
+
+def _unevenness(gate_BTN: Tensor, share_BT: Tensor) -> Tensor:
+    mean_N = (gate_BTN * share_BT.unsqueeze(-1)).sum((0, 1))
+    return (mean_N - 1.0 / gate_BTN.size(-1)).square().mean()
+
+
+def _mean_entropy(gate_BTN: Tensor, share_BT: Tensor) -> Tensor:
+    entropy_BT = -(gate_BTN * (gate_BTN + EPSILON).log()).sum(-1)
+    return (entropy_BT * share_BT).sum()

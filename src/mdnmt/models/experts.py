@@ -1,0 +1,111 @@
+"""Mixtures of feed-forward experts, in self-attention and in place of the feed-forward block (Song et al. 2026)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from mdnmt.models.context import DomainContext
+from mdnmt.models.gate import DomainEmbedding, Gate
+from mdnmt.models.projection import Linear
+
+
+class Experts(nn.Module):
+    """MoE(x) = sum_i G_i E_i(x), where each E_i is a network D -> F -> D with a ReLU (eq. 1 and 3).
+
+    Two matrix products, whatever N is: the first maps build one map to N F, and the sum over experts happens inside
+    the second, on the hidden states weighed by the gate. Experts that do not count are computed all the same: with
+    two of three or four at work that costs less than to sort words by expert, and keeps all shapes known.
+    """
+
+    def __init__(self, model_dim: int, hidden_dim: int, num_experts: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.num_experts = num_experts
+        self.dropout = dropout
+        self.first_weight = nn.Parameter(torch.empty(num_experts, hidden_dim, model_dim))
+        self.first_bias = nn.Parameter(torch.zeros(num_experts, hidden_dim))
+        self.second_weight = nn.Parameter(torch.empty(model_dim, num_experts, hidden_dim))
+        self.second_bias = nn.Parameter(torch.zeros(num_experts, model_dim))
+        bound = math.sqrt(6.0 / (model_dim + hidden_dim))  # Xavier's, of one expert
+        nn.init.uniform_(self.first_weight, -bound, bound)
+        nn.init.uniform_(self.second_weight, -bound, bound)
+
+    def forward(self, x_BTD: Tensor, gate_BTN: Tensor) -> Tensor:
+        """Return [B, T, D]; the gate may be one a sentence, [B, 1, N]."""
+        hidden = F.relu(F.linear(x_BTD, self.first_weight.flatten(0, 1), self.first_bias.flatten()))
+        hidden = F.dropout(hidden, self.dropout, self.training)
+        gate_BTN = gate_BTN.to(hidden.dtype)
+        weighed_BTNF = hidden.view(*hidden.shape[:-1], self.num_experts, -1) * gate_BTN.unsqueeze(-1)
+        return F.linear(weighed_BTNF.flatten(-2), self.second_weight.flatten(1)) + gate_BTN @ self.second_bias
+
+
+class ExpertProjection(nn.Module):
+    """Queries, keys and values of a self-attention of which some come from experts: DAMHA (eq. 7 and 8).
+
+    All parts that come from experts have experts of their own and share the word's gate.
+    """
+
+    def __init__(
+        self, model_dim: int, *, gate: Gate, experts: Callable[[], Experts], targets: Literal["v", "qkv"]
+    ) -> None:
+        super().__init__()
+        self.query_key = Linear(model_dim, 2 * model_dim) if targets == "v" else None
+        self.gate = gate
+        self.experts = nn.ModuleList(experts() for _ in targets)
+
+    def forward(self, x_BTD: Tensor, context: DomainContext | None = None) -> Tensor:
+        """Return queries, keys and values side by side, [B, T, 3 D]."""
+        gate_BTN = self.gate(x_BTD)
+        parts = [part(x_BTD, gate_BTN) for part in self.experts]
+        if self.query_key is not None:
+            parts.insert(0, self.query_key(x_BTD))
+        return torch.cat(parts, dim=-1)
+
+
+class DomainExperts(nn.Module):
+    """A feed-forward block of experts whose gate sees the gold domain: DMoE (sec. 4.2), or a common MoE so informed.
+
+    Domain-only (eq. 9): the gate reads the domain's vector e, the experts read x: one gate a sentence. Mix (eq. 10):
+    both read x_d, made of x and e: one gate a word.
+    """
+
+    def __init__(
+        self,
+        *,
+        domain: DomainEmbedding,
+        gate: Gate,
+        experts: Experts,
+        fuse: Callable[[Tensor, Tensor], Tensor] | None = None,
+    ) -> None:
+        """Make the block; `fuse` is given x [B, T, D] and e [B, 1, D] and returns x_d, and None means domain-only."""
+        super().__init__()
+        self.domain = domain
+        self.gate = gate
+        self.experts = experts
+        self.fuse = fuse
+
+    def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
+        """Return [B, T, D] and leave the gate, [B, T, N] or [B, 1, N], in `context`."""
+        gate_input = self.domain(context)
+        if self.fuse is not None:
+            x_BTD = gate_input = self.fuse(x_BTD, gate_input)
+        gate_BTN = self.gate(gate_input)
+        context.record("gate", "encoder", gate_BTN)
+        return self.experts(x_BTD, gate_BTN)  # type: ignore[no-any-return]
+
+
+class ConcatenatedFusion(nn.Module):
+    """x_d = W [x; e] + b."""
+
+    def __init__(self, model_dim: int) -> None:
+        super().__init__()
+        self.linear = Linear(2 * model_dim, model_dim)
+
+    def forward(self, x_BTD: Tensor, domain_B1D: Tensor) -> Tensor:
+        """Return x_d, [B, T, D]."""
+        return self.linear(torch.cat([x_BTD, domain_B1D.expand_as(x_BTD)], dim=-1))  # type: ignore[no-any-return]

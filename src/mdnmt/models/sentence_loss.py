@@ -1,0 +1,36 @@
+"""The loss of domain classifiers that judge whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from mdnmt.models.batch import Batch
+from mdnmt.models.context import Side
+from mdnmt.models.transformer import Output
+
+
+class SentenceDomainLoss:
+    """Cross-entropy between the recorded domain logits of sentences and their labels, for all classifiers together.
+
+    `aux_norm` "text" sums over sentences and classifiers; "code" takes the mean over both, as the released code of
+    Jiang et al. 2020 does. The trainer divides either by the number of target words.
+    """
+
+    name = "sentence"
+
+    def __init__(self, sides: Sequence[Side], weight: float = 1.0, aux_norm: Literal["text", "code"] = "text") -> None:
+        self.sides = tuple(sides)
+        self.weight = weight
+        self.aux_norm = aux_norm
+
+    def __call__(self, output: Output, batch: Batch) -> Tensor:
+        """Return the loss as a sum comparable with the generation loss."""
+        logits = [logits_BK for side in self.sides for logits_BK in output.context.recorded("sentence", side)]
+        reduction = "mean" if self.aux_norm == "code" else "sum"
+        terms = torch.stack([F.cross_entropy(logits_BK, batch.domain_B, reduction=reduction) for logits_BK in logits])
+        return self.weight * (terms.mean() if self.aux_norm == "code" else terms.sum())

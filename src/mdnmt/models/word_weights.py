@@ -1,0 +1,30 @@
+"""How much each target word tells of the domain: the weights of the loss WL (Jiang et al. 2020, sec. 4.2)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from mdnmt.models.context import DomainContext
+from mdnmt.models.projection import Linear
+from mdnmt.models.sentence_classifier import AttentionPooling
+
+
+class WordWeights(nn.Module):
+    """A domain classifier on the decoder's last states, whose attention alpha_j says what word j weighs.
+
+    Nothing goes back through it: its own loss trains it and nothing else, and alpha is a constant for L_gen.
+    """
+
+    def __init__(self, model_dim: int, num_domains: int) -> None:
+        super().__init__()
+        self.pooling = AttentionPooling(model_dim)
+        self.activation = nn.PReLU()
+        self.output = Linear(model_dim, num_domains)
+
+    def forward(self, x_BTD: Tensor, mask_BT: Tensor, context: DomainContext) -> None:
+        """Leave the logits [B, K] of the sentences and alpha [B, T] in `context`."""
+        pooled_BD, alpha_BT = self.pooling(x_BTD.detach(), mask_BT)
+        with torch.autocast(pooled_BD.device.type, enabled=False):
+            context.record("sentence", "decoder", self.output(self.activation(pooled_BD)))
+        context.record("word_weight", "decoder", alpha_BT.detach())

@@ -1,0 +1,57 @@
+"""Draw how right the words of generated text are as one option changes, a line a kind of word."""
+
+from __future__ import annotations
+
+import textwrap
+
+from matplotlib.figure import Figure
+
+from mdnmt.paper.numbers import half_up, mean
+from mdnmt.paper.specs import SweepSpec
+from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, MARKERS, WIDTH, empty, heading, more_room, quiet
+from mdnmt.paper.words_table import KINDS, accuracy, read_words
+
+
+def draw(spec: SweepSpec) -> tuple[Figure, str]:
+    """Return the figure and what it shows in words.
+
+    Raises:
+        DataError: a words.json is not what it should be.
+    """
+    made = [system for system in spec.systems if system.runs]
+    if not made:
+        reason = next(
+            (system.missing for system in spec.systems if system.missing), "the study has none of its methods"
+        )
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
+    found = [[accuracy(read_words(run.scores)) for run in system.runs] for system in made]
+    task = f"{spec.task}. " if spec.task else ""
+    detail = f"{task}Right words in percent. Dashed: what a guess gets."
+    head = 0.44 + more_room(detail)
+    figure = Figure(figsize=(WIDTH, head + 2.6), dpi=DPI)
+    axes = figure.subplots()
+    told = []
+    for number, (kind, label) in enumerate(KINDS.items()):
+        heights = [mean([seed[kind] for seed in seeds]) for seeds in found]
+        axes.plot(
+            range(len(made)), heights, color=COLOURS[number], linestyle=DASHES[number % len(DASHES)],
+            marker=MARKERS[number], markersize=9 - 2 * number, label=label, clip_on=False,
+        )  # fmt: skip
+        told.append(f"{label}: {', '.join(half_up(height, 1) for height in heights)}.")
+    axes.axhline(100 / spec.num_domains, color=GREY, linewidth=0.9, linestyle=(0, (2, 2)))
+    axes.set_ylim(0, 102)
+    labels = [textwrap.fill(system.label, 66 // len(made)) for system in made]
+    axes.set_xticks(range(len(made)), labels)
+    lines = max(label.count("\n") for label in labels)
+    quiet(axes)
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12 - 0.08 * lines),
+        ncols=len(KINDS),
+        handlelength=2.4,
+        columnspacing=1.2,
+    )
+    height = float(figure.get_size_inches()[1])
+    figure.subplots_adjust(left=0.08, right=0.97, bottom=(0.62 + 0.15 * lines) / height, top=1 - (head + 0.1) / height)
+    heading(figure, spec.title, detail)
+    return figure, f"Right words in percent for {', '.join(system.label for system in made)}. {' '.join(told)}"

@@ -1,0 +1,113 @@
+"""A task's plain text as mBART-50 reads it: cut by its own tokenizer, with a language code before each sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdnmt.errors import DataError
+from mdnmt.pretrained.files import PIECES
+from mdnmt.tasks.data import Ragged, Split, TaskData
+from mdnmt.train.batches import spread
+
+
+class MbartTokenizer:
+    """Plain text to ids and back, for one source and one target language."""
+
+    pad, eos = 1, 2
+
+    def __init__(self, folder: Path, source_code: str, target_code: str) -> None:
+        """Load sentencepiece.bpe.model from a folder.
+
+        Raises:
+            DataError: it is not there, or is none.
+        """
+        from transformers import MBart50Tokenizer
+
+        path = folder / PIECES
+        if not path.is_file():
+            raise DataError(f"{path}: missing; put back what the weights came with")
+        try:
+            self._tokenizer: Any = MBart50Tokenizer(str(path), src_lang=source_code, tgt_lang=target_code)
+        except (OSError, RuntimeError, TypeError) as error:
+            raise DataError(f"{path}: is no sentencepiece model ({str(error).partition(chr(10))[0]})") from None
+        self.source_code, self.target_code = source_code, target_code
+        self.target_code_id = int(self._tokenizer.lang_code_to_id[target_code])
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.vocab_size)
+
+    def encode(self, lines: Sequence[str], code: str) -> list[NDArray[np.int32]]:
+        """Return `[code] words </s>` for each line, which both sides look like; no line can name a special token."""
+        tokenizer = self._tokenizer
+        tokenizer.src_lang = code
+        # The pieces' numbers of all lines at once: many times faster than one call a line, and `</s>` or `fr_XX` in a
+        # line is text. The tokenizer counts from 1 what sentencepiece counts from 0, but for <unk>.
+        found = tokenizer.sp_model.encode(list(lines), out_type=int)
+        words = (
+            [number + tokenizer.fairseq_offset if number else tokenizer.unk_token_id for number in ids] for ids in found
+        )
+        return [np.array(tokenizer.build_inputs_with_special_tokens(ids), dtype=np.int32) for ids in words]
+
+    def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Return the pieces of ids."""
+        return tuple(self._tokenizer.convert_ids_to_tokens(list(ids)))
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the plain text of ids; special tokens are left out."""
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+
+class MbartVocab:
+    """What the trainer asks a vocabulary for."""
+
+    bos = MbartTokenizer.eos  # decoding starts with </s>; the language code is the first word to predict
+
+
+class MbartData:
+    """A task in the form in which the trainer takes it, made of its plain text."""
+
+    target_vocab = MbartVocab
+
+    def __init__(
+        self, task: TaskData, tokenizer: MbartTokenizer, domains: Sequence[str], pairs_per_domain: int
+    ) -> None:
+        """Read a task.
+
+        Args:
+            task: as it is on disk.
+            tokenizer: of both languages.
+            domains: those that are trained on.
+            pairs_per_domain: at most so many training pairs of each, spread evenly; 0: all.
+        """
+        self.task, self.tokenizer, self.trained, self.pairs_per_domain = task, tokenizer, domains, pairs_per_domain
+        self.name, self.fingerprint, self.domains = task.name, task.fingerprint, task.domains
+        self.source_lang, self.target_lang = task.source_lang, task.target_lang
+        self.split = cache(self._split)
+
+    def _split(self, name: str) -> Split:
+        chosen = self.trained if name == "train" else self.domains
+        source: list[NDArray[np.int32]] = []
+        target: list[NDArray[np.int32]] = []
+        labels: list[int] = []
+        for domain in chosen:
+            lines = self.task.text(name, domain, self.source_lang)
+            translations = self.task.text(name, domain, self.target_lang)
+            rows = np.arange(len(lines))
+            if name == "train" and self.pairs_per_domain:
+                rows = spread(rows, self.pairs_per_domain)
+            source += self.tokenizer.encode([lines[row] for row in rows], self.tokenizer.source_code)
+            target += self.tokenizer.encode([translations[row] for row in rows], self.tokenizer.target_code)
+            labels += [self.domains.index(domain)] * len(rows)
+        return Split(_ragged(source), _ragged(target), np.array(labels, dtype=np.int16))
+
+
+def _ragged(rows: Sequence[NDArray[np.int32]]) -> Ragged:
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Ragged(np.concatenate([*rows, np.empty(0, dtype=np.int32)]), offsets)

@@ -1,0 +1,114 @@
+"""Make a run of mBART-50: fine-tune it with the same trainer as every method, or note which weights are used as is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from mdnmt import fsio, provenance
+from mdnmt.checkpoints.weights import save_model
+from mdnmt.config.run import RunSpec
+from mdnmt.errors import DataError
+from mdnmt.fingerprint import sha256_file
+from mdnmt.methods.method import Method
+from mdnmt.models.losses import LabelSmoothedCrossEntropy
+from mdnmt.models.transformer import Transformer
+from mdnmt.paths import RunPaths
+from mdnmt.pretrained.config import BUILDER, Mbart50Config, language_codes, validate
+from mdnmt.pretrained.data import MbartData, MbartTokenizer
+from mdnmt.pretrained.files import CONFIG, PIECES, PRETRAINED, verified_folder
+from mdnmt.pretrained.model import count_parameters, empty, load_pretrained
+from mdnmt.tasks.data import TaskData
+from mdnmt.train.metrics import write_curves
+from mdnmt.train.run import Setup, describe, train_run
+
+
+def make_run(spec: RunSpec, task_folder: Path, run_folder: Path, *, root: Path = PRETRAINED, **options: Any) -> None:
+    """Make the run and leave in its folder what every run leaves.
+
+    Args:
+        spec: the run; its builder is mbart50.
+        task_folder: its task's data.
+        run_folder: where it lives; an interrupted fine-tuning there goes on.
+        root: where pretrained weights stand.
+        options: those of `mdnmt.train.run.train_run`.
+
+    Raises:
+        DataError: the weights are not there, or are not those that the run was planned with.
+        Interrupted: fine-tuning was stopped, with everything saved.
+    """
+    config = validate(spec.architecture, where=f"run {spec.fingerprint}")
+    folder = verified_folder(config, root)
+    if config.use == "zero-shot":
+        _note(spec, config, folder, task_folder, run_folder, str(options.get("method_name", "")))
+    else:
+        train_run(spec, task_folder, run_folder, setup=setup(config, folder), **options)
+
+
+def setup_of(spec: RunSpec, root: Path = PRETRAINED) -> Setup | None:
+    """Return what the trainer needs for a run of any builder; None where nothing is trained.
+
+    Raises:
+        DataError: the weights that it starts from are not there, or are others.
+    """
+    if spec.builder != BUILDER:
+        return Setup()
+    config = validate(spec.architecture, where=f"run {spec.fingerprint}")
+    return setup(config, verified_folder(config, root)) if config.use == "fine-tune" else None
+
+
+def setup(config: Mbart50Config, folder: Path) -> Setup:
+    """Return what the trainer needs in order to fine-tune the weights in a folder."""
+
+    def read(spec: RunSpec, task: TaskData) -> TaskData:
+        codes = language_codes(config, task.source_lang, task.target_lang)
+        data = MbartData(task, MbartTokenizer(folder, *codes), spec.domains, config.pairs_per_domain)
+        # Everything that the trainer asks for; BLEU of the validation text, which needs pieces, is not made.
+        return cast(TaskData, data)
+
+    def build(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
+        # Once trained, the run is translated from by `MbartTranslator`: the trainer itself calls nothing but forward().
+        model = load_pretrained(folder, dropout=config.dropout, attention_dropout=config.attention_dropout)
+        return Method(cast(Transformer, model.to(device)), [LabelSmoothedCrossEntropy(config.label_smoothing)])
+
+    return Setup(read=read, build=build, keep=lambda _, kept: keep_segmentation(folder, kept))
+
+
+def keep_segmentation(folder: Path, kept: Path) -> None:
+    """Copy the small files to a run's folder, so that it translates without the weights that it started from."""
+    kept.mkdir(parents=True, exist_ok=True)
+    for name in (CONFIG, PIECES):
+        with fsio.atomic_path(kept / name) as temporary:
+            shutil.copyfile(folder / name, temporary)
+
+
+def _note(
+    spec: RunSpec, config: Mbart50Config, folder: Path, task_folder: Path, run_folder: Path, method_name: str
+) -> None:
+    """Write the files of a run without training; its model.safetensors holds no tensor, only whose weights it is."""
+    data, paths = TaskData.load(task_folder), RunPaths(run_folder)
+    if data.fingerprint != spec.task_fingerprint:
+        raise DataError(f"{task_folder}: holds data {data.fingerprint}, but the run is for {spec.task_fingerprint}")
+    language_codes(config, data.source_lang, data.target_lang)
+    keep_segmentation(folder, paths.segmentation)
+    save_model(paths.model, {}, {"run": spec.fingerprint, "weights": config.weights})
+    write_curves([], paths.curves)
+    fsio.write_json(
+        paths.record,
+        {
+            **describe(spec, data, method_name),
+            "updates": 0,
+            "epochs": 0,
+            "best_update": None,
+            "averaged_updates": [],
+            "validation": {},
+            "num_parameters": count_parameters(empty(folder)),
+            "model_sha256": sha256_file(paths.model),
+            "seconds": 0.0,
+            "resumes": 0,
+            "provenance": provenance.collect(),
+        },
+    )

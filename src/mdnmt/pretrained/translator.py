@@ -1,0 +1,169 @@
+"""Translate with a run of mBART-50, through transformers' own `generate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mdnmt.config.decoding import Decoding
+from mdnmt.config.loader import did_you_mean
+from mdnmt.config.run import RunSpec
+from mdnmt.decode.batches import length_batches
+from mdnmt.decode.translator import Translation, Translator
+from mdnmt.errors import ConfigError, DataError
+from mdnmt.fsio import read_json
+from mdnmt.paths import RunPaths
+from mdnmt.pretrained.config import BUILDER, language_codes, validate
+from mdnmt.pretrained.data import MbartTokenizer
+from mdnmt.pretrained.files import PRETRAINED, verified_folder
+from mdnmt.pretrained.model import Mbart, load_pretrained, load_trained
+from mdnmt.tasks.data import TaskData
+
+
+def open_run(run_folder: Path, device: torch.device, root: Path = PRETRAINED) -> Translator | MbartTranslator:
+    """Return the translator of a finished run, of whichever builder.
+
+    Raises:
+        MdnmtError: what `Translator` and `MbartTranslator` raise.
+    """
+    try:
+        builder = read_json(RunPaths(run_folder).record)["spec"]["builder"]
+    except (OSError, ValueError, KeyError, TypeError):
+        builder = None  # the translator says what is wrong
+    return MbartTranslator(run_folder, device, root) if builder == BUILDER else Translator(run_folder, device)
+
+
+class MbartTranslator:
+    """Translates plain text; a fine-tuned run needs its own directory alone, a zero-shot one the weights as well."""
+
+    def __init__(self, run_folder: Path, device: torch.device, root: Path = PRETRAINED) -> None:
+        """Load a finished run.
+
+        Raises:
+            DataError: the run, or the weights that it stands for, are not whole.
+            CheckpointError: its weights are damaged.
+        """
+        from transformers import GenerationConfig
+
+        paths = RunPaths(run_folder)
+        record = read_json(paths.record)
+        spec = RunSpec.model_validate(record["spec"])
+        config = validate(spec.architecture, where=str(paths.record))
+        self.device = device
+        self.domains: tuple[str, ...] = tuple(record["domains"])
+        self.source_lang, self.target_lang = str(record["source_lang"]), str(record["target_lang"])
+        codes = language_codes(config, self.source_lang, self.target_lang)
+        self.tokenizer = MbartTokenizer(paths.segmentation, *codes)
+        if config.use == "zero-shot":
+            self.model: Mbart = load_pretrained(verified_folder(config, root))
+        else:
+            self.model = load_trained(paths.segmentation, paths.model)
+        self.model.to(device).eval()
+        # Nothing that some file of the weights may say about searching is to change a result unseen.
+        self.model.net.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+            bos_token_id=0,
+            pad_token_id=self.tokenizer.pad,
+            eos_token_id=self.tokenizer.eos,
+            decoder_start_token_id=self.tokenizer.eos,
+            forced_bos_token_id=self.tokenizer.target_code_id,
+            forced_eos_token_id=self.tokenizer.eos,
+        )
+
+    def label(self, domain: str) -> int:
+        """Return the label of a domain, of which mBART-50 makes no use.
+
+        Raises:
+            ConfigError: the run knows no such domain.
+        """
+        if domain not in self.domains:
+            hint = did_you_mean(domain, self.domains)
+            raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(self.domains)}")
+        return self.domains.index(domain)
+
+    def translate_test(self, data: TaskData, config: Decoding, domain: str) -> list[list[Translation]]:
+        """Return the translations of a domain's test sentences.
+
+        Raises:
+            DataError: the task has other languages, or a line is too long.
+        """
+        if (data.source_lang, data.target_lang) != (self.source_lang, self.target_lang):
+            raise DataError(
+                f"{data.folder}: is {data.source_lang} to {data.target_lang}, but the run translates "
+                f"{self.source_lang} to {self.target_lang}; give the task the run is of"
+            )
+        return self.translate(data.text("test", domain, data.source_lang)[: config.max_sentences], config)
+
+    def translate(
+        self, lines: Sequence[str], config: Decoding, domain: str | Sequence[str] | None = None, first_line: int = 1
+    ) -> list[list[Translation]]:
+        """Return the translations of each line, best first; an empty line has one, which is empty.
+
+        The greatest length of an output is that of the longest line of its batch, so that how lines are put together
+        can change one that would not end.
+
+        Raises:
+            DataError: a line has more pieces than the model has positions.
+        """
+        sources = self.tokenizer.encode(lines, self.tokenizer.source_code)
+        for number, source in enumerate(sources, start=first_line):
+            if len(source) > self.model.max_source_length:
+                raise DataError(
+                    f"line {number}: has {len(source) - 2} pieces, the model takes {self.model.max_source_length - 2}; "
+                    "split the line"
+                )
+        results = [[Translation("", (), 0.0)] for _ in sources]
+        filled = [number for number, source in enumerate(sources) if len(source) > 2]
+        for batch in length_batches([len(sources[number]) for number in filled], config.batch_tokens):
+            numbers = [filled[index] for index in batch]
+            found = self._generate([sources[number] for number in numbers], config)
+            for number, best in zip(numbers, found, strict=True):
+                results[number] = best
+        return results
+
+    @torch.inference_mode()
+    def _generate(self, sources: Sequence[NDArray[np.int32]], config: Decoding) -> list[list[Translation]]:
+        longest = max(map(len, sources))
+        source_BS = np.full((len(sources), longest), self.tokenizer.pad, dtype=np.int64)
+        for row, source in enumerate(sources):
+            source_BS[row, : len(source)] = source
+        ids_BS = torch.from_numpy(source_BS).to(self.device)
+        mask_BS = ids_BS != self.tokenizer.pad
+        bound = int(config.max_length_ratio * longest) + config.max_length_extra
+        found_PT: Tensor = self.model.net.generate(
+            input_ids=ids_BS,
+            attention_mask=mask_BS.long(),
+            num_beams=config.beam_size,
+            num_return_sequences=config.nbest,
+            length_penalty=config.length_penalty if config.beam_size > 1 else None,
+            early_stopping=config.beam_size > 1,
+            # The start stands before the new words; both have positions.
+            max_new_tokens=min(bound, self.model.max_target_length - 1),
+        )
+        each = config.nbest
+        scores = self._scores(ids_BS.repeat_interleave(each, 0), mask_BS.repeat_interleave(each, 0), found_PT, config)
+        found = [self._plain(row, score) for row, score in zip(found_PT.tolist(), scores, strict=True)]
+        return [found[start : start + each] for start in range(0, len(found), each)]
+
+    def _scores(self, ids_PS: Tensor, mask_PS: Tensor, found_PT: Tensor, config: Decoding) -> list[float]:
+        """Return what the search sorts by: log-probability without the forced words / length ** penalty."""
+        states_PTD = self.model.states(ids_PS, mask_PS, found_PT[:, :-1])
+        scores = []
+        # One after the other: the logits of a batch over 250,000 words would not fit.
+        for states_TD, found_T in zip(states_PTD, found_PT[:, 1:], strict=True):
+            words = self._length(found_T.tolist())
+            log_p_TV = self.model.net.lm_head(states_TD[:words]).float().log_softmax(-1)
+            log_p_T = log_p_TV.gather(1, found_T[:words, None])[1:]
+            scores.append(log_p_T.sum().item() / words**config.length_penalty)
+        return scores
+
+    def _length(self, ids: list[int]) -> int:
+        return ids.index(self.tokenizer.eos) + 1 if self.tokenizer.eos in ids else len(ids)
+
+    def _plain(self, found: list[int], score: float) -> Translation:
+        ids = found[2 : self._length(found[1:])]  # without </s>, language code and the last </s>
+        return Translation(self.tokenizer.text(ids), self.tokenizer.pieces(ids), score)

@@ -1,0 +1,178 @@
+"""Generated text: a pure function of its configuration, with the ambiguities that it promises."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdnmt.cli import main
+from mdnmt.config.corpus import CorpusConfig, GeneratedReader, load_corpus
+from mdnmt.config.loader import validate_model
+from mdnmt.config.task import load_task
+from mdnmt.corpora.availability import why_lost, why_missing
+from mdnmt.corpora.fetch import fetch
+from mdnmt.corpora.generated import KINDS, kinds, pairs
+from mdnmt.corpora.local import HashCache
+from mdnmt.corpora.read import read_corpus
+from mdnmt.corpora.spec import corpus_spec, fetch_spec
+from mdnmt.errors import ConfigError
+from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.tokenise import detokenise, tokenise
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+DOMAINS = (0, 1, 2, 3)
+
+
+def grammar(domain: int = 0, **options: Any) -> GeneratedReader:
+    return GeneratedReader(name="generated", domain=domain, **{"sentences": 1500, **options})
+
+
+@pytest.fixture(scope="module")
+def text() -> dict[int, list[tuple[list[str], list[str]]]]:
+    return {d: [(s.split(), t.split()) for s, t in pairs(grammar(d), "en", "fr")] for d in DOMAINS}
+
+
+@pytest.fixture(scope="module")
+def kind_of() -> dict[str, str]:
+    return {word: kind for domain in DOMAINS for word, kind in kinds(grammar(domain), "en").items()}
+
+
+def test_the_same_configuration_gives_the_same_text_for_ever() -> None:
+    first = list(pairs(grammar(1, sentences=2), "en", "fr"))
+    assert first == list(pairs(grammar(1), "en", "fr"))[:2]
+    assert first == [
+        ("huzeku mekeno tehapi rohoro hekahe bukofe kofali", "tigosa zopovu nehazi gapebu sopipi nerami valiso"),
+        (
+            "lofina kebeda repaha bubeti bevima gisuvu koraha sovapu mevele",
+            "zaluve tohole lepapa nehufo mufute sadiha vazipe hefoba zufosi",
+        ),
+    ]
+    assert first != list(pairs(grammar(1, sentences=2, seed=2), "en", "fr"))
+
+
+def test_a_word_has_one_translation_in_a_domain_and_its_kind_says_whether_in_all(
+    text: dict[int, Any], kind_of: dict[str, str]
+) -> None:
+    found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for domain, sentences in text.items():
+        for source, target in sentences:
+            for word, translation in zip(source, target, strict=True):
+                found[word][domain].add(translation)
+    assert set(found) <= set(kind_of)
+    for word, by_domain in found.items():
+        assert all(len(translations) == 1 for translations in by_domain.values())
+        different = {translation for translations in by_domain.values() for translation in translations}
+        kind = kind_of[word]
+        assert len(by_domain) == (1 if kind == "cue" else len(DOMAINS))
+        assert len(different) == (len(DOMAINS) if kind in ("context", "label") else 1)
+    translations = [t for by_domain in found.values() for t in {t for ts in by_domain.values() for t in ts}]
+    assert len(set(translations)) == len(translations), "no two words share a translation"
+    assert not set(translations) & set(found), "no word is spelt the same in both languages"
+
+
+def test_context_words_have_a_cue_beside_them_and_label_words_have_none(
+    text: dict[int, Any], kind_of: dict[str, str]
+) -> None:
+    for sentences in text.values():
+        for source, _ in sentences:
+            there = Counter(kind_of[word] for word in source)
+            assert bool(there["cue"]) == bool(there["context"]) != bool(there["label"])
+            assert 5 <= len(source) <= 9
+
+
+def test_the_frequency_of_common_and_ambiguous_words_does_not_tell_the_domain(
+    text: dict[int, Any], kind_of: dict[str, str]
+) -> None:
+    for kind in ("common", "context", "label"):
+        counts = {d: Counter(w for s, _ in t for w in s if kind_of[w] == kind) for d, t in text.items()}
+        for word in counts[0]:
+            # 1,500 sentences: no word's count is further from another domain's than chance makes it.
+            numbers = [counts[domain][word] for domain in DOMAINS]
+            assert max(numbers) - min(numbers) < 7 * max(1, min(numbers)) ** 0.5, (word, numbers)
+
+
+def test_shares_and_numbers_of_words_are_those_asked_for() -> None:
+    options: dict[str, int] = {"common_words": 7, "cue_words": 2, "context_words": 3, "label_words": 4}
+    made = grammar(2, context_share=0.2, min_words=6, max_words=6, **options)
+    assert Counter(kinds(made, "en").values()) == {kind: options[f"{kind}_words"] for kind in KINDS}
+    sentences = [source.split() for source, _ in pairs(made, "en", "fr")]
+    kind_of = kinds(made, "en")
+    cued = sum(any(kind_of[word] == "cue" for word in sentence) for sentence in sentences)
+    assert 0.15 < cued / len(sentences) < 0.25
+    assert {len(sentence) for sentence in sentences} == {6}
+    assert set(kind_of) == {word for sentence in sentences for word in sentence}
+
+
+def test_any_two_languages_will_do() -> None:
+    source, target = next(pairs(grammar(), "zh", "de"))
+    assert source != target and source != next(pairs(grammar(), "en", "de"))[0]
+
+
+@pytest.mark.parametrize("lang", ["en", "fr"])
+def test_moses_leaves_the_words_alone(lang: str) -> None:
+    for line, _ in list(pairs(grammar(), lang, "de"))[:200]:
+        assert tokenise(line, lang) == line.split() and detokenise(line, lang) == line
+
+
+def test_it_is_fetched_without_a_network_and_read_like_any_corpus(tmp_path: Path) -> None:
+    corpus = load_corpus(CONFIG, "synthetic-south")
+    assert why_missing(corpus, tmp_path) is None
+    spec = fetch_spec("synthetic-south", corpus, tmp_path / "hashes.json")
+    assert main(["fetch", "--spec", spec.model_dump_json(), "--out", str(tmp_path / "south")]) == 0
+    assert why_lost(spec, tmp_path / "south") == ""
+    read = read_corpus(spec.corpus, tmp_path / "south", "en", "fr")
+    assert read.train == list(pairs(corpus.reader, "en", "fr")) and read.valid is None  # type: ignore[arg-type]
+    fetch(spec, tmp_path / "south")
+
+
+@pytest.mark.parametrize("option", ["domain", "seed", "sentences", "label_words"])
+def test_every_option_of_the_grammar_is_part_of_the_tasks_identity(option: str, tmp_path: Path) -> None:
+    task = load_task(CONFIG, "synthetic-2")
+    corpora = {name: load_corpus(CONFIG, f"synthetic-{name.split('-')[1]}") for name in _corpora(task)}
+    before = task_spec("t", task, corpora, tmp_path / "hashes.json")
+    reader = corpora["synthetic-north"].reader
+    changed = reader.model_copy(update={option: getattr(reader, option) + 2})
+    corpora["synthetic-north"] = corpora["synthetic-north"].model_copy(update={"reader": changed})
+    assert task_spec("t", task, corpora, tmp_path / "hashes.json").fingerprint != before.fingerprint
+
+
+def _corpora(task: Any) -> list[str]:
+    return [name for domain in task.domains.values() for name in domain.corpora]
+
+
+@pytest.mark.parametrize(
+    ("source", "reader", "said"),
+    [
+        ({"provider": "generated"}, {"name": "plain"}, "go together"),
+        ({"provider": "local", "folder": "x"}, {"name": "generated", "domain": 0, "sentences": 3}, "plain"),
+        (
+            {"provider": "generated"},
+            {"name": "generated", "domain": 0, "sentences": 3, "min_words": 8, "max_words": 7},
+            "min_words is above",
+        ),
+        ({"provider": "generated"}, {"name": "generated", "sentences": 3}, "domain"),
+        (
+            {"provider": "generated"},
+            {"name": "generated", "domain": 0, "sentences": 3, "label_words": 0},
+            "label_words",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(source: dict[str, Any], reader: dict[str, Any], said: str) -> None:
+    corpus = {"title": "G", "languages": ["en", "fr"], "source": source, "reader": reader}
+    with pytest.raises(ConfigError, match=said):
+        validate_model(corpus, CorpusConfig, "corpus")
+
+
+def test_the_tasks_differ_in_their_number_of_domains_alone(tmp_path: Path) -> None:
+    two, four = load_task(CONFIG, "synthetic-2"), load_task(CONFIG, "synthetic-4")
+    assert list(four.domains)[:2] == list(two.domains) and len(four.domains) == 4
+    assert [four.domains[name] for name in two.domains] == list(two.domains.values())
+    identities = [
+        corpus_spec(name, load_corpus(CONFIG, name), HashCache(tmp_path / "h")).identity() for name in _corpora(four)
+    ]
+    domains = [identity["reader"].pop("domain") for identity in identities]
+    assert domains == [0, 1, 2, 3] and all(identity == identities[0] for identity in identities)

@@ -1,0 +1,136 @@
+"""The naive re-implementation of WALDM: it computes what it says, and fails as it is said to fail (Phan 2022)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from reference import losses as slow_losses
+from reference import naive_waldm as slow
+from reference.transformer import Shape
+from torch import Tensor
+
+from mdnmt.checkpoints.weights import load_model, save_model
+from mdnmt.decode.translator import Translator
+from mdnmt.models.naive_mixing import KIND, HiddenLinears
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.data import TaskData
+from mdnmt.train.device import make_deterministic
+from mdnmt.train.run import build_method, train_run
+from mdnmt.train.validation import Validation
+
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
+SOURCES, TARGETS = [[5, 6, 2], [7, 8, 2]], [[12, 13, 14, 2], [15, 9, 9, 2]]
+
+
+def hidden_of(model: Any) -> dict[str, Tensor]:
+    """Return the maps that stand in no state dictionary, by name."""
+    return {
+        f"{name}.linears.{j}.{part}": value.detach()
+        for name, module in model.named_modules()
+        if isinstance(module, HiddenLinears)
+        for j, linear in enumerate(module.linears)
+        for part, value in linear.named_parameters()
+    }
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("sides", "norm", "k"), [("encoder", "pre", 2), ("encoder", "post", 3), ("both", "pre", 3), ("both", "post", 2)]
+)
+def test_output_and_losses_equal_the_reference(
+    random_method: Any, make_batch: Any, sides: str, norm: str, k: int, dtype: torch.dtype
+) -> None:
+    options = {"mixed_sides": sides, "norm": norm, "proportion_smoothing": 0.07, "label_smoothing": 0.13}
+    method = random_method("naive_waldm", num_domains=k, dtype=dtype, **options)
+    batch, labels = make_batch(SOURCES, TARGETS, [k - 1, 0]), [k - 1, 0]
+    output = method.model(batch)
+    weights = {**method.model.state_dict(), **hidden_of(method.model)}
+    weights = {name: value.double() for name, value in weights.items()}
+    mixings, expected_loss = [], 0.0
+    for source, target, found in zip(SOURCES, TARGETS, output.logits().split(4), strict=True):
+        mixing = slow.Mixing(k, 0.07, sides == "both")
+        expected = slow.logits(weights, source, [1, *target[:-1]], Shape(2, 2, 2, norm), mixing)
+        assert ((found.double() - expected).abs().max() / expected.abs().max()).item() < TOLERANCE[dtype]
+        expected_loss += slow_losses.label_smoothed_cross_entropy(expected, target, 0.13)
+        mixings.append(mixing)
+    generation, proportion = (loss(output, batch).item() for loss in method.losses)
+    assert generation == pytest.approx(expected_loss, rel=TOLERANCE[dtype])
+    assert proportion == pytest.approx(slow.proportion_loss(mixings, labels), rel=TOLERANCE[dtype])
+    # Two layers with D of Q and of the feed-forward block; in the decoder also of the queries of cross-attention.
+    assert len(mixings[0].layers) == (6 if sides == "both" else 4)
+    assert not output.context.recorded(KIND, "encoder" if sides == "both" else "decoder")
+
+
+def test_its_loss_counts_padding(random_method: Any, make_batch: Any) -> None:
+    method = random_method("naive_waldm", mixed_sides="encoder")
+    alone, beside = make_batch([[5, 2]], [[6, 2]], [0]), make_batch([[5, 2], [7, 8, 9, 2]], [[6, 2], [6, 2]], [0, 1])
+    other = make_batch([[7, 8, 9, 2]], [[6, 2]], [1])
+
+    def of(batch: Any) -> float:
+        return float(method.losses[1](method.model(batch), batch).item())
+
+    assert of(beside) > of(alone) + of(other) + 0.1
+
+
+def test_nothing_is_detached(random_method: Any, make_batch: Any) -> None:
+    method = random_method("naive_waldm")
+    batch = make_batch(SOURCES, TARGETS, [1, 0])
+    output = method.model(batch)
+    named = dict(method.model.named_parameters())
+
+    def reached(loss: Any) -> set[str]:
+        found = torch.autograd.grad(loss(output, batch), list(named.values()), allow_unused=True, retain_graph=True)
+        return {name for name, value in zip(named, found, strict=True) if value is not None and value.any()}
+
+    generation, proportion = map(reached, method.losses)
+    assert generation == set(named)  # every R among them
+    assert {"source_embedding.weight", "encoder.layers.0.attention.out.weight"} <= proportion
+
+
+@pytest.mark.parametrize("sides", ["encoder", "both"])
+def test_no_domain_map_is_a_parameter_or_is_saved(random_method: Any, sides: str) -> None:
+    method = random_method("naive_waldm", num_domains=3, mixed_sides=sides)
+    hidden = hidden_of(method.model)
+    # Two layers a side: 3 maps of self-attention, 3 of cross-attention, 2 of the feed-forward block; weight and bias.
+    assert len(hidden) == 2 * 3 * 2 * (5 if sides == "encoder" else 5 + 8)
+    held = {parameter.data_ptr() for parameter in method.model.parameters()}
+    assert not held & {value.data_ptr() for value in hidden.values()}
+    assert not set(hidden) & set(method.model.state_dict())
+    # They follow the model all the same: a missing device or precision would be noticed at once, and mended.
+    assert {value.dtype for value in hidden.values()} == {torch.float64}
+
+
+def test_a_reloaded_model_computes_something_else(random_method: Any, make_batch: Any, tmp_path: Path) -> None:
+    batch = make_batch(SOURCES, TARGETS, [1, 0])
+    differences = {}
+    for builder in ("naive_waldm", "waldm"):
+        model = random_method(builder, seed=1).model
+        save_model(tmp_path / builder, model.state_dict())
+        other = random_method(builder, seed=2).model
+        other.load_state_dict(load_model(tmp_path / builder))
+        differences[builder] = (other(batch).logits() - model(batch).logits()).abs().max().item()
+    assert differences["waldm"] == 0.0
+    assert differences["naive_waldm"] > 0.1
+
+
+@pytest.mark.parametrize("builder", ["naive_waldm", "waldm"])
+def test_what_was_validated_is_not_what_is_loaded(make_spec: Any, toy_task: Path, tmp_path: Path, builder: str) -> None:
+    spec = make_spec(builder, max_updates=3, validate_every=3, average_checkpoints=0)
+    train_run(spec, toy_task, tmp_path / "run", device="cpu")
+    paths, data = RunPaths(tmp_path / "run"), TaskData.load(toy_task)
+    assert not any("linears" in name for name in load_model(paths.model))
+    make_deterministic(0, None)  # as `mdnmt decode` does, in a process of its own
+    loaded = Translator(tmp_path / "run", torch.device("cpu")).model
+    again = Validation(data, spec.domains, spec.training, 0.1)(loaded, torch.device("cpu"), None)["all"]["loss"]
+    measured = json.loads(paths.record.read_text())["validation"]["all"]["loss"]
+    if builder == "waldm":
+        assert again == pytest.approx(measured, rel=1e-6)
+        return
+    assert abs(again - measured) > 0.01
+    make_deterministic(spec.seed, None)
+    first, later = hidden_of(build_method(spec, data, torch.device("cpu")).model), hidden_of(loaded)
+    assert all(not torch.equal(first[name], later[name]) for name in first if name.endswith("weight"))

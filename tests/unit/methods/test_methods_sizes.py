@@ -1,0 +1,82 @@
+"""The Transformer's sizes: enlarged and big, and the parameters that the papers print for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from mdnmt.config.method import load_method
+from mdnmt.methods import build, validate
+from mdnmt.methods.method import Architecture, VocabSizes, sized
+from mdnmt.models.attention import SelfAttention
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+
+
+def parameters(name: str, vocab: VocabSizes, num_domains: int) -> int:
+    config = load_method(CONFIG, name)
+    with torch.device("meta"):
+        method = build(config.builder, validate(config.builder, config.architecture, where="test"), vocab, num_domains)
+    return sum(parameter.numel() for parameter in method.model.parameters())
+
+
+@pytest.mark.parametrize(("name", "millions"), [("mixed", 89), ("big", 266)])
+def test_one_vocabulary_gives_the_two_sizes_of_song_table_4(name: str, millions: int) -> None:
+    # 44.1 M and 221.2 - 44.9 = 176.4 M without embeddings: both prints need 87.6k rows in all, nothing tied.
+    assert round(parameters(name, VocabSizes(29_200, 29_200, False), 4) / 1e6) == millions
+
+
+@pytest.mark.parametrize(
+    ("num_heads", "k", "model_dim", "ffn_dim"),
+    [
+        (4, 2, 724, 2896),  # 512 sqrt(2) = 724.1
+        (4, 3, 888, 3552),  # 886.8
+        (4, 4, 1024, 4096),
+        (8, 2, 728, 2912),
+        (8, 4, 1024, 4096),
+        (8, 1, 512, 2048),
+    ],
+)
+def test_enlarged_widths_are_sqrt_k_times_as_wide(num_heads: int, k: int, model_dim: int, ffn_dim: int) -> None:
+    config = sized(Architecture(size="enlarged", num_heads=num_heads), k)
+    assert (config.model_dim, config.ffn_dim, config.num_heads) == (model_dim, ffn_dim, num_heads)
+
+
+@pytest.mark.parametrize("num_heads", [2, 4, 8, 16])
+@pytest.mark.parametrize("k", range(1, 12))
+def test_enlarged_widths_can_be_cut_into_heads(num_heads: int, k: int) -> None:
+    config = sized(Architecture(size="enlarged", num_heads=num_heads, ffn_dim=1024), k)
+    assert config.model_dim % num_heads == 0
+    assert abs(config.model_dim - 512 * k**0.5) <= num_heads / 2
+    assert config.ffn_dim / config.model_dim == pytest.approx(2, rel=1e-3)
+
+
+def test_big_has_the_widths_and_heads_of_transformer_big() -> None:
+    config = sized(Architecture(size="big"), 3)
+    assert (config.model_dim, config.ffn_dim, config.num_heads) == (1024, 4096, 16)  # Vaswani et al. 2017, Table 3
+    assert (config.encoder_layers, config.decoder_layers) == (6, 6)
+
+
+def test_base_is_what_it_says() -> None:
+    config = Architecture(model_dim=96, num_heads=3)
+    assert sized(config, 4) is config
+
+
+@pytest.mark.parametrize(("name", "train_on"), [("mixed-enlarged", "all"), ("single-enlarged", "each")])
+def test_the_enlarged_rows_differ_from_the_base_ones_in_nothing_else(name: str, train_on: str) -> None:
+    enlarged, base = load_method(CONFIG, name), load_method(CONFIG, name.removesuffix("-enlarged"))
+    assert enlarged.architecture == {"size": "enlarged"}
+    assert (enlarged.builder, enlarged.training) == (base.builder, base.training)
+    assert enlarged.train_on == base.train_on == train_on
+
+
+@pytest.mark.parametrize(("size", "model_dim", "num_heads"), [("enlarged", 724, 4), ("big", 1024, 8)])
+def test_the_model_has_the_size_that_its_option_says(size: str, model_dim: int, num_heads: int) -> None:
+    with torch.device("meta"):
+        config = validate("transformer", {"size": size, "num_heads": 4, "encoder_layers": 1}, where="test")
+        model = build("transformer", config, VocabSizes(11, 11, True), 2).model
+    assert model.output_weight.shape == model.source_embedding.weight.shape == (11, model_dim)
+    [attention] = [module for module in model.encoder.modules() if isinstance(module, SelfAttention)]
+    assert attention.num_heads == num_heads

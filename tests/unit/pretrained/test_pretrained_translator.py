@@ -1,0 +1,105 @@
+"""Translations are what transformers' own `generate` gives, called by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import MBart50Tokenizer, MBartForConditionalGeneration
+
+from mdnmt.config.decoding import Decoding
+from mdnmt.errors import DataError
+from mdnmt.pretrained.files import folder_of
+from mdnmt.pretrained.run import make_run
+from mdnmt.pretrained.translator import MbartTranslator, open_run
+
+CPU = torch.device("cpu")
+LINES = ["bank rate price growth", "court", "judge order party rule court bank", "index survey", "price price rate"]
+
+
+@pytest.fixture
+def run(mbart_spec: Any, toy_task: Path, pretrained_root: Path, tmp_path: Path) -> Path:
+    make_run(mbart_spec("zero-shot"), toy_task, tmp_path / "run", root=pretrained_root)
+    return tmp_path / "run"
+
+
+# What the tiny model was taught is French: only a forced first word makes it write another language.
+@pytest.mark.parametrize("target", ["fr", "de"])
+@pytest.mark.parametrize(("beam", "penalty", "nbest"), [(1, 1.0, 1), (4, 1.0, 1), (4, 0.0, 3), (3, 2.0, 2)])
+def test_translations_and_scores_equal_those_of_generate(
+    run: Path, pretrained_root: Path, target: str, beam: int, penalty: float, nbest: int
+) -> None:
+    folder = folder_of("facebook/mbart-large-50-many-to-many-mmt", pretrained_root)
+    tokenizer = MBart50Tokenizer(str(folder / "sentencepiece.bpe.model"), src_lang="en_XX")
+    code = tokenizer.lang_code_to_id[{"fr": "fr_XX", "de": "de_DE"}[target]]
+    record = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**record, "target_lang": target}))
+    model = MBartForConditionalGeneration.from_pretrained(folder).eval()
+    config = Decoding(beam_size=beam, length_penalty=penalty, nbest=nbest, max_length_ratio=2.0, max_length_extra=3)
+    found = open_run(run, CPU, pretrained_root).translate(LINES, config)
+    bound = 2 * max(len(tokenizer(line)["input_ids"]) for line in LINES) + 3  # all stand in one batch
+    for line, ours in zip(LINES, found, strict=True):
+        inputs = tokenizer(line, return_tensors="pt")
+        theirs = model.generate(
+            **inputs,
+            forced_bos_token_id=code,
+            decoder_start_token_id=2,
+            num_beams=beam,
+            num_return_sequences=nbest,
+            length_penalty=penalty,
+            early_stopping=beam > 1,
+            max_length=None,
+            max_new_tokens=bound,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        assert theirs.sequences[:, 1].tolist() == [code] * nbest
+        assert [one.text for one in ours] == tokenizer.batch_decode(theirs.sequences, skip_special_tokens=True)
+        assert len({one.pieces for one in ours}) == nbest and ours[0].text
+        if beam > 1:
+            # An end that was forced at the greatest length counts as certain there, and for what it is here.
+            ended = [len(ids) - 1 < bound or ids[-1] == 1 for ids in theirs.sequences.tolist()]
+            assert all(ended)
+            assert [one.score for one in ours] == pytest.approx(theirs.sequences_scores.tolist(), rel=1e-4, abs=1e-5)
+        assert [" ".join(one.text.split()) for one in ours] == [one.text for one in ours]
+
+
+def test_a_line_alone_and_in_a_batch_give_the_same(run: Path, pretrained_root: Path) -> None:
+    translator = MbartTranslator(run, CPU, pretrained_root)
+    config = Decoding(beam_size=3, max_length_ratio=0.01, max_length_extra=30)  # one bound for all lines
+    together = translator.translate(LINES, config)
+    for line, found in zip(LINES, together, strict=True):
+        [alone] = translator.translate([line], config)
+        assert [one.text for one in alone] == [one.text for one in found]
+        assert alone[0].score == pytest.approx(found[0].score, rel=1e-4)
+
+
+def test_a_line_that_is_too_long_is_named(run: Path, pretrained_root: Path) -> None:
+    translator = MbartTranslator(run, CPU, pretrained_root)
+    with pytest.raises(DataError, match="line 8: has 60 pieces, the model takes 38; split the line"):
+        translator.translate(["bank", "bank " * 60], Decoding(), first_line=7)
+
+
+def test_outputs_are_bounded_by_the_positions(run: Path, pretrained_root: Path) -> None:
+    translator = MbartTranslator(run, CPU, pretrained_root)
+    [[found]] = translator.translate(["bank " * 38], Decoding(beam_size=1, max_length_ratio=9.0))
+    assert len(found.pieces) <= 38
+
+
+def test_a_task_of_other_languages_is_refused(run: Path, toy_task: Path, pretrained_root: Path, tmp_path: Path) -> None:
+    from mdnmt.tasks.data import TaskData
+
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    record = json.loads((copy / "run.json").read_text())
+    (copy / "run.json").write_text(json.dumps({**record, "source_lang": "fr", "target_lang": "en"}))
+    with pytest.raises(DataError, match="is en to fr, but the run translates fr to en"):
+        MbartTranslator(copy, CPU, pretrained_root).translate_test(TaskData.load(toy_task), Decoding(), "law")
+
+
+def test_runs_of_other_builders_are_opened_as_ever(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no finished run stands there"):
+        open_run(tmp_path, CPU)

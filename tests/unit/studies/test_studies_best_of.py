@@ -1,0 +1,114 @@
+"""What a study makes of a row that names several methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workflow.snakemake_project import Project
+
+from mdnmt.errors import ConfigError
+from mdnmt.studies import show
+from mdnmt.studies.places import Places
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.study import Study
+
+STUDY, PAPER = "config/studies/tiny.yaml", "config/papers/choice.yaml"
+PLACES = Places(
+    task=lambda name: f"tasks/{name}",
+    run=lambda run: f"runs/{run.directory}/seed{run.seed}",
+    test=lambda run: f"runs/{run.directory}/seed{run.seed}/test",
+    copied=lambda name: f"copied/{name}",
+    analysis=lambda run: f"analysis/{run.directory}",
+    significance=lambda name: f"significance/{name}.json",
+    measure=lambda name: f"measure/{name}.json",
+    table=lambda key, kind: f"tables/{key}.{kind}",
+    figure=lambda key, kind: f"figures/{key}.{kind}",
+    runs_table="runs.tsv",
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project.create(tmp_path / "project")
+    monkeypatch.chdir(made.folder)
+    labels = {"alone": "{domain} only", "alone-wide": "{domain} only (wide)", "wide": "Wide"}
+    for name, label in labels.items():
+        train_on = "each" if "{domain}" in label else "all"
+        made.write(f"config/methods/{name}.yaml", {"label": label, "builder": "transformer", "train_on": train_on})
+    rows = [
+        {"group": "G", "best_of": ["alone", "alone-wide"]},
+        {"group": "G", "best_of": ["mixed", "wide"], "label": "All text"},
+        {"group": "G", "method": "waldm-edc"},
+    ]
+    tables = {
+        "one": {"kind": "scores", "title": "T", "rows": rows},
+        "two": {"kind": "resources", "title": "T", "rows": rows[1:]},
+    }
+    made.write(PAPER, {"title": "P", "citation": "C", "tables": tables})
+    tables_of_study = {"choice-one": {"task": "tiny"}, "choice-two": {"task": "tiny"}}
+    made.update(STUDY, tables=tables_of_study, figures={}, seeds=2, copy_source=False)
+    return made
+
+
+def study(project: Project, *methods: str) -> Study:
+    project.update(STUDY, methods=list(methods))
+    return resolve(Path("config"), "tiny", Path("resources/corpora"))
+
+
+def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Project) -> None:
+    found = study(project, "mixed", "wide", "alone", "alone-wide", "waldm-edc")
+    spec: Any = show.table_spec(found, "choice-one", PLACES)
+    assert [(row.method, row.label, row.choice) for row in spec.rows] == [
+        ("alone-economy", "Economy only", 1),
+        ("alone-wide-economy", "Economy only (wide)", 1),
+        ("alone-law", "Law only", 2),
+        ("alone-wide-law", "Law only (wide)", 2),
+        ("mixed", "All text", 3),
+        ("wide", "All text", 3),
+        ("waldm-edc", "E/DC", None),
+    ]
+    assert spec.rows[5].records == (Path("runs/wide/seed1/run.json"), Path("runs/wide/seed2/run.json"))
+    assert spec.rows[6].records == ()
+    resources: Any = show.table_spec(found, "choice-two", PLACES)
+    assert [(row.method, row.choice, len(row.records)) for row in resources.rows] == [
+        ("mixed", 1, 2),
+        ("wide", 1, 2),
+        ("waldm-edc", None, 0),
+    ]
+    assert not [note for note in show.report_spec(found, PLACES, ()).missing if "no table" in note.why]
+
+
+def test_a_study_with_one_of_them_shows_that_one(project: Project) -> None:
+    spec: Any = show.table_spec(study(project, "mixed", "alone-wide", "waldm-edc"), "choice-one", PLACES)
+    assert [row.method for row in spec.rows] == ["alone-wide-economy", "alone-wide-law", "mixed", "waldm-edc"]
+    assert {(row.choice, row.records) for row in spec.rows} == {(None, ())}
+    assert spec.notes == ()
+
+
+def test_a_row_none_of_whose_methods_is_there_is_left_out_and_named(project: Project) -> None:
+    spec: Any = show.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    assert [row.method for row in spec.rows] == ["mixed", "wide"]
+    assert spec.notes == ("Not part of this study: alone and alone-wide, waldm-edc.",)
+
+
+def test_a_partial_table_has_the_records_that_are_there(project: Project) -> None:
+    found = study(project, "mixed", "wide")
+    record = Path("runs/wide/seed2/run.json")
+    record.parent.mkdir(parents=True)
+    record.write_text("{}")
+    spec: Any = show.table_spec(found, "choice-one", PLACES, partial=True)
+    assert [row.records for row in spec.rows] == [(), (record,)]
+
+
+def test_methods_that_are_trained_on_different_text_are_no_choice(project: Project) -> None:
+    table = {"kind": "scores", "title": "T", "rows": [{"group": "G", "best_of": ["mixed", "alone"]}]}
+    project.update(PAPER, tables={"one": table, "two": table})
+    with pytest.raises(ConfigError) as caught:
+        study(project, "mixed", "alone")
+    assert "papers/choice.yaml: tables.one: best_of: mixed has train_on: all, alone has train_on: each" in str(
+        caught.value
+    )
+    assert "\n" not in str(caught.value)
+    study(project, "mixed")
