@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
             lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
             raise MdnmtError(f"measuring {name} ({folder}) failed: {lines[-1]}")
         rows[name] = json.loads(done.stdout)
-        print(f"{name}: {rows[name]['train_tokens_per_second']:,.0f} target tokens/s in training", flush=True)
+        print(f"{name}: {rows[name]['decode_tokens_per_second']:,.0f} target tokens/s in translation", flush=True)
     _write(args, rows, busy)
 
 

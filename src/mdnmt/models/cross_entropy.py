@@ -9,6 +9,8 @@ from torch import Tensor
 
 # Entries of one piece of the logits: few enough to stay near the processor's caches, enough to keep it busy.
 PIECE_ENTRIES = 1 << 20
+# Fewer rows than this make slow products, whatever the vocabulary.
+MIN_PIECE_ROWS = 128
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -72,7 +74,7 @@ def linear_cross_entropy(
     For each word it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true word included; the
     word's weight w is a constant, 1 where none is given.
     """
-    piece = max(1, PIECE_ENTRIES // weight_VD.size(0))
+    piece = max(MIN_PIECE_ROWS, PIECE_ENTRIES // weight_VD.size(0))
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden_ND, weight_VD, label_N, label_smoothing, word_weight_N, piece
     )

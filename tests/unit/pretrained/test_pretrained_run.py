@@ -200,3 +200,7 @@ def test_time_and_memory_are_measured_as_those_of_every_run(
     assert plain.keys() == {
         key for key in tuned if "train" not in key and key not in ("epoch_seconds", "peak_memory_mb")
     }
+    words = ["--runs", json.dumps({"zero": str(zero)}), "--task", str(toy_task), "--out", str(tmp_path / "out.json")]
+    words += ["--repeats", "1", "--device", "cpu", "--threads", "1", "--pretrained", str(pretrained_root)]
+    assert main(["measure", *words]) == 0
+    assert json.loads((tmp_path / "out.json").read_text())["rows"]["zero"].keys() == plain.keys()
