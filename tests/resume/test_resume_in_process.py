@@ -41,6 +41,15 @@ FORMS: dict[str, dict[str, Any]] = {
         "average_checkpoints": 0,
         "validation_metric": "bleu",
     },
+    # What changes with the number of the update, random choices of blocks, counts of the training text.
+    "ldspslv": {"builder": "latent_depth", "max_tokens": 400},
+    "dmoe": {
+        "builder": "dmoe",
+        "architecture": {"gate_input": "mix", "balance_losses": "both"},
+        "accumulate_batches": 2,
+        "precision": "bf16",
+    },
+    "dsa-guided": {"builder": "domain_aware_attention", "architecture": {"guidance_weight": 1.0}, "max_tokens": 400},
 }
 
 

@@ -23,9 +23,9 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.study import AnalysisConfig
     from mdnmt.decode.translator import Translator
     from mdnmt.tasks.data import TaskData
-    from mdnmt.train.device import choose_device, make_deterministic
+    from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     config = parse_spec(args.spec, AnalysisConfig)
     data = TaskData.load(args.task)
-    make_deterministic(0, args.threads)
+    make_deterministic(SEED_OF_LOADING, args.threads)
     analyse(Translator(args.run, choose_device(args.device)), data, config, args.out)

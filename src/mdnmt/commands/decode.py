@@ -31,11 +31,11 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.fsio import write_lines, write_text
     from mdnmt.pretrained.translator import open_run
     from mdnmt.tasks.data import TaskData
-    from mdnmt.train.device import choose_device, make_deterministic
+    from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     config = parse_spec(args.spec, Decoding)
     data = TaskData.load(args.task)
-    make_deterministic(0, args.threads)
+    make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained)
     if isinstance(translator, Translator) and data.source_vocab.tokens != translator.source_vocab.tokens:
         raise DataError(f"{args.task}: its source vocabulary is not that of {args.run}; give the task the run is of")

@@ -64,9 +64,9 @@ def _measure_here(args: argparse.Namespace, folder: str) -> None:
     from mdnmt.analysis.resources import measure_run
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
-    from mdnmt.train.device import choose_device, make_deterministic
+    from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
-    make_deterministic(0, args.threads)
+    make_deterministic(SEED_OF_LOADING, args.threads)
     device = choose_device(args.device)
     decoding = parse_spec(args.decoding, Decoding)
     found = measure_run(

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import validate_model
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.pretrained.translator import open_run
-    from mdnmt.train.device import choose_device, make_deterministic
+    from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     options = {
         "beam_size": args.beam_size,
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
         raise ConfigError(f"found --batch-lines {args.batch_lines}, expected 1 or more")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    make_deterministic(0, args.threads)
+    make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained)
     if args.domain is not None:
         translator.label(args.domain)

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.score.testset import load_test_sets
     from mdnmt.tasks.data import TaskData
     from mdnmt.tasks.spec import TaskSpec
-    from mdnmt.train.device import choose_device, make_deterministic
+    from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     data = TaskData.load(args.task)
     spec = TaskSpec.model_validate(read_json(args.task / "task.json")["spec"])
@@ -41,6 +41,6 @@ def run(args: argparse.Namespace) -> None:
         name: right_words(kinds, tests.sources(name), tests.references(name), tests.hypotheses(args.hypotheses, name))
         for name in tests.domains
     }
-    make_deterministic(0, args.threads)
+    make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
     write_json(args.out, {"domains": right, **decisions(translator, data, kinds, args.limit)})

@@ -13,6 +13,9 @@ from mdnmt.config.loader import find_named, load_model
 from mdnmt.config.paper import TableRow
 from mdnmt.config.task import Name
 
+# What numpy takes, less one that is kept for loading models (train/device.py).
+MAX_SEED = 2**32 - 1
+
 
 class Overrides(Frozen):
     """Options that a study sets for methods."""
@@ -78,8 +81,8 @@ class StudyConfig(Frozen):
     @classmethod
     def _seeds_make_sense(cls, seeds: int | tuple[int, ...]) -> int | tuple[int, ...]:
         listed = range(1, seeds + 1) if isinstance(seeds, int) else seeds
-        if not listed or min(listed) < 0 or len(set(listed)) != len(listed):
-            raise ValueError("seeds are a number from 1, or a list of different numbers from 0")
+        if not listed or min(listed) < 0 or max(listed) >= MAX_SEED or len(set(listed)) != len(listed):
+            raise ValueError(f"seeds are a number from 1, or a list of different numbers from 0, below {MAX_SEED}")
         return seeds
 
     @property

@@ -28,7 +28,8 @@ class LayerParts:
 
     Attributes:
         self_attention: the map to queries, keys and values, (D, 3 D).
-        cross_attention: the maps to queries, (D, D), and to keys and values, (D, 2 D), of the decoder.
+        cross_query: the map of target words to queries, (D, D).
+        cross_key_value: the map of the encoder's output to keys and values, (D, 2 D).
         out: the map behind an attention's heads.
         ffn: the two maps of the feed-forward block.
         ffn_block: a block called with (x, context) in place of the whole feed-forward block.
@@ -37,7 +38,8 @@ class LayerParts:
     """
 
     self_attention: ProjectionFactory = Linear
-    cross_attention: ProjectionFactory = Linear
+    cross_query: ProjectionFactory = Linear
+    cross_key_value: ProjectionFactory = Linear
     out: ProjectionFactory = Linear
     ffn: ProjectionFactory = Linear
     ffn_block: Callable[[], nn.Module] | None = None
@@ -74,7 +76,8 @@ def make_decoder(
             CrossAttention(
                 config.model_dim,
                 config.num_heads,
-                projection=parts.cross_attention,
+                query_projection=parts.cross_query,
+                key_value_projection=parts.cross_key_value,
                 out_projection=parts.out,
                 dropout=config.attention_dropout,
             ),

@@ -92,7 +92,7 @@ def build(config: DmoeConfig, vocab: VocabSizes, num_domains: int) -> Method:
     return Method(
         assemble(config, vocab, encoder=make_encoder(config, parts)),
         losses,
-        schedules=[alpha],
+        schedules=[alpha] if config.balance_losses != "none" else [],
         needs_domain=config.encoder_ffn != "plain",
     )
 

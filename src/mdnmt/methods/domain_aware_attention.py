@@ -60,8 +60,6 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
 
     def aware(side: Side) -> ProjectionFactory:
         def projection(in_dim: int, out_dim: int) -> nn.Module:
-            if in_dim == out_dim:  # queries alone
-                return Linear(in_dim, out_dim)
             return DomainAwareProjection(in_dim, out_dim, network=network(side), side=side)
 
         return projection
@@ -71,7 +69,7 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
 
     encoder = LayerParts(self_attention=where("encoder", "encoder", "both", "all"))
     decoder = LayerParts(
-        self_attention=where("decoder", "decoder", "both", "all"), cross_attention=where("memory", "cross", "all")
+        self_attention=where("decoder", "decoder", "both", "all"), cross_key_value=where("memory", "cross", "all")
     )
     model = assemble(config, vocab, encoder=make_encoder(config, encoder), decoder=make_decoder(config, decoder))
     losses: list[Loss] = [LabelSmoothedCrossEntropy(config.label_smoothing)]
@@ -85,6 +83,10 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
     guided = GuidedLoss(config.guidance_weight)
 
     def prepare(counts: WordCounts) -> None:
+        if not counts.source_KV.any(dim=1).all():
+            raise ConfigError(
+                "guided learning needs training text of every domain of the task; train the method with train_on: all"
+            )
         shares = (
             word_domains(counts_KV, num_clusters, spare_share=config.spare_share)
             for counts_KV in (counts.source_KV, counts.target_KV)

@@ -103,7 +103,7 @@ def _parts(config: LatentDepthConfig, num_domains: int, first: int, maps: tuple[
     def linear(in_dim: int, out_dim: int) -> nn.Module:
         return SharedOrPrivateLinear(in_dim, out_dim, num_domains=num_domains, number=next(places))
 
-    return LayerParts(self_attention=linear, cross_attention=linear, out=linear, ffn=linear)
+    return LayerParts(self_attention=linear, cross_query=linear, cross_key_value=linear, out=linear, ffn=linear)
 
 
 def _temperature(config: LatentDepthConfig) -> Scheduled:

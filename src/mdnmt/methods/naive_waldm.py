@@ -12,7 +12,14 @@ from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_enco
 from mdnmt.methods.method import Architecture, Method, VocabSizes
 from mdnmt.models.context import Side
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
-from mdnmt.models.naive_mixing import LearnedPositions, NaiveFeedForward, NaiveProjection, NaiveProportionLoss
+from mdnmt.models.naive_mixing import (
+    LearnedPositions,
+    NaiveFeedForward,
+    NaiveProjection,
+    NaiveProportionLoss,
+    initialise,
+)
+from mdnmt.models.projection import ProjectionFactory
 
 
 class NaiveWaldmConfig(Architecture):
@@ -20,6 +27,9 @@ class NaiveWaldmConfig(Architecture):
 
     mixed_sides: Literal["encoder", "both"] = Field("both", description='the rows "Encoder" and "E/DC"')
     proportion_smoothing: float = Field(0.05, ge=0, lt=1, description="eps of D(x)")
+    initialisation: Literal["default", "xavier"] = Field(
+        "default", description="first values: torch's own, or Xavier for all that is found; hidden maps never are"
+    )
 
 
 config_type = NaiveWaldmConfig
@@ -34,11 +44,6 @@ def build(config: NaiveWaldmConfig, vocab: VocabSizes, num_domains: int) -> Meth
         recorded: Side | None = side if side == lossy else None
         mixing = {"num_domains": num_domains, "smoothing": config.proportion_smoothing}
 
-        def cross_projection(in_dim: int, out_dim: int) -> nn.Module:
-            # The engine asks for queries by themselves and for keys and values together.
-            which: tuple[Side | None, ...] = (recorded,) if out_dim == in_dim else (None, None)
-            return NaiveProjection(in_dim, out_dim, recorded=which, **mixing)  # type: ignore[arg-type]
-
         def ffn() -> nn.Module:
             return NaiveFeedForward(
                 config.model_dim,
@@ -49,8 +54,15 @@ def build(config: NaiveWaldmConfig, vocab: VocabSizes, num_domains: int) -> Meth
                 dropout=config.activation_dropout,
             )
 
-        self_projection = partial(NaiveProjection, recorded=(recorded, None, None), **mixing)  # type: ignore[arg-type]
-        return LayerParts(self_attention=self_projection, cross_attention=cross_projection, ffn_block=ffn)
+        def maps(*kept: Side | None) -> ProjectionFactory:
+            return partial(NaiveProjection, recorded=kept, **mixing)  # type: ignore[arg-type]
+
+        return LayerParts(
+            self_attention=maps(recorded, None, None),
+            cross_query=maps(recorded),
+            cross_key_value=maps(None, None),
+            ffn_block=ffn,
+        )
 
     encoder = make_encoder(config, parts("encoder"))
     decoder = make_decoder(config, parts("decoder")) if config.mixed_sides == "both" else make_decoder(config)
@@ -60,6 +72,7 @@ def build(config: NaiveWaldmConfig, vocab: VocabSizes, num_domains: int) -> Meth
     model.target_embedding = (
         model.source_embedding if target is source else LearnedPositions(target)  # type: ignore[assignment]
     )
+    initialise(model, xavier=config.initialisation == "xavier")
     return Method(
         model,
         [LabelSmoothedCrossEntropy(config.label_smoothing), NaiveProportionLoss(config.proportion_smoothing, lossy)],

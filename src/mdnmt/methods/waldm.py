@@ -72,7 +72,8 @@ def build(config: WaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
     def parts(side: Side) -> LayerParts:
         return LayerParts(
             self_attention=mixed_linear,
-            cross_attention=mixed_linear,
+            cross_query=mixed_linear,
+            cross_key_value=mixed_linear,
             out=mixed_linear if config.mix_out_projection else Linear,
             ffn=partial(mixed_linear, widened_init=True),
             conditioner=lambda: proportion(side),

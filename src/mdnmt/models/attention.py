@@ -107,15 +107,16 @@ class CrossAttention(nn.Module):
         model_dim: int,
         num_heads: int,
         *,
-        projection: ProjectionFactory,
+        query_projection: ProjectionFactory,
+        key_value_projection: ProjectionFactory,
         out_projection: ProjectionFactory,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.num_heads = num_heads
         self.dropout = dropout
-        self.query = projection(model_dim, model_dim)
-        self.key_value = projection(model_dim, 2 * model_dim)
+        self.query = query_projection(model_dim, model_dim)
+        self.key_value = key_value_projection(model_dim, 2 * model_dim)
         self.out = out_projection(model_dim, model_dim)
 
     def keys_values(self, memory_BSD: Tensor, context: DomainContext | None) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from mdnmt.models.context import DomainContext, Side
 from mdnmt.models.embedding import Embedding
 from mdnmt.models.projection import Linear
 from mdnmt.models.proportion import smoothed
-from mdnmt.models.transformer import Output
+from mdnmt.models.transformer import Output, Transformer
 
 KIND = "naive_proportion"  # of the logits that blocks record for the loss
 
@@ -39,6 +39,14 @@ class NaiveProportion(nn.Module):
             return smoothed(logits_BTK, self.smoothing).to(x_BTD.dtype)
 
 
+def torch_default(linear: Linear) -> Linear:
+    """Give a map the first values that `torch.nn.Linear` has: weight and bias uniform within 1 / sqrt(in)."""
+    bound = linear.weight.size(1) ** -0.5
+    for parameter in linear.parameters():
+        nn.init.uniform_(parameter, -bound, bound)
+    return linear
+
+
 class HiddenLinears(nn.Module):
     """The mistake: one linear map a domain in a plain list, so that no parameter of the model is in it.
 
@@ -49,7 +57,7 @@ class HiddenLinears(nn.Module):
     def __init__(self, in_dim: int, out_dim: int, *, num_domains: int) -> None:
         super().__init__()
         # What is never trained needs no gradient; it changes none of what stands before it.
-        self.linears = [Linear(in_dim, out_dim).requires_grad_(False) for _ in range(num_domains)]
+        self.linears = [torch_default(Linear(in_dim, out_dim)).requires_grad_(False) for _ in range(num_domains)]
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:
         # `to` walks registered modules alone. A list left behind in another precision or on another device would end
@@ -138,6 +146,25 @@ class LearnedPositions(nn.Module):
         x_BTD = self.scale * F.embedding(ids_BT, self.weight, padding_idx=self.padding_id)
         x_BTD = x_BTD + self.position_embedding.weight[start : start + x_BTD.size(1)]
         return F.dropout(x_BTD, self.dropout, self.training)
+
+
+def initialise(model: Transformer, *, xavier: bool) -> None:
+    """Give a model torch's own first values, or Xavier ones to each matrix that is found in it.
+
+    Xavier initialisation walks the model's modules, as an optimiser walks its parameters. So it does not come to the
+    maps that stand in plain lists: they are the same in both. A tied embedding begins as an output layer does.
+    """
+    for module in model.modules():
+        if isinstance(module, Linear):
+            torch_default(module)
+        elif isinstance(module, LearnedPositions):
+            nn.init.normal_(module.weight)
+    bound = model.output_weight.size(1) ** -0.5
+    nn.init.uniform_(model.output_weight, -bound, bound)
+    if xavier:
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
 
 
 class NaiveProportionLoss:

@@ -52,8 +52,7 @@ class MixedLinear(nn.Module):
         shape = (out_dim, num_domains, in_dim) if self.sum_inside else (num_domains, out_dim, in_dim)
         self.weight = nn.Parameter(torch.empty(shape))
         self.bias = nn.Parameter(torch.zeros(num_domains, out_dim))
-        narrow, wide = min(in_dim, out_dim), max(in_dim, out_dim)
-        bound = math.sqrt(6.0 / (narrow + (num_domains * wide if widened_init else wide)))
+        bound = math.sqrt(6.0 / (in_dim + (num_domains * out_dim if widened_init else out_dim)))
         nn.init.uniform_(self.weight, -bound, bound)
 
     def domain_weight(self, domain: int) -> Tensor:

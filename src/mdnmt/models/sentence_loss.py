@@ -23,9 +23,8 @@ class SentenceDomainLoss:
 
     name = "sentence"
 
-    def __init__(self, sides: Sequence[Side], weight: float = 1.0, aux_norm: Literal["text", "code"] = "text") -> None:
+    def __init__(self, sides: Sequence[Side], aux_norm: Literal["text", "code"] = "text") -> None:
         self.sides = tuple(sides)
-        self.weight = weight
         self.aux_norm = aux_norm
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
@@ -33,4 +32,4 @@ class SentenceDomainLoss:
         logits = [logits_BK for side in self.sides for logits_BK in output.context.recorded("sentence", side)]
         reduction = "mean" if self.aux_norm == "code" else "sum"
         terms = torch.stack([F.cross_entropy(logits_BK, batch.domain_B, reduction=reduction) for logits_BK in logits])
-        return self.weight * (terms.mean() if self.aux_norm == "code" else terms.sum())
+        return terms.mean() if self.aux_norm == "code" else terms.sum()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from mdnmt.methods.method import WordCounts
 from mdnmt.tasks.data import Ragged, TaskData
+from mdnmt.train.batches import Indices
 
 
-def count_words(data: TaskData, device: torch.device) -> WordCounts:
-    """Return the counts over the whole training text, on `device`; </s> counts as a word."""
+def count_words(data: TaskData, rows: Indices, device: torch.device) -> WordCounts:
+    """Return the counts over the given training sentences, on `device`; </s> counts as a word."""
     split = data.split("train")
+    domains = split.domains[rows].astype(np.int64)
 
     def counts(side: Ragged, vocab_size: int) -> torch.Tensor:
-        label_of_word: NDArray[np.int64] = np.repeat(split.domains.astype(np.int64), side.lengths)
-        flat = np.bincount(label_of_word * vocab_size + side.tokens, minlength=len(data.domains) * vocab_size)
+        label_of_word = np.repeat(domains, side.lengths[rows])
+        tokens = np.concatenate([side.tokens[:0], *(side[row] for row in rows.tolist())])
+        flat = np.bincount(label_of_word * vocab_size + tokens, minlength=len(data.domains) * vocab_size)
         return torch.from_numpy(flat.reshape(len(data.domains), vocab_size)).to(device)
 
     return WordCounts(counts(split.source, len(data.source_vocab)), counts(split.target, len(data.target_vocab)))

@@ -48,6 +48,11 @@ def has_native_bf16(device: torch.device) -> bool:
     return False
 
 
+# No run may have it (config/study.py): what a model draws when it is loaded must not be what it drew when it was
+# trained, or a weight that was never saved would not be missed.
+SEED_OF_LOADING = 2**32 - 1
+
+
 def make_deterministic(seed: int, threads: int | None) -> None:
     """Seed all generators and ask torch for repeatable kernels.
 

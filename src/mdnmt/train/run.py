@@ -22,6 +22,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
+from mdnmt.train.batches import usable
 from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.initialise import initialise, read_initial
@@ -39,7 +40,8 @@ def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
     method = build(spec.builder, architecture, sizes, len(data.domains))
     method.model.to(device)
     if method.prepare is not None:
-        method.prepare(count_words(data, device))
+        labels = [data.domains.index(domain) for domain in spec.domains]
+        method.prepare(count_words(data, usable(data.split("train"), labels, spec.training.max_length), device))
     return method
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ pytestmark = pytest.mark.slow
 
 # The real backend writes C++; without a compiler, the one that stops before that still traces both passes.
 BACKEND = "inductor" if shutil.which("g++") or shutil.which("clang++") else "aot_eager"
+if BACKEND != "inductor":
+    warnings.warn("no C++ compiler: torch.compile is tested without its last stage", stacklevel=1)
 
 
 @pytest.mark.parametrize("builder", ["transformer", "waldm"])

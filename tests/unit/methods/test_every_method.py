@@ -28,7 +28,12 @@ SOURCES = [[5, 6, 2], [7, 8, 9, 10, 11, 2], [3, 2]]
 TARGETS = [[12, 13, 14, 2], [15, 2], [16, 17, 18, 19, 20, 21, 2]]
 DOMAINS = [0, 1, 2]
 
+# Options that a test chooses so that both cases come up: here, blocks that are used and blocks that are skipped.
+TOY_OPTIONS = {"latent_depth": {"initial_logit": 0.0}}
+
 every_method = pytest.mark.parametrize("name", CONFIGS)
+# Compiling takes seconds: not once more for a method that is only wider.
+every_form = pytest.mark.parametrize("name", [name for name, one in CONFIGS.items() if "size" not in one.architecture])
 both_norms = pytest.mark.parametrize("norm", ["pre", "post"])
 
 
@@ -39,13 +44,14 @@ def make_method(random_method: Any) -> Any:
     def make(name: str, **more: Any) -> Method:
         config = CONFIGS[name]
         method: Method = random_method(
-            config.builder, **{**config.architecture, "num_domains": NUM_DOMAINS, "label_smoothing": 0.1, **more}
+            config.builder,
+            **{**config.architecture, **TOY_OPTIONS.get(config.builder, {}), "num_domains": NUM_DOMAINS, **more},
         )
         if method.prepare is not None:
             torch.manual_seed(5)
             vocab = method.model.source_embedding.weight.size(0), method.model.target_embedding.weight.size(0)
             method.prepare(WordCounts(*(torch.randint(0, 9, (NUM_DOMAINS, size)) for size in vocab)))
-        method.begin_update(3, 10)
+        method.begin_update(8, 10)  # every scheduled loss has a weight by then
         return method
 
     return make
@@ -170,7 +176,7 @@ def test_every_parameter_is_registered_trained_clipped_and_saved(
     assert found[0] == found[1] and found[0][0]
 
 
-@every_method
+@every_form
 def test_a_training_step_has_no_graph_break(make_method: Any, make_batch: Any, name: str) -> None:
     method = make_method(name, dtype=torch.float32, dropout=0.0, attention_dropout=0.0)
     method.model.train()
@@ -203,4 +209,4 @@ def test_it_computes_in_bf16(make_method: Any, make_batch: Any, name: str) -> No
     torch.stack(list(found.values())).sum().backward()
     for key, value in found.items():
         assert value.dtype == torch.float32
-        assert value.item() == pytest.approx(plain[key], rel=0.1, abs=0.1)
+        assert value.item() == pytest.approx(plain[key], rel=0.1, abs=1e-3)

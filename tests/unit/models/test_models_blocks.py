@@ -53,8 +53,8 @@ def test_mixed_linear_is_the_sum_over_domains(in_dim: int, out_dim: int, num_dom
     [
         (64, 192, False, 64 + 192),  # queries, keys and values: one Xavier draw a domain over [3d, d]
         (64, 64, False, 64 + 64),
-        (64, 128, True, 64 + 3 * 128),  # feed-forward: one draw over the matrix of k-fold width
-        (128, 64, True, 64 + 3 * 128),
+        (64, 128, True, 64 + 3 * 128),  # feed-forward: one draw over the stored matrix, whose output is k-fold
+        (128, 64, True, 128 + 3 * 64),
     ],
 )
 def test_mixed_linear_starts_from_the_bound_of_the_released_code(
@@ -89,6 +89,17 @@ def test_the_proportion_is_the_smoothed_softmax_and_cuts_both_links() -> None:
     logits_BTK.square().sum().backward()
     assert x_BTD.grad is None
     assert layer.classifier.weight.grad is not None
+
+
+def test_the_logits_of_the_proportion_are_float32_under_autocast() -> None:
+    torch.manual_seed(0)
+    layer, context = DomainProportion(6, 3, smoothing=0.05, side="encoder"), DomainContext()
+    with torch.autocast("cpu", torch.bfloat16):
+        p_BTK = layer(torch.randn(1, 4, 6, dtype=torch.bfloat16), context)
+    [logits_BTK] = context.recorded("proportion", "encoder")
+    assert logits_BTK.dtype == torch.float32
+    assert not torch.equal(logits_BTK, logits_BTK.bfloat16().float()), "computed in bf16, then widened"
+    assert p_BTK.dtype == torch.bfloat16
 
 
 def test_embedding_and_positions() -> None:

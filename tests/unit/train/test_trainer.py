@@ -17,6 +17,7 @@ from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.models.losses import Loss
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
+from mdnmt.train import trainer as trainer_module
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import make_deterministic
 from mdnmt.train.lease import RunLease
@@ -254,3 +255,25 @@ def test_training_in_bfloat16_is_near_float32(make_spec: Any, toy_task: Path, tm
     assert rough != exact
     assert rough == pytest.approx(exact, rel=0.02)
     assert {value.dtype for value in weights.values()} == {torch.float32}
+
+
+def test_scheduled_numbers_are_those_of_each_update(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = make_spec(
+        "dmoe",
+        architecture={"gate_input": "mix", "balance_losses": "both", "alpha_high": 4.0, "alpha_low": 0.5},
+        max_updates=4,
+        log_every=1,
+        validate_every=4,
+    )
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        original = trainer_module.leave_gradients
+
+        def watched(method: Any, *arguments: Any) -> Any:
+            seen.append(method.schedules[0].value.item())
+            return original(method, *arguments)
+
+        patch.setattr(trainer_module, "leave_gradients", watched)
+        train(spec, toy_task, tmp_path)
+    # Song et al. 2026, eq. 15 and 16 with T_s = 0 and T_e = 4: max((H - L) sin(pi t / 4), L)
+    assert seen == pytest.approx([3.5 * math.sin(math.pi / 4), 3.5, 3.5 * math.sin(3 * math.pi / 4), 0.5], rel=1e-6)
