@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, get_args
 
-from mdnmt.config.corpus import GeneratedReader
+from mdnmt.config.corpus_reader import GeneratedReader
 
 Kind = Literal["common", "cue", "context", "label"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

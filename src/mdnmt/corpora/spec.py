@@ -8,7 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.corpus import CorpusConfig, FileName, Language, ReaderConfig, Sha256
+from mdnmt.config.corpus import CorpusConfig, Language
+from mdnmt.config.corpus_reader import ReaderConfig
+from mdnmt.config.corpus_source import FileName, Sha256
 from mdnmt.config.task import Name
 from mdnmt.corpora.local import HashCache, local_files
 

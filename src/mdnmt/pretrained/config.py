@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.corpus import Sha256
+from mdnmt.config.corpus_source import Sha256
 from mdnmt.config.loader import validate_model
 from mdnmt.errors import ConfigError
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from mdnmt.cli import main
-from mdnmt.config.corpus import CorpusConfig, GeneratedReader, load_corpus
+from mdnmt.config.corpus import CorpusConfig, load_corpus
+from mdnmt.config.corpus_reader import GeneratedReader
 from mdnmt.config.loader import validate_model
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_lost, why_missing

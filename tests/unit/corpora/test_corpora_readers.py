@@ -11,7 +11,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from mdnmt.config.corpus import GnuhealthReader, HscodesReader, NaceReader, PlainReader, StatcanReader
+from mdnmt.config.corpus_reader import GnuhealthReader, HscodesReader, NaceReader, PlainReader, StatcanReader
 from mdnmt.corpora.archive import open_archive
 from mdnmt.corpora.readers import reader
 from mdnmt.corpora.readers.statcan import sentence_pairs

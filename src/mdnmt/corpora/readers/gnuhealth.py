@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mdnmt.config.corpus import GnuhealthReader
+from mdnmt.config.corpus_reader import GnuhealthReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.po import PoEntry, read_po
 from mdnmt.errors import DataError

@@ -8,7 +8,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 
-from mdnmt.config.corpus import HscodesReader
+from mdnmt.config.corpus_reader import HscodesReader
 from mdnmt.corpora.archive import Archive, open_nested
 from mdnmt.errors import DataError
 

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from mdnmt.config.corpus import NaceReader
+from mdnmt.config.corpus_reader import NaceReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.errors import DataError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mdnmt.config.corpus import PlainReader
+from mdnmt.config.corpus_reader import PlainReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.errors import DataError
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mdnmt.config.corpus import StatcanReader
+from mdnmt.config.corpus_reader import StatcanReader
 from mdnmt.corpora.archive import Archive, open_nested
 from mdnmt.errors import DataError
 
