@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
-	@echo "make synthetic       does each method do what it is meant to? Generated text (an hour on 2 cores)"
+	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
 	@echo "make long            everything that is too long for the tests: the synthetic study"
 	@echo "make test            set up, then the tests"
 	@echo "make check           formatting, types, lint, spelling"

@@ -24,6 +24,7 @@ def small(tmp_path: Path) -> Project:
     project.update(
         STUDY,
         methods=["mixed"],
+        per_method={},
         tasks=["synthetic-2"],
         variants={"wide": {"method": "mixed", "label": "Wide", "architecture": {"ffn_dim": 40}}},
         all_methods={"architecture": SIZES, "training": TRAINING},

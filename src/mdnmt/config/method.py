@@ -15,7 +15,7 @@ class MethodConfig(Frozen):
     """One file of config/methods/."""
 
     label: str = Field(min_length=1, description="as printed in tables; {domain}: that of a run on one domain alone")
-    builder: str = Field(description="a module of mdnmt.methods")
+    builder: str = Field(description="a module of mdnmt.methods; or mbart50, pretrained weights (mdnmt.pretrained)")
     train_on: Literal["all", "each"] = Field("all", description="each: one run a domain, on that domain alone")
     initialise_from: str | None = Field(
         None, description="start from the trained model of this method: same task, same seed, all domains"

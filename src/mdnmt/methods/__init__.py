@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -16,15 +17,23 @@ _MODULES = {found.name: import_module(f"{__name__}.{found.name}") for found in i
 BUILDERS: dict[str, ModuleType] = {name: module for name, module in _MODULES.items() if hasattr(module, "build")}
 
 
-def validate(builder: str, options: dict[str, Any], *, where: str) -> Architecture:
+def validate(builder: str, options: dict[str, Any], *, where: str, others: Iterable[str] = ()) -> Architecture:
     """Return the architecture that `options` describe for `builder`.
 
+    Args:
+        builder: the name of a module here.
+        options: those that are given.
+        where: names the file in errors.
+        others: builders that are not modules here, to be named among those that there are.
+
     Raises:
-        ConfigError: unknown builder or option, or a value that is not allowed; `where` names the file.
+        ConfigError: unknown builder or option, or a value that is not allowed.
     """
     if builder not in BUILDERS:
-        hint = did_you_mean(builder, BUILDERS)
-        raise ConfigError(f"{where}: no builder {builder!r}{hint}; there are: {', '.join(sorted(BUILDERS))}")
+        known = sorted([*BUILDERS, *others])
+        raise ConfigError(
+            f"{where}: no builder {builder!r}{did_you_mean(builder, known)}; there are: {', '.join(known)}"
+        )
     kind: type[Architecture] = BUILDERS[builder].config_type
     return validate_model(options, kind, f"{where}: architecture")
 

@@ -17,7 +17,7 @@ AnyRow = ScoreRow | ResourceRow
 
 # How each measure is named, how many of its places are shown, and whether more of it is better.
 MEASURES = {
-    "bleu": ("validation BLEU, mean over domains", 2, True),
+    "bleu": ("validation BLEU", 2, True),
     "loss": ("validation loss a word", 3, False),
 }
 
@@ -46,10 +46,15 @@ def settle(spec: Table) -> Table:
 def _best(rivals: Sequence[AnyRow]) -> tuple[AnyRow, str, str]:
     """Return the row to show, what decided, and the values in words."""
     found = [(row, [_validation(path) for path in row.records]) for row in rivals if row.records]
-    by_bleu = all("bleu" in values for _, runs in found for values in runs)
-    measure = "bleu" if by_bleu else "loss"
+    runs = [run for _, of_row in found for run in of_row]
+    measure = "bleu" if all("bleu" in run["all"] for run in runs) else "loss"
     what, places, more_is_better = MEASURES[measure]
-    values = {row.method: mean([_number(row, run.get(measure), measure) for run in runs]) for row, runs in found}
+    # Beside each domain stands `all`; a run on one domain alone has no mean to speak of.
+    if measure == "bleu" and any(len(run) > 2 for run in runs):
+        what += ", mean over domains"
+    values = {
+        row.method: mean([_number(row, run["all"].get(measure), measure) for run in of_row]) for row, of_row in found
+    }
     absent = [row.method for row in rivals if row.method not in values]
     if not values:
         return rivals[0], what, f"none of {', '.join(absent)} is trained yet"
@@ -60,9 +65,11 @@ def _best(rivals: Sequence[AnyRow]) -> tuple[AnyRow, str, str]:
     return row, what, f"{best} {half_up(values[best], places)} ({', '.join(others)})"
 
 
-def _validation(path: Path) -> dict[str, object]:
+def _validation(path: Path) -> dict[str, dict[str, object]]:
+    """Return the last validation of a run: the measures of each domain, and of all."""
     try:
-        return dict(read_json(path)["validation"]["all"])
+        found = dict(read_json(path)["validation"])
+        return {**found, "all": dict(found["all"])}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: expected a run.json with validation.all ({error!r}); train the run again") from error
 

@@ -208,7 +208,7 @@ def build(spec: ScoreTableSpec) -> Grid:
         DataError: a file is not what it should be, or the rows were not scored on the same test sets.
     """
     # A baseline that gives way to a better size is still what all others are tested against.
-    baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), None)
+    baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), spec.baseline_label)
     spec = settle(spec)
     significance: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
     if significance and spec.baseline is not None and significance.get("baseline") != spec.baseline:

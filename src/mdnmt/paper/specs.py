@@ -64,7 +64,8 @@ class ScoreTableSpec(Titled):
     rows: tuple[ScoreRow, ...]
     metrics: tuple[Literal["bleu", "chrf"], ...] = Field(default=("bleu", "chrf"), min_length=1)
     average_label: str = "Avg."
-    baseline: str | None = None  # a row's method: stars compare with it
+    baseline: str | None = None  # a method: stars compare with it
+    baseline_label: str | None = None  # what it is called where no row shows it
     significance: Path | None = None
     notes: tuple[str, ...] = ()
 

@@ -22,7 +22,8 @@ CEILINGS = {
     "context": "from the sentence alone",
     "label": "with the domain's label",
 }
-TOLERANCE = 5.0  # points; what a row may differ from its ceiling and still have reached it
+# Points that a number may differ from its ceiling: the larger where all depends on lucky guesses.
+TOLERANCE, GUESS_TOLERANCE = 5.0, 10.0
 _READ = {"word_accuracy": "domains", "word_proportions": "proportions", "gate_use": "gates"}
 Numbers = dict[tuple[str, str], float]  # (group, key) -> number; group is the upper line of the head
 
@@ -160,9 +161,14 @@ def _verdict(spec: WordTableSpec, row: WordRow, found: Sequence[Numbers]) -> lis
     if not found or row.knows is None:
         return [Cell()]
     best = ceiling(row.knows, spec.num_domains)
-    gaps = [mean([numbers[key] for numbers in found]) - best[key[1]] for key in found[0]]
-    text = "above" if max(gaps) > TOLERANCE else "below" if min(gaps) < -TOLERANCE else "yes"
+    gaps = [_gap(mean([numbers[key] for numbers in found]), best[key[1]]) for key in found[0]]
+    text = "above" if max(gaps) > 1 else "below" if min(gaps) < -1 else "yes"
     return [Cell(text=text, mean=float(text == "yes"), num_seeds=len(found))]
+
+
+def _gap(value: float, best: float) -> float:
+    """Return how far a number is from its ceiling, as a multiple of what it may be."""
+    return (value - best) / (TOLERANCE if best == 100.0 else GUESS_TOLERANCE)
 
 
 def _ceiling_row(knows: str, num_domains: int, columns: Sequence[tuple[str, str]]) -> GridRow:
@@ -187,9 +193,12 @@ def _headers(spec: WordTableSpec, columns: Sequence[tuple[str, str]]) -> list[He
 _NOTES = {
     "word_accuracy": (
         "By context: ambiguous words with a word of one domain alone beside them; by label: ambiguous words with none.",
-        f"Reached: every number within {TOLERANCE:g} points of the best there is for what the method gets to know.",
+        f"Reached: every number within {TOLERANCE:g} points ({GUESS_TOLERANCE:g}: of guesses) of the best there is for "
+        "what the method gets to know.",
     ),
-    "word_proportions": ("The share of a word's projections that its own domain has: a mean over words.",),
+    "word_proportions": (
+        "The share that a sentence's own domain has in a word's proportion, before smoothing: a mean over words.",
+    ),
     "gate_use": (
         "Experts in use: the exponential of the entropy of the mean gate; 1 where one expert does everything.",
         "Domains apart: how far each domain's mean gate is from that of all; 0 where all use the same experts.",

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from mdnmt.config.corpus import CorpusConfig, load_corpus
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.method import MethodConfig, load_method
-from mdnmt.config.paper import PaperConfig, load_paper
+from mdnmt.config.paper import PaperConfig, PaperTable, TableRow, load_paper
 from mdnmt.config.run import RunSpec
-from mdnmt.config.study import Overrides, StudyConfig, load_study
+from mdnmt.config.study import StudyConfig, load_study
 from mdnmt.config.task import load_task
-from mdnmt.config.training import Training
 from mdnmt.corpora.availability import why_missing
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.methods import validate
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
-from mdnmt.pretrained.config import validate as validate_pretrained
-from mdnmt.pretrained.files import PRETRAINED, plan
+from mdnmt.studies.buildable import Model, check_built, check_started
+from mdnmt.studies.options import Options
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.tasks.spec import task_spec
 
@@ -52,13 +50,9 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
         _start_is_there(method, methods, where)
     tasks = {task: _task(config_folder, task, corpora_folder) for task in config.tasks}
     papers = _papers(config_folder, config, tasks, where)
-    _choices_are_of_a_kind(config_folder, config, papers, methods)
-    runs = tuple(
-        run
-        for task in tasks.values()
-        for name_of_method in methods
-        for run in _runs(config, task, name_of_method, methods, where)
-    )
+    _rows_are_right(config_folder, config, papers, methods, where)
+    options = Options(config, methods, where, config_folder / "methods")
+    runs = tuple(run for task in tasks.values() for method in methods for run in _runs(options, task, method, where))
     return Study(name, config, tasks, methods, papers, runs)
 
 
@@ -70,7 +64,7 @@ def _known(names: object, known: dict[str, MethodConfig], where: str) -> None:
 
 
 def _variants(config_folder: Path, config: StudyConfig, where: str) -> dict[str, MethodConfig]:
-    """Return the study's variants as methods; their options are added with all others, in `_own`."""
+    """Return the study's variants as methods; their options are added with all others, in `Options`."""
     for name in config.variants:
         if name in config.methods or (config_folder / "methods" / f"{name}.yaml").is_file():
             raise ConfigError(f"{where}: variants.{name}: there is a method of this name; give the variant another one")
@@ -78,17 +72,6 @@ def _variants(config_folder: Path, config: StudyConfig, where: str) -> dict[str,
         name: load_method(config_folder, variant.method).model_copy(update={"label": variant.label})
         for name, variant in config.variants.items()
     }
-
-
-def _own(config: StudyConfig, name: str) -> Overrides:
-    """Return what the study sets for one method alone: for a variant, behind what it sets for the variant's method."""
-    variant = config.variants.get(name)
-    layers = [config.per_method.get(variant.method), variant] if variant else []
-    found = [layer for layer in (*layers, config.per_method.get(name)) if layer is not None]
-    return Overrides(
-        architecture={key: value for layer in found for key, value in layer.architecture.items()},
-        training={key: value for layer in found for key, value in layer.training.items()},
-    )
 
 
 def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> None:
@@ -137,63 +120,65 @@ def _papers(config_folder: Path, config: StudyConfig, tasks: dict[str, Task], wh
     return papers
 
 
-def _choices_are_of_a_kind(
-    config_folder: Path, config: StudyConfig, papers: dict[str, PaperConfig], methods: dict[str, MethodConfig]
+def _rows_are_right(
+    config_folder: Path,
+    config: StudyConfig,
+    papers: dict[str, PaperConfig],
+    methods: dict[str, MethodConfig],
+    where: str,
 ) -> None:
-    for key in config.tables:
+    for key, shown in config.tables.items():
         paper, _, item = key.partition("-")
-        for row in papers[paper].tables[item].rows:
-            known = {name: methods[name].train_on for name in row.best_of or () if name in methods}
-            if len(set(known.values())) > 1:
-                raise ConfigError(
-                    f"{config_folder}/papers/{paper}.yaml: tables.{item}: best_of: "
-                    f"{', '.join(f'{name} has train_on: {kind}' for name, kind in known.items())}; "
-                    "expected methods that are trained alike"
-                )
+        table, own = papers[paper].tables[item], f"{where}: tables.{key}.rows"
+        _known([name for row in shown.rows for name in row.methods], methods, own)
+        validate_model({**table.model_dump(), "rows": (*table.rows, *shown.rows)}, PaperTable, own)
+        _choices_are_of_a_kind(shown.rows, methods, own)
+        _choices_are_of_a_kind(table.rows, methods, f"{config_folder}/papers/{paper}.yaml: tables.{item}")
 
 
-def _pretrained(task: Task, options: dict[str, Any], where: str) -> tuple[dict[str, Any], str | None]:
-    """Return the options with the weights' identity, and why the run cannot be made, if it cannot."""
-    config, missing = plan(
-        validate_pretrained(options, where=where),
-        PRETRAINED,
-        source_lang=task.config.source_lang,
-        target_lang=task.config.target_lang,
-    )
-    return config.model_dump(mode="json"), task.missing or missing
+def _choices_are_of_a_kind(rows: Iterable[TableRow], methods: dict[str, MethodConfig], where: str) -> None:
+    for row in rows:
+        known = {name: methods[name].train_on for name in row.best_of or () if name in methods}
+        if len(set(known.values())) > 1:
+            kinds = ", ".join(f"{name} has train_on: {kind}" for name, kind in known.items())
+            raise ConfigError(f"{where}: best_of: {kinds}; expected methods that are trained alike")
 
 
-def _runs(config: StudyConfig, task: Task, name: str, methods: dict[str, MethodConfig], where: str) -> list[Run]:
-    method = methods[name]
-    start = method.initialise_from
-    started = {run.seed: run for run in _runs(config, task, start, methods, where)} if start is not None else {}
-    all_domains = tuple(task.config.domains)
-    own = _own(config, name)
+def _buildable(options: Options, task: Task, name: str, where: str) -> None:
+    """Build the model without numbers, and start it from what it starts from."""
+    method = options.methods[name]
     if method.builder == PRETRAINED_BUILDER:
-        # What a study sets for all methods are sizes and a recipe for models that it trains from nothing.
-        shared = Overrides()
-        architecture, missing = _pretrained(task, {**method.architecture, **own.architecture}, f"{where}: {name}")
-    else:
-        shared, missing = config.all_methods, task.missing
-        architecture = validate(
-            method.builder,
-            {**method.architecture, **shared.architecture, **own.architecture},
-            where=f"{where}: {name}",
-        ).model_dump(mode="json")
-    if architecture.get("share_embeddings") == "all" and not task.config.vocabulary.joint:
-        raise ConfigError(
-            f"{where}: {name}: architecture.share_embeddings: found 'all', but task {task.name} has two vocabularies; "
-            "expected decoder or none, or vocabulary.joint: true in the task's file"
+        return
+
+    def model(of: str) -> Model:
+        architecture, _ = options.architecture(task, of)
+        return Model.of(
+            options.methods[of].builder, architecture, len(task.config.domains), joint=task.config.vocabulary.joint
         )
-    training = validate_model(
-        {**method.training, **shared.training, **own.training}, Training, f"{where}: {name}: training"
-    )
+
+    start = method.initialise_from
+    try:
+        check_built(model(name))
+        if start is not None:
+            check_started(model(name), model(start), start)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {name}, task {task.name}: {error}") from None
+
+
+def _runs(options: Options, task: Task, name: str, where: str) -> list[Run]:
+    method = options.methods[name]
+    start = method.initialise_from
+    started = {run.seed: run for run in _runs(options, task, start, where)} if start is not None else {}
+    all_domains = tuple(task.config.domains)
+    architecture, missing = options.architecture(task, name)
+    training = options.training(name)
+    _buildable(options, task, name, where)
     subsets = [all_domains] if method.train_on == "all" else [(domain,) for domain in all_domains]
     runs = []
     for domains in subsets:
         directory = name if method.train_on == "all" else f"{name}-{domains[0]}"
         label = method.label.replace("{domain}", domains[0].capitalize())
-        for seed in config.seed_list:
+        for seed in options.config.seed_list:
             spec = None
             if task.spec is not None and missing is None:
                 spec = RunSpec(

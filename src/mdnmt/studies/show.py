@@ -48,12 +48,12 @@ def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def table_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyTable:
-    """Return the spec of one table; rows of methods that the study does not have are left out and named.
+    """Return the spec of one table; methods that the study does not have are left out and named.
 
     A partial one is made of the scores that are there at this moment.
     """
     table, task = paper_table(study, key)
-    left_out = [" and ".join(row.methods) for row in table.rows if not set(row.methods) & set(study.methods)]
+    left_out = dict.fromkeys(name for row in table.rows for name in row.methods if name not in study.methods)
     notes = (f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()
     if table.kind not in ("scores", "resources"):
         return _word_table(study, table, task, places, partial, notes)
@@ -92,6 +92,7 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
         ),
         metrics=table.metrics,
         baseline=study.config.comparison.baseline,
+        baseline_label=study.methods[study.config.comparison.baseline].label,
         significance=_path(places.significance(task.name), partial) if task.spec is not None else None,
         notes=notes,
     )
@@ -269,7 +270,8 @@ def _missing(study: Study) -> Iterable[specs.Missing]:
             yield specs.Missing(what=f"Task {task.name}", why=task.missing)
     shown = {name for key in study.config.tables for row in paper_table(study, key)[0].rows for name in row.methods}
     for name in study.methods:
-        if name not in shown:
+        # Of a method that cannot be trained its runs say so.
+        if name not in shown and any(run.method == name for run in study.makeable()):
             yield specs.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")
     used = {shown.task for shown in (*study.config.tables.values(), *study.config.figures.values())}
     for name in study.tasks:

@@ -25,7 +25,7 @@ CONFIG = Path(__file__).resolve().parents[3] / "config"
 NUM_DOMAINS = 2
 GRAMMAR = {"sentences": 3400, "common_words": 24, "cue_words": 4, "context_words": 6, "label_words": 6}
 SIZES = {"model_dim": 48, "ffn_dim": 96}
-TRAINING = {"max_updates": 350, "warmup_updates": 80, "validate_every": 350}
+TRAINING = {"max_updates": 450, "warmup_updates": 80, "validate_every": 450}
 METHODS = ("mixed", "domain-tag", "damha-dmoe-domain")
 
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -20,7 +21,9 @@ from mdnmt.cli import verbs
 from mdnmt.config.loader import load_yaml, validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
+from mdnmt.methods import BUILDERS
 from mdnmt.methods.method import Architecture
+from mdnmt.pretrained.config import Mbart50Config
 from mdnmt.studies.resolve import resolve
 
 DOCS = ROOT / "docs"
@@ -152,12 +155,58 @@ def spans_of(text: str) -> list[str]:
     return re.findall(r"`(\w+)`", text)
 
 
-def test_the_options_of_the_transformer_are_all_given_with_their_defaults() -> None:
-    section = prose(DOCS / "methods" / "transformer.md").partition("## Options")[2]
-    paragraph = section.split("\n\n")[1]
-    told = dict(re.findall(r"`(\w+)`\s+([\w.]+?)[.,](?:\s|$)", paragraph))
-    defaults = {name: field.default for name, field in Architecture.model_fields.items()}
-    assert told == {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in defaults.items()}
+# builder -> its page
+PAGE_OF = {
+    "dmoe": "dmoe",
+    "domain_aware_attention": "dsa",
+    "domain_tag": "domain-tag",
+    "latent_depth": "ldspslv",
+    "mbart50": "mbart50",
+    "multitask": "multitask",
+    "naive_waldm": "naive-waldm",
+    "transformer": "transformer",
+    "waldm": "waldm",
+    "word_context": "word-context",
+}
+OPTIONS = {**{name: module.config_type for name, module in BUILDERS.items()}, "mbart50": Mbart50Config}
+
+
+def written(default: Any) -> str:
+    """Return a default as YAML has it: 0.10 is 0.1, 1.0 is 1, None is null."""
+    if default is None or isinstance(default, bool):
+        return {None: "null", True: "true", False: "false"}[default]
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def own_options(builder: str) -> dict[str, str]:
+    """Return option -> default of a builder, without those that are every Transformer's, unless it changes them."""
+    config = OPTIONS[builder]
+    inherits = builder != "transformer" and issubclass(config, Architecture)
+    shared, fields = Architecture.model_fields if inherits else {}, config.model_fields
+    return {
+        name: written(field.default)
+        for name, field in fields.items()
+        if name not in shared or field.default != shared[name].default
+    }
+
+
+@pytest.mark.parametrize("builder", sorted(OPTIONS))
+def test_the_options_of_every_method_are_all_given_with_their_defaults(builder: str) -> None:
+    text = prose(DOCS / "methods" / f"{PAGE_OF[builder]}.md")
+    section = text.partition("## Options (`architecture:`)\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", section, flags=re.MULTILINE)
+    assert len(rows) == len(dict(rows)), "an option stands twice"
+    assert dict(rows) == own_options(builder)
+
+
+def test_every_page_of_a_method_names_all_of_its_files() -> None:
+    for path in (ROOT / "config" / "methods").glob("*.yaml"):
+        page = prose(DOCS / "methods" / f"{PAGE_OF[load_yaml(path)['builder']]}.md")
+        name = path.stem
+        # Tables shorten lists of files, damha-dmoe-mix-lb1 to `-lb1` and waldm-edc-wl to `...-wl`.
+        ends = [name[place:] for place, letter in enumerate(name) if letter == "-"]
+        spans_for_it = [f"`{name}`", *(f"`{dots}{end}`" for end in ends for dots in ("", "..."))]
+        assert any(part in page for part in [f"/methods/{path.name}", *spans_for_it]), name
 
 
 def test_folders_of_the_layout_exist() -> None:

@@ -14,7 +14,11 @@ from reference.transformer import Shape
 from torch import Tensor
 
 from mdnmt.checkpoints.weights import load_model, save_model
+from mdnmt.config.method import load_method
+from mdnmt.config.paper import load_paper
 from mdnmt.decode.translator import Translator
+from mdnmt.methods import build, validate
+from mdnmt.methods.method import VocabSizes
 from mdnmt.models.naive_mixing import KIND, HiddenLinears
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
@@ -22,8 +26,18 @@ from mdnmt.train.device import make_deterministic
 from mdnmt.train.run import build_method, train_run
 from mdnmt.train.validation import Validation
 
+CONFIG = Path(__file__).resolve().parents[3] / "config"
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES, TARGETS = [[5, 6, 2], [7, 8, 2]], [[12, 13, 14, 2], [15, 9, 9, 2]]
+
+
+def test_the_rows_of_the_slides_are_those_of_the_naive_code() -> None:
+    rows = load_paper(CONFIG, "phan2022").tables["results"].rows
+    naive, proper = ([row for row in rows if (row.group == rows[0].group) is first] for first in (True, False))
+    assert [row.label for row in naive] == ["direct-training", "E/DC", "Encoder", "E/DC-with-init"]
+    # The first mixes nothing.
+    assert [load_method(CONFIG, row.methods[0]).deliberately_broken for row in naive] == [False, True, True, True]
+    assert proper and not any(load_method(CONFIG, row.methods[0]).deliberately_broken for row in proper)
 
 
 def hidden_of(model: Any) -> dict[str, Tensor]:
@@ -104,6 +118,37 @@ def test_no_domain_map_is_a_parameter_or_is_saved(random_method: Any, sides: str
     assert {value.dtype for value in hidden.values()} == {torch.float64}
 
 
+def first_values(initialisation: str, sides: str, tied: str) -> tuple[Any, dict[str, Tensor]]:
+    """Return a model as it starts, and its hidden maps."""
+    sizes = {"model_dim": 24, "ffn_dim": 40, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+    options = {**sizes, "initialisation": initialisation, "mixed_sides": sides, "share_embeddings": tied}
+    torch.manual_seed(3)
+    model = build("naive_waldm", validate("naive_waldm", options, where="test"), VocabSizes(50, 50, True), 2).model
+    return model, hidden_of(model)
+
+
+@pytest.mark.parametrize("tied", ["none", "all"])
+@pytest.mark.parametrize("sides", ["encoder", "both"])
+def test_initialisation_reaches_what_is_found_in_the_model_alone(sides: str, tied: str) -> None:
+    (plain, hidden), (xavier, hidden_too) = (first_values(name, sides, tied) for name in ("default", "xavier"))
+    assert hidden and all(value.equal(hidden_too[name]) for name, value in hidden.items())
+    for name, value in hidden.items():
+        bound = (40 if "second" in name else 24) ** -0.5  # torch.nn.Linear: within 1 / sqrt(in)
+        assert 0.6 * bound < value.abs().max() <= bound
+    others = dict(plain.named_parameters())
+    for name, value in xavier.named_parameters():
+        if value.dim() < 2:
+            assert value.equal(others[name])
+            continue
+        bound = (6 / (value.size(0) + value.size(1))) ** 0.5  # Glorot and Bengio 2010, eq. 16
+        assert 0.9 * bound < value.abs().max() <= bound, name
+        assert not value.equal(others[name])
+        if "position" in name or ("embedding" in name and tied == "none"):
+            assert others[name].std().item() == pytest.approx(1, abs=0.1), name
+        else:
+            assert 0.7 * value.size(1) ** -0.5 < others[name].abs().max() <= value.size(1) ** -0.5, name
+
+
 def test_a_reloaded_model_computes_something_else(random_method: Any, make_batch: Any, tmp_path: Path) -> None:
     batch = make_batch(SOURCES, TARGETS, [1, 0])
     differences = {}
@@ -130,7 +175,7 @@ def test_what_was_validated_is_not_what_is_loaded(make_spec: Any, toy_task: Path
     if builder == "waldm":
         assert again == pytest.approx(measured, rel=1e-6)
         return
-    assert abs(again - measured) > 0.01
+    assert abs(again - measured) > 0.001
     make_deterministic(spec.seed, None)
     first, later = hidden_of(build_method(spec, data, torch.device("cpu")).model), hidden_of(loaded)
     assert all(not torch.equal(first[name], later[name]) for name in first if name.endswith("weight"))

@@ -23,14 +23,22 @@ def write(path: Path, value: Any) -> Path:
 
 @pytest.fixture
 def make_row(tmp_path: Path) -> Any:
-    """Return a function (method, validation of each seed, test BLEU, choice) -> ScoreRow."""
+    """Return a function (method, validation of each seed, test BLEU, choice, domains trained on) -> ScoreRow."""
 
-    def make(method: str, validation: list[Any], bleu: float = 1.0, choice: int | None = 1, **more: Any) -> ScoreRow:
+    def make(
+        method: str,
+        validation: list[Any],
+        bleu: float = 1.0,
+        choice: int | None = 1,
+        domains: tuple[str, ...] = ("law", "news"),
+        **more: Any,
+    ) -> ScoreRow:
         runs, records = [], []
         for seed, measures in enumerate(validation, 1):
             scores = {"domains": {"law": {"bleu": {"score": bleu, "signature": "s"}, "num_sentences": 9}}}
             runs.append(ScoreRun(scores=write(tmp_path / f"{method}-{seed}.scores.json", scores), seed=seed))
-            records.append(write(tmp_path / f"{method}-{seed}.run.json", {"validation": {"all": measures}}))
+            validation_of_all = dict.fromkeys((*domains, "all"), measures)
+            records.append(write(tmp_path / f"{method}-{seed}.run.json", {"validation": validation_of_all}))
         about = {"group": "G", "label": method.capitalize(), "method": method, **more}
         return ScoreRow(**about, runs=tuple(runs), choice=choice, records=tuple(records))
 
@@ -70,16 +78,35 @@ def test_loss_decides_where_a_run_has_no_bleu(make_row: Any) -> None:
 
 def test_each_domain_has_a_choice_of_its_own_and_one_note_tells_them_all(make_row: Any) -> None:
     rows = [
-        make_row("single-law", bleu(30.0), choice=1),
-        make_row("wide-law", bleu(29.0), choice=1),
-        make_row("single-news", bleu(10.0), choice=2),
-        make_row("wide-news", bleu(11.0), choice=2),
+        make_row("single-law", bleu(30.0), choice=1, domains=("law",)),
+        make_row("wide-law", bleu(29.0), choice=1, domains=("law",)),
+        make_row("single-news", bleu(10.0), choice=2, domains=("news",)),
+        make_row("wide-news", bleu(11.0), choice=2, domains=("news",)),
         make_row("mixed", bleu(5.0), choice=None),
     ]
     settled = settle(table(*rows))
     assert [row.method for row in settled.rows] == ["single-law", "wide-news", "mixed"]
     told = "single-law 30.00 (wide-law 29.00); wide-news 11.00 (single-news 10.00)."
-    assert settled.notes[0] == f"Shown is the best by validation BLEU, mean over domains: {told}"
+    assert settled.notes[0] == f"Shown is the best by validation BLEU: {told}", "one domain has no mean"
+
+
+def test_choices_among_runs_on_one_domain_and_on_all_are_told_apart(make_row: Any) -> None:
+    alone = [make_row(name, bleu(value), 1.0, 1, ("law",)) for name, value in (("single", 3.0), ("wide", 2.0))]
+    both = [make_row(name, bleu(value), 1.0, 2) for name, value in (("mixed", 5.0), ("large", 4.0))]
+    assert settle(table(*alone, *both)).notes[:2] == (
+        "Shown is the best by validation BLEU: single 3.00 (wide 2.00).",
+        "Shown is the best by validation BLEU, mean over domains: mixed 5.00 (large 4.00).",
+    )
+
+
+def test_a_baseline_without_a_row_is_named_by_its_label(make_row: Any, tmp_path: Path) -> None:
+    tests = {"waldm": {"law": {"bleu": {"delta": 1.0, "p": 0.01, "verdict": "better"}}}}
+    significance = write(tmp_path / "s.json", {"baseline": "mixed", "systems": tests})
+    row = make_row("waldm", bleu(1.0), choice=None)
+    grid = scores_table.build(table(row, baseline="mixed", baseline_label="All text", significance=significance))
+    assert grid.rows[0].cells[0].star
+    assert any(note.startswith("* better than All text on") for note in grid.notes)
+    assert "Significant differences from All text" in reading.read(grid).summary
 
 
 def test_of_equals_and_of_what_is_not_trained_the_first_is_shown(make_row: Any) -> None:

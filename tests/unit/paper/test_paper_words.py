@@ -62,8 +62,9 @@ def test_the_best_there_is(knows: str, num_domains: int, best: list[float]) -> N
     [
         ("context", {"common": 50, "cue": 49, "context": 48, "label": 25}, "yes"),
         ("context", {"common": 50, "cue": 49, "context": 47, "label": 25}, "below"),
-        ("context", {"common": 50, "cue": 50, "context": 50, "label": 21}, "below"),
-        ("context", {"common": 50, "cue": 50, "context": 50, "label": 29}, "above"),
+        ("context", {"common": 50, "cue": 50, "context": 50, "label": 20}, "yes"),
+        ("context", {"common": 50, "cue": 50, "context": 50, "label": 19}, "below"),
+        ("context", {"common": 50, "cue": 50, "context": 50, "label": 31}, "above"),
         ("label", {"common": 50, "cue": 50, "context": 50, "label": 48}, "yes"),
         ("label", {"common": 50, "cue": 50, "context": 50, "label": 25}, "below"),
     ],

@@ -84,13 +84,29 @@ def test_a_study_with_one_of_them_shows_that_one(project: Project) -> None:
     spec: Any = show.table_spec(study(project, "mixed", "alone-wide", "waldm-edc"), "choice-one", PLACES)
     assert [row.method for row in spec.rows] == ["alone-wide-economy", "alone-wide-law", "mixed", "waldm-edc"]
     assert {(row.choice, row.records) for row in spec.rows} == {(None, ())}
-    assert spec.notes == ()
+    assert spec.notes == ("Not part of this study: alone, wide.",)
 
 
 def test_a_row_none_of_whose_methods_is_there_is_left_out_and_named(project: Project) -> None:
     spec: Any = show.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
     assert [row.method for row in spec.rows] == ["mixed", "wide"]
-    assert spec.notes == ("Not part of this study: alone and alone-wide, waldm-edc.",)
+    assert spec.notes == ("Not part of this study: alone, alone-wide, waldm-edc.",)
+
+
+def test_the_baseline_is_named_as_its_methods_label(project: Project) -> None:
+    project.update(STUDY, tables={"choice-one": {"task": "tiny"}})
+    spec: Any = show.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    assert (spec.baseline, spec.baseline_label) == ("mixed", "Mixed")
+
+
+def test_a_method_that_no_table_shows_is_said_to_be_trained_only_if_it_can_be(project: Project) -> None:
+    def told(found: Study) -> list[str]:
+        return [item.what for item in show.report_spec(found, PLACES, ()).missing if "no table" in item.why]
+
+    # The weights of mBART-50 are not here.
+    found = study(project, "mixed", "domain-tag", "mbart50-finetuned")
+    assert [run.spec is None for run in found.runs_of("tiny", "mbart50-finetuned")] == [True, True]
+    assert told(found) == ["Method domain-tag"]
 
 
 def test_a_partial_table_has_the_records_that_are_there(project: Project) -> None:
@@ -112,3 +128,10 @@ def test_methods_that_are_trained_on_different_text_are_no_choice(project: Proje
     )
     assert "\n" not in str(caught.value)
     study(project, "mixed")
+
+
+def test_methods_of_the_studys_own_rows_are_held_to_the_same(project: Project) -> None:
+    own = {"task": "tiny", "rows": [{"group": "G", "best_of": ["mixed", "alone"]}]}
+    project.update(STUDY, tables={"choice-one": own})
+    with pytest.raises(ConfigError, match=r"studies/tiny.yaml: tables.choice-one.rows: best_of: mixed has train_on"):
+        study(project, "mixed", "alone")

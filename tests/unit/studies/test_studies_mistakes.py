@@ -10,6 +10,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.studies.resolve import resolve
 
 STUDY, TASK = "config/studies/tiny.yaml", "config/tasks/tiny.yaml"
+MIXED = "config/methods/mixed.yaml"
 
 
 @pytest.fixture
@@ -33,6 +34,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
             {"methods": ["single", "mixed"], "comparison": {"baseline": "single"}},
             "comparison.baseline: 'single' is one run a domain",
         ),
+        (
+            {"tables": {"jiang2020-table2": {"task": "tiny", "rows": [{"group": "G", "method": "mixd"}]}}},
+            "tables.jiang2020-table2.rows: 'mixd' is none of the study's methods (did you mean 'mixed'?)",
+        ),
+        (
+            {"tables": {"jiang2020-table2": {"task": "tiny", "rows": [{"group": "G", "best_of": ["mixed", "dsa"]}]}}},
+            "tables.jiang2020-table2.rows: 'dsa' is none of the study's methods; they are: mixed, waldm-edc",
+        ),
+        (
+            {
+                "tables": {
+                    "synthetic-gates2": {"task": "tiny", "rows": [{"group": "G", "best_of": ["mixed", "waldm-edc"]}]}
+                }
+            },
+            "tables.synthetic-gates2.rows: the file: best_of stands in tables of kind scores or resources",
+        ),
         ({"per_method__mixed": {"training": {"learning_rat": 1}}}, "mixed: training: unknown key 'learning_rat'"),
         ({"per_method__mixed": {"architecture": {"mixed_sides": "both"}}}, "mixed: architecture: unknown key"),
         ({"all_methods__architecture__model_dim": 15}, "architecture"),
@@ -51,7 +68,21 @@ def test_mistakes_of_a_study_are_one_line(project: Project, changes: dict[str, A
     [
         (TASK, {"domains__law__corpora": ["tiny-low"]}, "no corpus 'tiny-low' (did you mean 'tiny-law'?)"),
         (TASK, {"target_lang": "de"}, "has no 'de'; it has en, fr"),
-        ("config/methods/mixed.yaml", {"builder": "transformr"}, "no builder 'transformr'"),
+        (
+            MIXED,
+            {"builder": "transformr"},
+            f"{MIXED}: no builder 'transformr' (did you mean 'transformer'?); there are",
+        ),
+        (MIXED, {"builder": "mbart5"}, f"{MIXED}: no builder 'mbart5' (did you mean 'mbart50'?); there are"),
+        (MIXED, {"architecture": {"model_dimm": 8}}, f"{MIXED}: architecture: unknown key 'model_dimm'"),
+        (MIXED, {"architecture": {"norm": "per"}}, f"{MIXED}: architecture: norm: found 'per'"),
+        (MIXED, {"training": {"warm": 8}}, f"{MIXED}: training: unknown key 'warm'"),
+        (MIXED, {"builder": "mbart50", "architecture": {"use": "no"}}, f"{MIXED}: architecture: use: found 'no'"),
+        (
+            "config/methods/waldm-edc.yaml",
+            {"architecture": {"labels": "unused_open", "weighted_loss": "aligned"}},
+            "config/methods/waldm-edc.yaml: architecture",
+        ),
         ("config/corpora/tiny-law.yaml", {"reader__name": "statcan"}, "is read by the reader 'plain'"),
     ],
 )
@@ -62,12 +93,30 @@ def test_mistakes_of_the_files_it_names(project: Project, name: str, changes: di
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_variants_mistake_in_its_methods_file_is_blamed_on_that(project: Project) -> None:
+    project.update("config/methods/dsa.yaml", architecture__placement="left")
+    project.update(STUDY, variants={"half": {"method": "dsa", "label": "x"}})
+    with pytest.raises(ConfigError, match=r"^config/methods/dsa.yaml: architecture: placement: found 'left'"):
+        resolve(Path("config"), "tiny", Path("resources/corpora"))
+
+
+def test_what_is_only_wrong_with_the_studys_sizes_is_the_studys(project: Project) -> None:
+    # 24 heads divide the study's width and not the default one: no mistake.
+    project.update(MIXED, architecture__num_heads=24)
+    project.update(STUDY, all_methods__architecture={"model_dim": 48, "ffn_dim": 24, "max_positions": 64})
+    assert resolve(Path("config"), "tiny", Path("resources/corpora")).makeable()
+    project.update(STUDY, all_methods__architecture__ffn_dim=-1)
+    with pytest.raises(ConfigError, match=r"^config/studies/tiny.yaml: waldm-edc: architecture: ffn_dim"):
+        project.update(STUDY, methods=["waldm-edc"], comparison__baseline="waldm-edc", tables={}, figures={})
+        resolve(Path("config"), "tiny", Path("resources/corpora"))
+
+
 def test_one_embedding_for_two_vocabularies_is_found_before_anything_is_made(project: Project) -> None:
     project.update(STUDY, all_methods__architecture__share_embeddings="all")
     resolve(Path("config"), "tiny", Path("resources/corpora"))
     project.update(TASK, vocabulary__joint=False)
     with pytest.raises(
-        ConfigError, match=r"studies/tiny.yaml: mixed: architecture.share_embeddings: .* two vocabularies"
+        ConfigError, match=r"studies/tiny.yaml: mixed, task tiny: share_embeddings: .* the task has two"
     ):
         resolve(Path("config"), "tiny", Path("resources/corpora"))
 

@@ -1,0 +1,82 @@
+"""Can a model be built, and can it start from another's weights? Tried on models that hold no numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mdnmt.errors import CheckpointError, ConfigError
+from mdnmt.fingerprint import canonical_json
+from mdnmt.methods import build, validate
+from mdnmt.methods.method import Architecture, Method, VocabSizes, sized
+from mdnmt.train.initialise import InitialWeights, initialise
+
+_VOCAB_SIZE = 16  # how many words there are is not known yet, and changes no answer
+# What a model shares with the one that it starts from, beside the shapes of its tensors.
+_ALIKE = ("num_heads", "norm", "share_embeddings")
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model is built from.
+
+    Attributes:
+        builder: a module of mdnmt.methods.
+        options: its architecture in the one JSON spelling, so that equal models are found to be equal.
+        num_domains: of the task.
+        joint: the task has one vocabulary for both languages.
+    """
+
+    builder: str
+    options: str
+    num_domains: int
+    joint: bool
+
+    @classmethod
+    def of(cls, builder: str, architecture: dict[str, Any], num_domains: int, *, joint: bool) -> Model:
+        """Return the model of a complete architecture."""
+        return cls(builder, canonical_json(architecture), num_domains, joint)
+
+    @property
+    def architecture(self) -> Architecture:
+        """Return the architecture."""
+        return validate(self.builder, json.loads(self.options), where=self.builder)
+
+
+@cache
+def check_built(model: Model) -> None:
+    """Raise an error if the model cannot be built.
+
+    Raises:
+        ConfigError: the options do not go together with the number of domains, or with the vocabularies.
+    """
+    _build(model)
+
+
+@cache
+def check_started(model: Model, start: Model, start_name: str) -> None:
+    """Raise an error if the model cannot start from the final weights of another one.
+
+    Raises:
+        ConfigError: a tensor of the other one has no place in it, or the two differ in what shapes do not show.
+    """
+    mine, other = (sized(one.architecture, one.num_domains).model_dump() for one in (model, start))
+    for key in _ALIKE:
+        if mine[key] != other[key]:
+            raise ConfigError(f"starts from {start_name}: {key} is {other[key]} there, but {mine[key]} here")
+    method, weights = _build(model), _build(start).model.state_dict()
+    try:
+        initialise(method.model, InitialWeights(Path(start_name), "", weights))
+    except CheckpointError as error:
+        raise ConfigError(f"starts from {error}") from None
+
+
+def _build(model: Model) -> Method:
+    vocab = VocabSizes(_VOCAB_SIZE, _VOCAB_SIZE, model.joint)
+    with torch.device("meta"):
+        return build(model.builder, model.architecture, vocab, model.num_domains)

@@ -1,0 +1,25 @@
+"""Every name in the papers' tables and figures is that of something that exists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mdnmt.config.paper import load_paper
+from mdnmt.config.study import load_study
+
+CONFIG = Path(__file__).resolve().parents[3] / "config"
+
+
+def names(kind: str) -> list[str]:
+    return sorted(path.stem for path in (CONFIG / kind).glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", names("papers"))
+def test_every_row_and_figure_names_a_method_or_a_variant_of_a_study(name: str) -> None:
+    known = {*names("methods"), *(one for study in names("studies") for one in load_study(CONFIG, study).variants)}
+    paper = load_paper(CONFIG, name)
+    used = [method for table in paper.tables.values() for row in table.rows for method in row.methods]
+    used += [method for figure in paper.figures.values() for method in figure.methods]
+    assert used and [method for method in used if method not in known] == []
