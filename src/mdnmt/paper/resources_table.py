@@ -95,7 +95,7 @@ def build(spec: ResourceTableSpec) -> Grid:
     measured: dict[str, Any] = read_json(spec.measure) if spec.measure else {}
     found: dict[str, dict[str, Any]] = measured.get("rows", {})
     baseline: ResourceRow | None = next((row for row in spec.rows if row.method == spec.baseline), None)
-    label = baseline.label if baseline else None
+    label = baseline.label if baseline else spec.baseline_label
     spec = settle(spec)
     keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
     keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}

@@ -89,6 +89,7 @@ class ResourceTableSpec(Titled):
     measure: Path | None = None  # measure.json; None: not measured, the reason in `missing`
     missing: str | None = None
     baseline: str | None = None
+    baseline_label: str | None = None  # what it is called where no row shows it
     notes: tuple[str, ...] = ()
 
 

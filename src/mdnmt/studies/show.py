@@ -75,6 +75,7 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
             measure=_path(places.measure(task.name), partial) if task.spec is not None else None,
             missing=task.missing or (NOT_YET if partial else None),
             baseline=study.config.comparison.baseline,
+            baseline_label=study.methods[study.config.comparison.baseline].label,
             notes=notes,
         )
     return specs.ScoreTableSpec(
