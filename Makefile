@@ -42,7 +42,7 @@ synthetic: setup
 long: synthetic
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: setup
 	$(BIN)/ruff check src tests

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import setuptools  # noqa: F401  (torch's compiler wants it imported before anything imports distutils)
 import torch
 from torch import Tensor
 
@@ -42,6 +43,13 @@ TOY_TRAINING = {
 MethodFactory = Callable[..., Method]
 SpecFactory = Callable[..., RunSpec]
 BatchFactory = Callable[..., Batch]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of the workflow in one process: they share one finished study, which takes long to make."""
+    for item in items:
+        if "workflow" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("workflow"))
 
 
 @pytest.fixture(scope="session")

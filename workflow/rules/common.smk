@@ -8,6 +8,7 @@ from shlex import quote
 from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
+from mdnmt.corpora.lock import read_lock
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
@@ -144,7 +145,7 @@ TO_FETCH = {
 def spec_to_fetch(name):
     """Return what `mdnmt fetch` needs to know of a corpus of the study."""
     corpus = next(task.corpora[name] for task in STUDY.tasks.values() if name in task.corpora)
-    return fetch_spec(name, corpus, CORPORA / "sha256.json")
+    return fetch_spec(name, corpus, CORPORA / "sha256.json", read_lock(CONFIG))
 
 
 def table_inputs(wildcards):

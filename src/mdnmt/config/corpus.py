@@ -9,14 +9,14 @@ from pydantic import Field, StringConstraints, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.corpus_reader import ReaderConfig
-from mdnmt.config.corpus_source import SourceConfig
+from mdnmt.config.corpus_source import FileSourceConfig, GeneratedSource, LocalSource, ManualSource, SourceConfig
 from mdnmt.config.loader import find_named, load_model
 
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 
 GIBIBYTE = 1 << 30
 # Of what nobody set: a pinned archive has no reason to be larger, a user's own text may well be.
-UNPACKED_BYTES_MAX = {"pip": GIBIBYTE, "local": 16 * GIBIBYTE, "generated": GIBIBYTE}
+UNPACKED_BYTES_MAX = {"http": 8 * GIBIBYTE, "manual": 8 * GIBIBYTE, "local": 16 * GIBIBYTE}
 
 
 class CorpusConfig(Frozen):
@@ -28,25 +28,40 @@ class CorpusConfig(Frozen):
     citation: str = Field("", description="printed")
     languages: tuple[Language, ...] = Field(min_length=2, description="those that it has, as two or three letters")
     source: SourceConfig = Field(description="where it comes from")
-    reader: ReaderConfig = Field(description="how its text is read; a local corpus: plain; a generated one: generated")
+    more_sources: tuple[FileSourceConfig, ...] = Field(
+        default=(), description="further files of the same corpus; a reader then sees <file>/<member>"
+    )
+    reader: ReaderConfig = Field(
+        description="how its text is read; a local corpus: plain, tsv or tmx; a generated one: generated"
+    )
+    pairs: int | None = Field(
+        None, gt=0, strict=True, description="of segments, where it is known: a download that holds others is refused"
+    )
     unpacked_bytes_max: int | None = Field(
         None,
         gt=0,
         strict=True,
-        description="what unpacks to more is refused: the archive, or one .gz of your own; null: 1 GiB, or 16 GiB",
+        description="what unpacks to more is refused: the archives, or one packed file of your own; "
+        "null: 1 GiB from a registry, 8 from the web or by hand, 16 of your own",
     )
 
     @property
     def unpacked_bound(self) -> int:
         """Return how many bytes the archive, or one .gz file of a local corpus, may unpack to."""
-        return self.unpacked_bytes_max or UNPACKED_BYTES_MAX[self.source.provider]
+        return self.unpacked_bytes_max or UNPACKED_BYTES_MAX.get(self.source.provider, GIBIBYTE)
 
     @model_validator(mode="after")
     def _reader_fits_source(self) -> Self:
-        if self.source.provider == "local" and self.reader.name != "plain":
-            raise ValueError("a local corpus is read by the reader 'plain'")
+        if self.source.provider == "local" and self.reader.name not in ("plain", "tsv", "tmx"):
+            raise ValueError("a local corpus is read by the reader 'plain', 'tsv' or 'tmx'")
         if (self.source.provider == "generated") != (self.reader.name == "generated"):
             raise ValueError("the provider 'generated' and the reader 'generated' go together")
+        if self.more_sources:
+            if isinstance(self.source, LocalSource | ManualSource | GeneratedSource):
+                raise ValueError(f"more_sources: the provider {self.source.provider!r} stands alone")
+            files = [source.file for source in (self.source, *self.more_sources)]
+            if len(set(files)) < len(files):
+                raise ValueError("more_sources: two files have one name; give each another")
         return self
 
 

@@ -16,7 +16,9 @@ class StatcanReader(Frozen):
     parts: tuple[Literal["titles", "footnotes", "labels"], ...] = Field(
         default=("titles", "footnotes", "labels"), min_length=1, description="which texts are taken"
     )
-    min_label_tokens: int = Field(default=5, ge=1, strict=True, description="shorter labels are left out")
+    min_label_tokens: int = Field(
+        default=5, ge=1, strict=True, description="words and signs; shorter ones are left out"
+    )
 
 
 class HscodesReader(Frozen):
@@ -40,10 +42,142 @@ class GnuhealthReader(Frozen):
     name: Literal["gnuhealth"] = Field(description="the reader")
 
 
+class BibleJsonReader(Frozen):
+    """A Bible as JSON: a list of books with their chapters."""
+
+    name: Literal["bible-json"] = Field(description="the reader")
+    members: dict[str, str] = Field(min_length=2, description="language -> member of the archive")
+
+
+class ZefaniaReader(Frozen):
+    """Bibles in Zefania XML, a package a language."""
+
+    name: Literal["zefania"] = Field(description="the reader")
+    packages: dict[str, str] = Field(min_length=2, description="language -> what its file's name begins with")
+
+
+class BibletkReader(Frozen):
+    """The Chinese Union Version (Big5, made simplified) beside an English Bible in Zefania XML."""
+
+    name: Literal["bibletk"] = Field(description="the reader")
+    english: str = Field(min_length=1, description="what the English file's name begins with")
+
+
+class QuranReader(Frozen):
+    """Translations of the Quran, a package a language."""
+
+    name: Literal["quran"] = Field(description="the reader")
+    packages: dict[str, str] = Field(min_length=2, description="language -> what its file's name begins with")
+
+
+class HomeassistantReader(Frozen):
+    """The interface of Home Assistant."""
+
+    name: Literal["homeassistant"] = Field(description="the reader")
+    min_tokens: int = Field(default=3, ge=1, strict=True, description="of the English side; shorter ones are left out")
+
+
+class GettextMoReader(Frozen):
+    """Compiled gettext catalogues of Debian packages."""
+
+    name: Literal["gettext-mo"] = Field(description="the reader")
+    min_tokens: int = Field(default=3, ge=1, strict=True, description="of the English side; shorter ones are left out")
+    accelerator: Literal["&", "_", ""] = Field("&", description="sign before a menu's key, which is removed")
+    tags_are_names: bool = Field(False, strict=True, description="keep <npcname> and remove colours alone; else no tag")
+    context_prefix: bool = Field(False, strict=True, description="remove a context such as `female^`")
+
+
+class LibreofficeHelpReader(Frozen):
+    """The manual of LibreOffice."""
+
+    name: Literal["libreoffice-help"] = Field(description="the reader")
+    min_tokens: int = Field(default=4, ge=1, strict=True, description="of the English side; shorter ones are left out")
+
+
+class DdtpReader(Frozen):
+    """Descriptions of Debian's packages."""
+
+    name: Literal["ddtp"] = Field(description="the reader")
+
+
 class PlainReader(Frozen):
-    """Line-aligned text, `<split>.<lang>` or `<split>.<lang>.gz`."""
+    """Line-aligned text, `<split>.<lang>`, plain or packed (.gz, .xz, .zst)."""
 
     name: Literal["plain"] = Field(description="the reader")
+
+
+class ParallelReader(Frozen):
+    """Two line-aligned members of an archive, such as Europarl's or News Commentary's."""
+
+    name: Literal["parallel"] = Field(description="the reader")
+    members: dict[str, str] = Field(min_length=2, description="language -> member of the archive")
+
+
+class MosesReader(Frozen):
+    """A Moses zip of OPUS: `<corpus>.<pair>.<language>`, line-aligned."""
+
+    name: Literal["moses"] = Field(description="the reader")
+
+
+class IwsltReader(Frozen):
+    """An evaluation campaign of IWSLT: talks with tag lines, and development and test sets in XML."""
+
+    name: Literal["iwslt"] = Field(description="the reader")
+    titles: bool = Field(False, strict=True, description="take the talks' titles and descriptions as sentences too")
+    dropped: tuple[str, ...] = Field(
+        default=("url", "talkid", "keywords", "speaker", "translator", "reviewer", "doc"),
+        description="tags whose lines are no text; a line of another tag is refused",
+    )
+    valid: tuple[str, ...] = Field(default=(), description="sets joined for valid, such as dev2010; none: drawn")
+    test: tuple[str, ...] = Field(default=(), description="sets joined for test, such as tst2010; none: drawn")
+
+
+class UmCorpusReader(Frozen):
+    """One domain of UM-Corpus: alternating lines, English and Chinese, and its section of the test file."""
+
+    name: Literal["um-corpus"] = Field(description="the reader")
+    domain: Literal["Education", "Laws", "Microblog", "News", "Science", "Spoken", "Subtitles", "Thesis"] = Field(
+        description="as its folder is called"
+    )
+    test: bool = Field(True, strict=True, description="take the corpus' own test section; false: draw one")
+    section: int | None = Field(
+        None,
+        ge=1,
+        strict=True,
+        description="number in the header of the test section; null: by the domain's name in it",
+    )
+
+
+class TmxReader(Frozen):
+    """A translation memory (TMX): `<split>.tmx` in your folder, plain or packed, or one file by its name."""
+
+    name: Literal["tmx"] = Field(description="the reader")
+    file: str | None = Field(None, min_length=1, description="the one file, or the archive's member; null: <split>.tmx")
+    codes: dict[str, str] = Field(
+        {}, description="language -> its code in the file, such as zh-TW; else any region of the language"
+    )
+
+
+class TsvReader(Frozen):
+    """A table: `<split>.tsv` in your folder, plain or packed, or one file by its name."""
+
+    name: Literal["tsv"] = Field(description="the reader")
+    file: str | None = Field(None, min_length=1, description="the one file, or the archive's member; null: <split>.tsv")
+    columns: dict[str, int | str] = Field(
+        min_length=2, description="language -> its column: a number from 1, or a name in the first line"
+    )
+    header: bool = Field(False, strict=True, description="the first line has the columns' names")
+    separator: Literal["tab", "comma", "semicolon"] = Field("tab", description="what stands between columns")
+    quotes: bool = Field(False, strict=True, description='a field may stand in ", and there run over several lines')
+
+    @model_validator(mode="after")
+    def _columns_can_be_found(self) -> Self:
+        for lang, column in self.columns.items():
+            if isinstance(column, str) and not self.header:
+                raise ValueError(f"columns: {lang} is found by a name, {column!r}: set `header: true`")
+            if isinstance(column, int) and column < 1:
+                raise ValueError(f"columns: {lang}: columns are counted from 1, found {column}")
+        return self
 
 
 class GeneratedReader(Frozen):
@@ -69,6 +203,25 @@ class GeneratedReader(Frozen):
 
 
 ReaderConfig = Annotated[
-    StatcanReader | HscodesReader | NaceReader | GnuhealthReader | PlainReader | GeneratedReader,
+    StatcanReader
+    | HscodesReader
+    | NaceReader
+    | GnuhealthReader
+    | BibleJsonReader
+    | ZefaniaReader
+    | BibletkReader
+    | QuranReader
+    | HomeassistantReader
+    | GettextMoReader
+    | LibreofficeHelpReader
+    | DdtpReader
+    | PlainReader
+    | ParallelReader
+    | MosesReader
+    | IwsltReader
+    | UmCorpusReader
+    | TmxReader
+    | TsvReader
+    | GeneratedReader,
     Field(discriminator="name"),
 ]

@@ -10,7 +10,12 @@ from mdnmt.config.base import Frozen
 
 # The patterns also keep a value from being taken for an option of pip or for a path out of the folder.
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+NpmName = Annotated[str, StringConstraints(pattern=r"^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$")]
+DebianName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]+$")]
+DebianVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][A-Za-z0-9.+:~-]*$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[!-~]+$")]
 
 
 class PipSource(Frozen):
@@ -22,10 +27,75 @@ class PipSource(Frozen):
     file: FileName = Field(description="name of the wheel")
     sha256: Sha256 = Field(description="of the wheel, 64 hexadecimal digits")
     size_bytes: int = Field(gt=0, strict=True, description="of the wheel")
+    python_version: FileName | None = Field(None, description="pip takes the wheel as for this Python; null: for ours")
+
+
+class NpmSource(Frozen):
+    """One pinned package of npm, fetched by `npm pack` and never installed."""
+
+    provider: Literal["npm"] = Field(description="npm: a pinned package")
+    package: NpmName = Field(description="its name in the registry, with the scope if it has one")
+    version: FileName = Field(description="the pinned version")
+    file: FileName = Field(description="name of the package's .tgz")
+    sha256: Sha256 = Field(description="of the .tgz")
+    size_bytes: int = Field(gt=0, strict=True, description="of the .tgz")
+
+
+class AptSource(Frozen):
+    """One Debian package, fetched by `apt-get download` and never installed."""
+
+    provider: Literal["apt"] = Field(description="apt: a Debian package")
+    package: DebianName = Field(description="its name; the file is called <package>.deb, whatever its version")
+    version: DebianVersion | None = Field(None, description="null: the one on offer; point releases replace it")
+    sha256: Sha256 | None = Field(None, description="of the .deb; null: as the lock says since the first download")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="of the .deb; null: likewise")
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file."""
+        return f"{self.package}.deb"
+
+
+class AptListSource(Frozen):
+    """One list of package descriptions, fetched by `apt-get update` into a folder of its own; no rights are needed."""
+
+    provider: Literal["apt-list"] = Field(description="apt-list: Debian's package descriptions")
+    list: Annotated[str, StringConstraints(pattern=r"^Translation-[a-z]{2}$")] = Field(description="Translation-<lang>")
+    sha256: Sha256 | None = Field(None, description="null: as the lock says since the first download")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: likewise")
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file."""
+        return self.list
+
+
+class HttpSource(Frozen):
+    """One file of the web, at one or more addresses."""
+
+    provider: Literal["http"] = Field(description="http: a file of the web")
+    urls: tuple[Url, ...] = Field(min_length=1, description="addresses of the same file, tried in this order")
+    file: FileName = Field(description="what it is called here")
+    sha256: Sha256 | None = Field(None, description="null: as the lock says since the first download")
+    md5: Md5 | None = Field(None, description="as published, where it is")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: as the lock says")
+
+
+class ManualSource(Frozen):
+    """One file that is given to those who ask or pay for it: the user puts it where it is looked for."""
+
+    provider: Literal["manual"] = Field(description="manual: a file that you get yourself")
+    file: FileName = Field(description="what it must be called")
+    folder: str = Field("resources/manual", min_length=1, description="where it is; relative: to the project's folder")
+    page: Url = Field(description="where to ask for it")
+    steps: str = Field(min_length=1, pattern=r"^[^\n]+$", description="what to do there, in one line; printed")
+    members: tuple[str, ...] = Field(min_length=1, description="what it must contain; * for any characters")
+    sha256: Sha256 | None = Field(None, description="null: as the lock says since it was first read")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: likewise")
 
 
 class LocalSource(Frozen):
-    """A user's own `train.<lang>` files (and `valid.`, `test.`), plain or .gz, one segment a line."""
+    """A folder of the user's own text: lines, a table or a translation memory, as the reader says."""
 
     provider: Literal["local"] = Field(description="local: a folder of yours")
     folder: str = Field(min_length=1, description="where the files are; relative: to the project's folder")
@@ -37,4 +107,10 @@ class GeneratedSource(Frozen):
     provider: Literal["generated"] = Field(description="generated: made from the reader's options")
 
 
-SourceConfig = Annotated[PipSource | LocalSource | GeneratedSource, Field(discriminator="provider")]
+# Each is one file; a corpus may be made of several.
+FileSource = PipSource | NpmSource | AptSource | AptListSource | HttpSource
+SourceConfig = Annotated[
+    PipSource | NpmSource | AptSource | AptListSource | HttpSource | ManualSource | LocalSource | GeneratedSource,
+    Field(discriminator="provider"),
+]
+FileSourceConfig = Annotated[FileSource, Field(discriminator="provider")]

@@ -8,24 +8,54 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import Language
 from mdnmt.config.loader import NAME_PATTERN, find_named, load_model
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN.pattern)]
-Count = Annotated[int, Field(gt=0, strict=True)]
+Tokenizer = Literal["moses", "jieba", "character", "none"]
 AVERAGES = ("all", "avg")
+
+
+class SplitConfig(Frozen):
+    """How held-out sentences are drawn: by a seed, or by the line's number as Jiang et al. (2020) did."""
+
+    seed: int = Field(1, ge=0, strict=True, description="another one draws other held-out sentences")
+    every: int | None = Field(
+        None, ge=2, strict=True, description="every so many-th pair that is left after cleaning is validation text"
+    )
+    modulo: int | None = Field(
+        None,
+        ge=10,
+        strict=True,
+        description="by the line's number divided by it: remainder 0 valid, 1 test, the last tenth of them train",
+    )
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        if self.every is not None and self.modulo is not None:
+            raise ValueError("every and modulo are two rules; give one of them")
+        return self
+
+    @property
+    def ruled(self) -> tuple[str, ...]:
+        """Return the names of the splits that a line's number settles."""
+        return ("valid",) if self.every else ("valid", "test") if self.modulo else ()
 
 
 class DomainConfig(Frozen):
     """One labelled part of a task and how much of it is used.
 
-    `train` is an upper bound (null: everything); `valid` and `test` are exact (null: all of the corpora's own files).
+    `train` is an upper bound (null: everything); `valid` and `test` are exact (null: all of the corpora's own files,
+    or all that the rule of `split` gives).
     """
 
     corpora: tuple[Name, ...] = Field(min_length=1, description="files of config/corpora/, joined")
     train: Count | None = Field(None, description="at most so many training pairs; null: all that are left")
     valid: Count | None = Field(description="exactly so many; null: all of the corpora's own valid files")
     test: Count | None = Field(description="exactly so many; null: all of the corpora's own test files")
+    cleaning: CleaningConfig | None = Field(None, description="instead of the task's; null: the task's")
+    split: SplitConfig | None = Field(None, description="instead of the task's; null: the task's")
 
     @model_validator(mode="after")
     def _each_corpus_once(self) -> Self:
@@ -34,37 +64,38 @@ class DomainConfig(Frozen):
         return self
 
 
-class CleaningConfig(Frozen):
-    """Which sentence pairs are kept, before held-out ones are drawn from them; tokens stand between blanks."""
+class LeakageConfig(Frozen):
+    """What is done about training sentences that are also held out."""
 
-    min_tokens: Count = Field(1, description="on each side")
-    max_tokens: Count = Field(100, description="on each side")
-    max_length_ratio: float = Field(4.0, ge=1.0, allow_inf_nan=False, description="tokens of the longer side a token")
-    drop_identical: bool = Field(True, strict=True, description="drop a pair whose sides are the same")
-    require_letters: bool = Field(True, strict=True, description="drop a pair with a side that has no letter")
-    max_copied_share: float = Field(
-        1.0, ge=0.0, le=1.0, allow_inf_nan=False, description="of the shorter side's words, those the other has too"
+    remove: bool = Field(True, strict=True, description="take them out of all training text; false: only count them")
+    near_duplicates: float | None = Field(
+        0.8, ge=0.5, le=0.95, description="count held-out sentences this similar to a training sentence; null: none"
     )
-
-    @model_validator(mode="after")
-    def _bounds_in_order(self) -> Self:
-        if self.min_tokens > self.max_tokens:
-            raise ValueError("min_tokens is above max_tokens")
-        return self
-
-
-class SplitConfig(Frozen):
-    """How held-out sentences are drawn."""
-
-    seed: int = Field(1, ge=0, strict=True, description="another one draws other held-out sentences")
 
 
 class SegmentationConfig(Frozen):
     """How a sentence becomes pieces."""
 
-    tokenizer: Literal["moses"] = Field("moses", description="how text is split into words")
-    bpe: Literal["joint"] = Field("joint", description="joint: one set of merges for both languages and all domains")
+    tokenizer: Tokenizer = Field("moses", description="how text is split into words")
+    tokenizers: dict[Language, Tokenizer] = Field({}, description="language -> another tokenizer than that")
+    bpe: Literal["joint", "side", "domain", "none"] = Field(
+        "joint",
+        description="merges for all together, for each language, for each domain; none: every word is one piece",
+    )
     bpe_merge_operations: int = Field(32000, ge=0, strict=True, description="number of merges")
+    merge_operations: dict[Name, Annotated[int, Field(ge=0, strict=True)]] = Field(
+        {}, description="bpe: domain: domain -> another number of merges than that"
+    )
+
+    @model_validator(mode="after")
+    def _merges_of_domains(self) -> Self:
+        if self.merge_operations and self.bpe != "domain":
+            raise ValueError("merge_operations is for bpe: domain; otherwise there is bpe_merge_operations")
+        return self
+
+    def tokenizer_of(self, lang: str) -> Tokenizer:
+        """Return the name of the tokenizer of a language."""
+        return self.tokenizers.get(lang, self.tokenizer)
 
 
 class VocabularyConfig(Frozen):
@@ -72,6 +103,7 @@ class VocabularyConfig(Frozen):
 
     joint: bool = Field(True, strict=True, description="one vocabulary for both languages")
     min_count: Count = Field(1, description="pieces rarer than this in training text become <unk>")
+    max_size: Count | None = Field(None, description="so many most frequent pieces, the others become <unk>; null: all")
 
 
 class TaskConfig(Frozen):
@@ -83,6 +115,7 @@ class TaskConfig(Frozen):
     domains: dict[Name, DomainConfig] = Field(min_length=1, description="name -> domain, in the order of the labels")
     cleaning: CleaningConfig = Field(CleaningConfig(), description="which pairs are kept")
     split: SplitConfig = Field(SplitConfig(), description="how held-out sentences are drawn")
+    leakage: LeakageConfig = Field(LeakageConfig(), description="what is done about training text that is held out too")
     segmentation: SegmentationConfig = Field(SegmentationConfig(), description="how a sentence becomes pieces")
     vocabulary: VocabularyConfig = Field(VocabularyConfig(), description="which pieces get a number")
 
@@ -98,6 +131,16 @@ class TaskConfig(Frozen):
     def _two_languages(self) -> Self:
         if self.source_lang == self.target_lang:
             raise ValueError("source_lang and target_lang are the same")
+        return self
+
+    @model_validator(mode="after")
+    def _options_of_what_is_there(self) -> Self:
+        for lang in self.segmentation.tokenizers:
+            if lang not in (self.source_lang, self.target_lang):
+                raise ValueError(f"segmentation.tokenizers: {lang!r} is not one of the task's languages")
+        for name in self.segmentation.merge_operations:
+            if name not in self.domains:
+                raise ValueError(f"segmentation.merge_operations: {name!r} is not one of the task's domains")
         return self
 
 

@@ -1,6 +1,7 @@
 """Open archives member by member; hostile names, links and bombs are refused before anything is unpacked.
 
-Nothing is ever extracted to disk: a reader gets a member's bytes, and every byte counts against one budget.
+Nothing is ever extracted to disk: a reader gets a member's bytes, whole or block by block, and every byte counts
+against one budget.
 """
 
 from __future__ import annotations
@@ -14,14 +15,30 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
+from mdnmt.corpora.deb import DEB_MAGIC, data_part
 from mdnmt.errors import DataError
 
-_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, NotImplementedError)
+BLOCK_BYTES = 1 << 18
+_DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, NotImplementedError),
+    UnicodeError,  # a zip's names
+)
+
+# What unpacks an open stream, and what opens the packed one once more.
+Unpack = Callable[[IO[bytes]], IO[bytes] | gzip.GzipFile]
+Reopen = Callable[[], IO[bytes]]
+
+
+class Readable(Protocol):
+    """An open stream of bytes."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return at most so many bytes, b"" at the end."""
 
 
 class Budget:
@@ -48,7 +65,7 @@ class Budget:
 
 
 class Archive(Protocol):
-    """A set of named members, read whole."""
+    """A set of named members, read whole or block by block."""
 
     label: str
     budget: Budget
@@ -59,27 +76,28 @@ class Archive(Protocol):
     def read(self, name: str) -> bytes:
         """Return a member's bytes; DataError when it is missing, damaged or too large."""
 
+    def blocks(self, name: str) -> Iterator[bytes]:
+        """Yield a member's bytes in blocks; several members may be read side by side. DataError as `read`."""
+
 
 def check_name(name: str, where: str) -> None:
     """Refuse a member name that could leave the archive's own folder.
 
     Raises:
-        DataError: the name is empty, absolute, has a `..`, a backslash or a NUL.
+        DataError: the name is empty, absolute, has a `..`, a backslash or a control character.
     """
     parts = name.split("/")
-    if not name or name.startswith("/") or re.match(r"^[A-Za-z]:", name) or "\\" in name or "\0" in name:
+    if not name or name.startswith("/") or re.match(r"^[A-Za-z]:", name) or re.search(r"[\\\x00-\x1f\x7f]", name):
         raise DataError(f"{where}: refused, the member {name!r} has an absolute or malformed name")
     if ".." in parts:
         raise DataError(f"{where}: refused, the member {name!r} climbs out of the archive by '..'")
 
 
-def _take(handle: IO[bytes] | gzip.GzipFile, budget: Budget, where: str) -> bytes:
+def blocks_within(handle: Readable, budget: Budget, where: str) -> Iterator[bytes]:
     """Read `handle` to its end by blocks; the budget is held against what comes out, not against a header."""
-    blocks: list[bytes] = []
-    while block := handle.read(1 << 20):
+    while block := handle.read(BLOCK_BYTES):
         budget.spend(len(block), where)
-        blocks.append(block)
-    return b"".join(blocks)
+        yield block
 
 
 class _Zip:
@@ -104,11 +122,14 @@ class _Zip:
         return list(self._members)
 
     def read(self, name: str) -> bytes:
+        return b"".join(self.blocks(name))
+
+    def blocks(self, name: str) -> Iterator[bytes]:
         if name not in self._members:
-            raise _missing(self.label, name)
+            raise missing(self.label, name)
         try:
             with self._zip.open(self._members[name]) as handle:
-                return _take(handle, self.budget, f"{self.label}:{name}")
+                yield from blocks_within(handle, self.budget, f"{self.label}:{name}")
         except (*_DAMAGED, RuntimeError) as error:  # RuntimeError: an encrypted member
             raise DataError(f"{self.label}:{name}: damaged or unreadable ({error}); fetch it again") from None
 
@@ -146,12 +167,18 @@ class _Bounded(io.RawIOBase):
 
 
 class _Tar:
-    def __init__(self, handle: IO[bytes] | gzip.GzipFile, label: str, budget: Budget) -> None:
+    def __init__(
+        self, handle: IO[bytes], unpack: Unpack, reopen: Reopen, label: str, budget: Budget, *, links: bool = False
+    ) -> None:
         self.label, self.budget = label, budget
-        self._tar = tarfile.open(fileobj=_Bounded(handle, budget.left, label), mode="r:")  # noqa: SIM115
+        self._unpack, self._reopen = unpack, reopen
+        self._tar = tarfile.open(fileobj=_Bounded(unpack(handle), budget.left, label), mode="r:")  # noqa: SIM115
         self._members: dict[str, tarfile.TarInfo] = {}
         for info in self._tar:
             check_name(info.name, label)
+            info.name = info.name.removeprefix("./")
+            if links and (info.issym() or info.islnk()):
+                continue  # a package of programs is full of them; what is no member cannot be followed
             if not (info.isfile() or info.isdir()):
                 raise DataError(f"{label}: refused, the member {info.name!r} is a link or a device")
             if info.name in self._members:
@@ -164,58 +191,51 @@ class _Tar:
 
     def read(self, name: str) -> bytes:
         if name not in self._members:
-            raise _missing(self.label, name)
+            raise missing(self.label, name)
         try:
             handle = self._tar.extractfile(self._members[name])
             assert handle is not None  # only regular files are among the members
-            return _take(handle, self.budget, f"{self.label}:{name}")
+            return b"".join(blocks_within(handle, self.budget, f"{self.label}:{name}"))
         except _DAMAGED as error:
             raise DataError(f"{self.label}:{name}: damaged or unreadable ({error}); fetch it again") from None
 
-
-class Folder:
-    """A user's own folder, seen as an archive; each packed file may unpack to as much as the budget's limit."""
-
-    def __init__(self, path: Path, unpacked_bytes_max: int) -> None:
-        self.label, self.path = str(path), path
-        self.budget = Budget(unpacked_bytes_max)
-
-    def names(self) -> list[str]:
-        """Return the names of the files in the folder."""
-        return sorted(entry.name for entry in self.path.iterdir() if entry.is_file()) if self.path.is_dir() else []
-
-    def read(self, name: str) -> bytes:
-        """Return the bytes of a file, unpacked when its name ends in .gz.
-
-        Raises:
-            DataError: the file is missing, unreadable, no whole gzip file, or unpacks to too much.
-        """
-        path = self.path / name
-        if not path.is_file():
-            raise _missing(self.label, name)
+    def blocks(self, name: str) -> Iterator[bytes]:
+        if name not in self._members:
+            raise missing(self.label, name)
+        info, where = self._members[name], f"{self.label}:{name}"
+        if info.issparse():
+            raise DataError(f"{where}: refused, a sparse file")
+        # A packed stream only goes forward: two members are read side by side through a stream each.
         try:
-            if path.suffix != ".gz":
-                return path.read_bytes()
-            with gzip.open(path) as handle:
-                return _take(handle, Budget(self.budget.limit), str(path))
-        except (EOFError, zlib.error, OSError) as error:
-            raise DataError(f"{path}: cannot be read ({error}); give a whole file") from None
+            with self._reopen() as packed:
+                handle, left = self._unpack(packed), info.size
+                handle.seek(info.offset_data)
+                while left:
+                    block = handle.read(min(left, BLOCK_BYTES))
+                    if not block:
+                        raise DataError(f"{where}: damaged, it ends early; fetch it again")
+                    left -= len(block)
+                    self.budget.spend(len(block), where)
+                    yield block
+        except _DAMAGED as error:
+            raise DataError(f"{where}: damaged or unreadable ({error}); fetch it again") from None
 
 
-def _missing(label: str, name: str) -> DataError:
+def missing(label: str, name: str) -> DataError:
+    """Return the error of a member that is not there."""
     return DataError(f"{label}: has no member {name!r}; this is not the archive that was expected")
 
 
 @contextmanager
 def open_archive(path: Path, unpacked_bytes_max: int) -> Iterator[Archive]:
-    """Open a zip (wheel) or tar archive (plain, gz, bz2, xz); the kind is told by its bytes.
+    """Open a zip (wheel), a Debian package or a tar archive (plain, gz, bz2, xz); the kind is told by its bytes.
 
     Raises:
-        DataError: it is neither, is damaged, or holds a member that is refused.
+        DataError: it is none of them, is damaged, or holds a member that is refused.
     """
     try:
         with path.open("rb") as handle:
-            yield _open(handle, path.name, Budget(unpacked_bytes_max))
+            yield _open(handle, lambda: path.open("rb"), path.name, Budget(unpacked_bytes_max))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; fetch the corpus first") from None
 
@@ -226,21 +246,30 @@ def open_nested(outer: Archive, name: str) -> Archive:
     Raises:
         DataError: as `open_archive`.
     """
-    return _open(io.BytesIO(outer.read(name)), f"{outer.label}:{name}", outer.budget)
+    data = outer.read(name)
+    return _open(io.BytesIO(data), lambda: io.BytesIO(data), f"{outer.label}:{name}", outer.budget)
 
 
-def _open(handle: IO[bytes], label: str, budget: Budget) -> Archive:
+def _open(handle: IO[bytes], reopen: Reopen, label: str, budget: Budget) -> Archive:
     magic = handle.read(6)
     handle.seek(0)
     try:
         if magic.startswith(b"PK"):
             return _Zip(handle, label, budget)
-        if magic.startswith(b"\x1f\x8b"):
-            return _Tar(gzip.GzipFile(fileobj=handle), label, budget)
-        if magic.startswith(b"BZh"):
-            return _Tar(bz2.BZ2File(handle), label, budget)
-        if magic == b"\xfd7zXZ\0":
-            return _Tar(lzma.LZMAFile(handle), label, budget)
-        return _Tar(handle, label, budget)
+        if magic == DEB_MAGIC[:6]:
+            part = data_part(handle, label)
+            unpack = _unpacker(part(handle).read(6))
+            return _Tar(handle, lambda whole: unpack(part(whole)), reopen, label, budget, links=True)
+        return _Tar(handle, _unpacker(magic), reopen, label, budget)
     except _DAMAGED as error:
-        raise DataError(f"{label}: no zip or tar archive, or a damaged one ({error}); fetch it again") from None
+        raise DataError(f"{label}: no zip, deb or tar archive, or a damaged one ({error}); fetch it again") from None
+
+
+def _unpacker(magic: bytes) -> Unpack:
+    if magic.startswith(b"\x1f\x8b"):
+        return lambda handle: gzip.GzipFile(fileobj=handle)
+    if magic.startswith(b"BZh"):
+        return bz2.BZ2File
+    if magic == b"\xfd7zXZ\0":
+        return lzma.LZMAFile
+    return lambda handle: handle

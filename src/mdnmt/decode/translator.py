@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import Transformer
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.segment import Segmenter, plain_text
+from mdnmt.tasks.segment import NoDomainError, Segmentation, Segmenter, plain_text
 from mdnmt.tasks.vocab import Vocab
 
 
@@ -55,6 +55,7 @@ class Translator:
         self.source_vocab = Vocab.load(paths.segmentation / f"vocab.{self.source_lang}.txt")
         self.target_vocab = Vocab.load(paths.segmentation / f"vocab.{self.target_lang}.txt")
         self._segmentation = paths.segmentation
+        self._target_tokenizer = Segmentation.load(paths.segmentation).tokenizer(self.target_lang)
         spec = RunSpec.model_validate(record["spec"])
         architecture = validate(spec.builder, spec.architecture, where=str(paths.record))
         joint = self.source_vocab.tokens == self.target_vocab.tokens
@@ -66,9 +67,9 @@ class Translator:
         self.model.to(device).eval()
 
     @cached_property
-    def _segmenter(self) -> Segmenter:
+    def _segmenter(self) -> Callable[[str | None], Segmenter]:
         # Loaded when there is text to take apart: what is binarised needs neither it nor its packages.
-        return Segmenter.load(self._segmentation, self.source_lang)
+        return cache(lambda domain: Segmenter.load(self._segmentation, self.source_lang, domain))
 
     def label(self, domain: str) -> int:
         """Return the label of a domain.
@@ -93,8 +94,16 @@ class Translator:
             ConfigError: a package that segments is not installed, the run knows no such domain, or it needs one.
         """
         vocab = self.source_vocab
-        numbers = (vocab.encode(self._segmenter.encode(line)) for line in lines)
-        sources = [np.array([*sentence, vocab.eos], dtype=np.int32) for sentence in numbers]
+        domains = [domain] * len(lines) if domain is None or isinstance(domain, str) else domain
+        for name in set(domains) - {None}:
+            self.label(str(name))
+        try:
+            pieces = [self._segmenter(name).encode(line) for line, name in zip(lines, domains, strict=True)]
+        except NoDomainError:
+            raise ConfigError(
+                f"this run takes text apart by its domain, which must be given; there are: {', '.join(self.domains)}"
+            ) from None
+        sources = [np.array([*vocab.encode(sentence), vocab.eos], dtype=np.int32) for sentence in pieces]
         return self.translate_ids(sources, config, domain, first_line)
 
     def translate_ids(
@@ -114,7 +123,9 @@ class Translator:
             raise ConfigError(
                 f"this run translates only what it knows the domain of; there are: {', '.join(self.domains)}"
             )
-        plain_text(["a"], self.target_lang)  # what it needs is missed now, not after a long search
+        plain_text(
+            ["a"], self.target_lang, self._target_tokenizer
+        )  # what it needs is missed now, not after a long search
         longest = self.model.max_source_length - 1
         for number, source in enumerate(sources, start=first_line):
             pieces = len(source) - 1
@@ -137,7 +148,7 @@ class Translator:
 
     def _plain(self, ids: Sequence[int], score: float) -> Translation:
         pieces = tuple(self.target_vocab.decode(ids))
-        return Translation(plain_text(pieces, self.target_lang), pieces, score)
+        return Translation(plain_text(pieces, self.target_lang, self._target_tokenizer), pieces, score)
 
 
 def _read_record(path: Path) -> dict[str, Any]:

@@ -72,13 +72,19 @@ def statistics(stats: dict[str, Any], domains: tuple[Column, ...]) -> PlainTable
 
 
 def leakage(found: dict[str, Any], domains: tuple[Column, ...]) -> PlainTable:
-    """Return how many held-out sentences were also in the training text, and how many of them are left."""
+    """Return how many training sentences were held out as well, and how many are left.
+
+    `Near` counts held-out sentences to which a training sentence, of what is left, is similar.
+    """
     headers = ["Domain", "Split", "Same source", "Same target", "Same pair", "Removed", "Left"]
-    table = PlainTable("Training sentences that are also held out", headers, numeric=[False, False] + [True] * 5)
+    headers += ["Near source", "Near target"]
+    table = PlainTable("Training sentences that are also held out", headers, numeric=[False, False] + [True] * 7)
     for domain in domains:
         for split, counts in found.get("domains", {}).get(domain.name, {}).items():
             keys = ("source", "target", "pair", "removed", "left")
-            table.rows.append([Entry(domain.label), Entry(split), *(number(counts.get(key)) for key in keys)])
+            near = counts.get("near", {})
+            values = [*(counts.get(key) for key in keys), near.get("source"), near.get("target")]
+            table.rows.append([Entry(domain.label), Entry(split), *map(number, values)])
     return table
 
 

@@ -17,6 +17,8 @@ from mdnmt.paper.specs import ScoreRow, ScoreTableSpec
 METRIC_LABELS = {"bleu": "BLEU", "chrf": "chrF"}
 AVERAGE = "avg"  # the key of the average's column
 PLACES = 2
+SPLITS = ("train", "valid", "test")
+NONE = "-"
 ALPHA = 0.05  # the level of the verdicts, where the significance file names none
 
 
@@ -52,6 +54,7 @@ class _Facts:
     def __init__(self) -> None:
         self.sentences: dict[str, tuple[int, Path]] = {}
         self.signatures: dict[str, set[str]] = {}
+        self.text: dict[str, set[str]] = {}  # column -> identities of its training, validation and test text
 
     def add(self, path: Path, scores: dict[str, Any], spec: ScoreTableSpec) -> None:
         for column in spec.columns:
@@ -65,6 +68,9 @@ class _Facts:
                     f"{path}: {count} test sentences for {column.name}, but {known} in {where}; "
                     "rows of one table need the same test set: decode and score again"
                 )
+            if splits := entry.get("splits"):
+                found = "/".join(str(splits.get(name, NONE))[:8] for name in SPLITS)
+                self.text.setdefault(column.name, set()).add(found)
             for metric in spec.metrics:
                 if metric in entry:
                     self.signatures.setdefault(metric, set()).add(str(entry[metric].get("signature", "")))
@@ -195,6 +201,10 @@ def _notes(
     if facts.sentences:
         sizes = ", ".join(f"{labels[name]} {count}" for name, (count, _) in facts.sentences.items())
         notes.append(f"Test sentences: {sizes}. {spec.average_label} is the mean of the unrounded domain scores.")
+    if facts.text:
+        found = "; ".join(f"{labels[name]} {' and '.join(sorted(texts))}" for name, texts in facts.text.items())
+        several = any(len(texts) > 1 for texts in facts.text.values())
+        notes.append(f"{'Caution, several texts: identity' if several else 'Identity'} of {'/'.join(SPLITS)}: {found}.")
     for metric, signatures in facts.signatures.items():
         text = f"{METRIC_LABELS[metric]}: {'; '.join(sorted(signatures))}"
         notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")

@@ -19,7 +19,8 @@ def score_domains(test_sets: TestSets, hypotheses_dir: Path, domains: Sequence[s
 
     Returns:
         {"domains": {domain: {"bleu": {"score", "signature"}, "chrf": {...}, "num_sentences"}},
-        "mean": {"bleu", "chrf"}}; the means are of the unrounded scores, each domain counting the same.
+        "mean": {"bleu", "chrf"}}; the means are of the unrounded scores, each domain counting the same. Beside
+        "num_sentences" stands "splits": {split: identity of the domain's text}, where the task says it.
 
     Raises:
         DataError: a file is missing, counts of lines differ, or the task has no such domain.
@@ -38,5 +39,7 @@ def score_domains(test_sets: TestSets, hypotheses_dir: Path, domains: Sequence[s
             for name, metric in METRICS.items()
         }
         scored[domain]["num_sentences"] = len(references)
+        if test_sets.splits:
+            scored[domain]["splits"] = {name: hashes[domain] for name, hashes in test_sets.splits.items()}
     mean = {name: sum(scored[domain][name]["score"] for domain in chosen) / len(chosen) for name in METRICS}
     return {"domains": scored, "mean": mean}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ class TestSets:
         target_lang: language code of the target.
         domains: the task's domains, in label order.
         limit: only this many first sentences of each domain count; None: all.
+        splits: split -> domain -> the identity of its text; of a task made before there were any: empty.
     """
 
     __test__ = False  # the name is no test case, whatever pytest thinks
@@ -29,6 +31,7 @@ class TestSets:
     target_lang: str
     domains: tuple[str, ...]
     limit: int | None = None
+    splits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def references(self, domain: str) -> list[str]:
         """Return the reference translations of one domain."""
@@ -81,10 +84,11 @@ def load_test_sets(task_dir: Path, limit: int | None = None) -> TestSets:
             target_lang=str(task["target_lang"]),
             domains=tuple(str(domain) for domain in task["domains"]),
             limit=limit,
+            splits={name: dict(hashes) for name, hashes in task.get("splits", {}).items()},
         )
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; expected the directory of a finished task (mdnmt task)") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: cannot be used ({type(error).__name__}: {error}); expected the keys source_lang, target_lang "
             "and domains; make the task again"

@@ -12,7 +12,8 @@ from mdnmt.config.paper import PaperConfig, PaperTable, TableRow, load_paper
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import StudyConfig, load_study
 from mdnmt.config.task import load_task
-from mdnmt.corpora.availability import why_missing
+from mdnmt.corpora.availability import why_any_missing
+from mdnmt.corpora.lock import read_lock
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.buildable import Model, check_built, check_started
@@ -95,11 +96,12 @@ def _task(config_folder: Path, name: str, corpora_folder: Path) -> Task:
     config = load_task(config_folder, name)
     names = [corpus for domain in config.domains.values() for corpus in domain.corpora]
     corpora: dict[str, CorpusConfig] = {corpus: load_corpus(config_folder, corpus) for corpus in names}
-    reasons = [why_missing(corpus, corpora_folder / corpus_name) for corpus_name, corpus in corpora.items()]
-    missing = next((reason for reason in reasons if reason), None)
+    lock = read_lock(config_folder)
+    missing = why_any_missing(corpora, corpora_folder, lock)
     if missing is None:
         try:
-            return Task(name, config, corpora, task_spec(name, config, corpora, corpora_folder / "sha256.json"), None)
+            spec = task_spec(name, config, corpora, corpora_folder / "sha256.json", lock)
+            return Task(name, config, corpora, spec, None)
         except DataError as error:
             missing = f"needs good data: {error}"
     return Task(name, config, corpora, None, missing)

@@ -310,12 +310,21 @@ def _corpora(study: Study) -> Iterable[specs.ReportCorpus]:
                     name=name,
                     label=corpus.title,
                     domain=domain,
-                    version=getattr(source, "version", ""),
+                    version=getattr(source, "version", None) or "",
                     licence=corpus.licence,
                     citation=corpus.citation,
                     url=corpus.homepage,
-                    sha256=getattr(source, "sha256", ""),
+                    sha256=_digest(task, name),
                 )
+
+
+def _digest(task: Task, name: str) -> str:
+    """Return the sha256 of a corpus of one fetched file; none of a user's own folder, and of several files."""
+    domains = task.spec.domains if task.spec is not None else ()
+    found = [corpus.files for domain in domains for corpus in domain.corpora if corpus.name == name]
+    if task.corpora[name].source.provider == "local" or not found or len(found[0]) != 1:
+        return ""
+    return found[0][0].sha256 or ""
 
 
 def run_rows(study: Study, places: Places) -> list[dict[str, str]]:

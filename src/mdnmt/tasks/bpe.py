@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from mdnmt.errors import DataError
@@ -33,8 +34,8 @@ def learn(counts: Mapping[str, int], merge_operations: int) -> str:
 class Bpe:
     """Takes words apart; each word is segmented once and remembered."""
 
-    def __init__(self, codes: str) -> None:
-        """Take the codes as `learn` returns them.
+    def __init__(self, codes: str, name: str = "codes.bpe") -> None:
+        """Take the codes as `learn` returns them, and the name of their file.
 
         Raises:
             DataError: they are not codes.
@@ -42,12 +43,12 @@ class Bpe:
         from subword_nmt.apply_bpe import BPE
 
         if not codes.startswith("#version: 0.2\n"):
-            raise DataError("codes.bpe: does not begin with '#version: 0.2'; make the task anew")
+            raise DataError(f"{name}: does not begin with '#version: 0.2'; make the task anew")
         merges = codes.rstrip("\n").split("\n")[1:]
         # subword-nmt ends the process at a malformed line, and at a file without any, so both are settled here.
         for number, merge in enumerate(merges, start=2):
             if len(merge.split(" ")) != 2:
-                raise DataError(f"codes.bpe:{number}: {merge!r} are not two pieces; make the task anew")
+                raise DataError(f"{name}:{number}: {merge!r} are not two pieces; make the task anew")
         self._bpe: Any = BPE(io.StringIO(codes), merges=-1 if merges else 0, separator=MARKER)
         self._known: dict[str, list[str]] = {}
 
@@ -62,3 +63,20 @@ class Bpe:
     def segment(self, words: Iterable[str]) -> list[str]:
         """Return the pieces of a tokenised sentence."""
         return [piece for word in words for piece in self.pieces(word)]
+
+
+def take_apart(job: tuple[str, Sequence[str]]) -> list[list[str]]:
+    """Return the pieces of each word of (codes, words): one job of a worker process."""
+    codes, words = job
+    found = _loaded(codes)
+    return [found.pieces(word) for word in words]
+
+
+@lru_cache(maxsize=2)
+def _loaded(codes: str) -> Bpe:
+    return Bpe(codes)
+
+
+def learn_job(job: tuple[Mapping[str, int], int]) -> str:
+    """Return the codes learned from (counts, number of merges): one job of a worker process."""
+    return learn(*job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,25 @@ import numpy as np
 
 from mdnmt import fsio
 from mdnmt.corpora.part import part_folder
-from mdnmt.corpora.read import CorpusText, read_corpus
-from mdnmt.corpora.spec import CorpusSpec
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.tasks.binarise import flatten, save_array
-from mdnmt.tasks.clean import Cleaned, clean, held_out
+from mdnmt.tasks.clean import LINES_PER_JOB
 from mdnmt.tasks.encode import SIDES, Encoder, learn_encoder
+from mdnmt.tasks.form import Form
+from mdnmt.tasks.identity import split_hashes
 from mdnmt.tasks.leakage import leakage
-from mdnmt.tasks.segment import CODES
-from mdnmt.tasks.spec import DomainSpec, TaskSpec
-from mdnmt.tasks.split import HELD_OUT, SPLITS, DomainSplit, DomainText, split
+from mdnmt.tasks.pieces_bound import drop_by_pieces
+from mdnmt.tasks.segment import Segmentation
+from mdnmt.tasks.spec import TaskSpec
+from mdnmt.tasks.split import SPLITS, DomainSplit, split
 from mdnmt.tasks.stats import task_stats
+from mdnmt.tasks.texts import Say, domain_texts, sides_of
 from mdnmt.tasks.tokenise import tokenise_lines
 from mdnmt.tasks.workers import Map, workers
 
 MANIFEST = "task.json"
-_LINES_PER_JOB = 2000
-Say = Callable[[str], None]
+_PACKAGES = {"moses": ("sacremoses",), "jieba": ("jieba", "sacremoses"), "character": ("sacremoses",), "none": ()}
 
 
 def build_task(spec: TaskSpec, corpora: Path, out: Path, jobs: int = 1, say: Say = lambda line: None) -> None:
@@ -46,16 +47,29 @@ def build_task(spec: TaskSpec, corpora: Path, out: Path, jobs: int = 1, say: Say
     """
     _check_corpora(spec, corpora)
     with workers(jobs) as run:
-        texts, cleaning = _domain_texts(spec, corpora, run, say)
-        splits = split(texts, spec.split.seed)
-        leaks = leakage(splits)
-        for name, count in leaks["valid_in_test"].items():
-            if count:
-                say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU flatters")
-        say("split: " + ", ".join(f"{d.name} {'/'.join(str(len(d.splits[name])) for name in SPLITS)}" for d in splits))
+        texts, cleaning = domain_texts(spec, corpora, run, say)
+        # What a rule took from the corpora's text is cleaned like the rest of it; their own files are not.
+        given = {
+            domain.name
+            for domain, text in zip(spec.domains, texts, strict=True)
+            if text.own.get("valid") is not None and "valid" not in spec.split_of(domain).ruled
+        }
+        seeds = {domain.name: spec.split_of(domain).seed for domain in spec.domains}
+        splits = split(texts, seeds, spec.leakage.remove)
+        del texts
         tokenised = _tokenised(spec, splits, run)
-    encoder = learn_encoder(tokenised, spec.segmentation, spec.vocabulary)
-    say(f"{encoder.codes.count(chr(10)) - 1} merges, vocabulary of {len(encoder.vocabs['target'])}")
+        langs = spec.source_lang, spec.target_lang
+        encoder = learn_encoder(tokenised, langs, spec.segmentation, spec.vocabulary, run)
+        for name, dropped in drop_by_pieces(spec, splits, tokenised, encoder, given).items():
+            cleaning[name]["dropped_by_pieces"] = dropped
+            say(f"{name}: of training and validation text, " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
+        leaks = leakage(splits, spec.leakage.remove, spec.leakage.near_duplicates, run)
+    for name, count in leaks["valid_in_test"].items():
+        if count:
+            say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU flatters")
+    say("split: " + ", ".join(f"{d.name} {'/'.join(str(len(d.splits[name])) for name in SPLITS)}" for d in splits))
+    merges = ", ".join(str(codes.count("\n") - 1) for codes in encoder.codes.values()) or "no"
+    say(f"{merges} merges, vocabulary of {len(encoder.vocabs['target'])}")
     names = [domain.name for domain in splits]
     stats = {
         "source_lang": spec.source_lang,
@@ -65,46 +79,11 @@ def build_task(spec: TaskSpec, corpora: Path, out: Path, jobs: int = 1, say: Say
     }
     with part_folder(out) as part:
         _write_text(part, spec, splits)
+        _write_segmentation(part, spec, encoder)
         _write_arrays(part, spec, tokenised, names, encoder)
         fsio.write_json(part / "stats.json", stats)
         fsio.write_json(part / "leakage.json", leaks)
-        _publish(part, out, spec)
-
-
-def _read(job: tuple[CorpusSpec, Path, str, str]) -> CorpusText:
-    return read_corpus(*job)
-
-
-def _clean(job: tuple[DomainSpec, TaskSpec, list[CorpusText]]) -> tuple[DomainText, Cleaned]:
-    domain, spec, texts = job
-    cleaned = clean((pair for text in texts for pair in text.train), spec.cleaning)
-    own: dict[str, Any] = {}
-    for name in HELD_OUT:
-        sets = [pairs for text in texts if (pairs := getattr(text, name)) is not None]
-        own[name] = held_out(pair for pairs in sets for pair in pairs) if sets else None
-    wanted = {"train": domain.train, "valid": domain.valid, "test": domain.test}
-    return DomainText(domain.name, cleaned.pairs, wanted, own), cleaned
-
-
-def _domain_texts(spec: TaskSpec, corpora: Path, run: Map, say: Say) -> tuple[list[DomainText], dict[str, Any]]:
-    """Read and clean the corpora; what is dropped is counted by reason."""
-    jobs = [
-        (corpus, corpora / corpus.name, spec.source_lang, spec.target_lang)
-        for domain in spec.domains
-        for corpus in domain.corpora
-    ]
-    read = iter(run(_read, jobs))
-    texts, report = [], {}
-    for domain in spec.domains:
-        text, cleaned = _clean((domain, spec, [next(read) for _ in domain.corpora]))
-        texts.append(text)
-        report[domain.name] = {"read": cleaned.read, "kept": len(cleaned.pairs), "dropped": dict(cleaned.dropped)}
-        reasons = ", ".join(f"{count} {reason}" for reason, count in cleaned.dropped.most_common())
-        say(
-            f"{domain.name}: {cleaned.read} pairs read, {len(cleaned.pairs)} kept"
-            + (f" ({reasons})" if reasons else "")
-        )
-    return texts, report
+        _publish(part, out, spec, {"splits": split_hashes(splits)})
 
 
 def _tokenised(spec: TaskSpec, splits: Sequence[DomainSplit], run: Map) -> dict[tuple[str, str, str], list[str]]:
@@ -112,11 +91,11 @@ def _tokenised(spec: TaskSpec, splits: Sequence[DomainSplit], run: Map) -> dict[
     keys, jobs = [], []
     for domain in splits:
         for name in SPLITS:
-            for side, lang in zip(SIDES, (spec.source_lang, spec.target_lang), strict=True):
-                lines = [getattr(pair, side) for pair in domain.splits[name]]
-                for start in range(0, len(lines), _LINES_PER_JOB):
+            for number, (side, (lang, tokenizer)) in enumerate(zip(SIDES, sides_of(spec), strict=True)):
+                lines = [pair[number] for pair in domain.splits[name]]
+                for start in range(0, len(lines), LINES_PER_JOB):
                     keys.append((name, domain.name, side))
-                    jobs.append((lang, lines[start : start + _LINES_PER_JOB]))
+                    jobs.append((lang, tokenizer, lines[start : start + LINES_PER_JOB]))
     tokenised: dict[tuple[str, str, str], list[str]] = {}
     for key, lines in zip(keys, run(tokenise_lines, jobs), strict=True):
         tokenised.setdefault(key, []).extend(lines)
@@ -131,6 +110,16 @@ def _write_text(part: Path, spec: TaskSpec, splits: Sequence[DomainSplit]) -> No
                 fsio.write_lines(part / "text" / f"{name}.{domain.name}.{lang}", lines)
 
 
+def _write_segmentation(part: Path, spec: TaskSpec, encoder: Encoder) -> None:
+    """Write all that turns text into pieces: copied to a run's folder, it is what translating needs."""
+    forms = {domain.name: Form.by(spec.cleaning_of(domain)) for domain in spec.domains}
+    tokenizers = {side.lang: side.tokenizer for side in sides_of(spec)}
+    plain = {name: form for name, form in forms.items() if form != Form()}
+    Segmentation(spec.segmentation.bpe, tokenizers, plain).save(part)
+    for name, codes in encoder.codes.items():
+        fsio.write_text(part / name, codes)
+
+
 def _write_arrays(
     part: Path,
     spec: TaskSpec,
@@ -138,12 +127,13 @@ def _write_arrays(
     names: Sequence[str],
     encoder: Encoder,
 ) -> None:
-    fsio.write_text(part / CODES, encoder.codes)
     for side, lang in zip(SIDES, (spec.source_lang, spec.target_lang), strict=True):
         encoder.vocabs[side].save(part / f"vocab.{lang}.txt")
         for name in SPLITS:
-            lines = (line for domain in names for line in tokenised[name, domain, side])
-            tokens, offsets = flatten(encoder.encode(line, side) for line in lines)
+            sentences = (
+                encoder.encode(line, domain, side) for domain in names for line in tokenised[name, domain, side]
+            )
+            tokens, offsets = flatten(sentences)
             save_array(part / f"{name}.{lang}.tokens.npy", tokens)
             save_array(part / f"{name}.{lang}.offsets.npy", offsets)
     for name in SPLITS:
@@ -151,7 +141,7 @@ def _write_arrays(
         save_array(part / f"{name}.domains.npy", np.repeat(np.arange(len(names), dtype=np.int16), counts))
 
 
-def _publish(part: Path, out: Path, spec: TaskSpec) -> None:
+def _publish(part: Path, out: Path, spec: TaskSpec, facts: dict[str, Any]) -> None:
     """Move what was made to its place, file by file; `task.json`, written last, says that all of it is there."""
     paths = sorted(path.relative_to(part) for path in part.rglob("*") if path.is_file())
     files = {
@@ -172,10 +162,16 @@ def _publish(part: Path, out: Path, spec: TaskSpec) -> None:
         "target_lang": spec.target_lang,
         "domains": [domain.name for domain in spec.domains],
         "spec": spec.model_dump(mode="json"),
-        "tools": {tool: version(tool) for tool in ("sacremoses", "subword-nmt")},
+        "tools": {tool: version(tool) for tool in _tools(spec)},
         "files": files,
+        **facts,
     }
     fsio.write_json(out / MANIFEST, manifest)
+
+
+def _tools(spec: TaskSpec) -> list[str]:
+    used = {tool for side in sides_of(spec) for tool in _PACKAGES[side.tokenizer]}
+    return sorted(used | ({"subword-nmt"} if spec.segmentation.bpe != "none" else set()))
 
 
 def _check_corpora(spec: TaskSpec, corpora: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import CorpusConfig, Language
 from mdnmt.config.task import (
-    CleaningConfig,
-    Count,
+    LeakageConfig,
     Name,
     SegmentationConfig,
     SplitConfig,
@@ -20,9 +21,23 @@ from mdnmt.config.task import (
     VocabularyConfig,
 )
 from mdnmt.corpora.local import HashCache
+from mdnmt.corpora.lock import NO_LOCK, Lock
 from mdnmt.corpora.spec import CorpusSpec, corpus_spec
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import fingerprint
+
+# Keys that came after tasks had been made: at their default they stay out of the fingerprint, which is that of before.
+_LATER = {
+    "TaskSpec": ("leakage",),
+    "DomainSpec": ("cleaning", "split"),
+    "CleaningConfig": ("unit", "deduplicate", "lowercase", "normalise_punctuation"),
+    "SplitConfig": ("every", "modulo"),
+    "SegmentationConfig": ("tokenizers", "merge_operations"),
+    "VocabularyConfig": ("max_size",),
+}
+# A recipe is a name for the values of other keys.
+_NAMES = {"TaskSpec": ("name",), "CleaningConfig": ("recipe",)}
+_OF_DOMAIN = ("train", "valid", "test", "cleaning", "split")
 
 
 class DomainSpec(Frozen):
@@ -33,6 +48,8 @@ class DomainSpec(Frozen):
     train: Count | None
     valid: Count | None
     test: Count | None
+    cleaning: CleaningConfig | None = None
+    split: SplitConfig | None = None
 
 
 class TaskSpec(Frozen):
@@ -45,6 +62,7 @@ class TaskSpec(Frozen):
     domains: tuple[DomainSpec, ...] = Field(min_length=1)
     cleaning: CleaningConfig
     split: SplitConfig
+    leakage: LeakageConfig = LeakageConfig()
     segmentation: SegmentationConfig
     vocabulary: VocabularyConfig
 
@@ -55,18 +73,36 @@ class TaskSpec(Frozen):
 
     def identity(self) -> dict[str, Any]:
         """Return everything that changes the data, and nothing else."""
-        value: dict[str, Any] = self.model_dump(mode="json", exclude={"name", "domains"})
-        value["domains"] = [
-            {
-                **domain.model_dump(mode="json", exclude={"corpora"}),
-                "corpora": [corpus.identity() for corpus in domain.corpora],
-            }
+        domains = [
+            {**_identity(domain), "corpora": [corpus.identity() for corpus in domain.corpora]}
             for domain in self.domains
         ]
-        return value
+        return {**_identity(self), "domains": domains}
+
+    def cleaning_of(self, domain: DomainSpec) -> CleaningConfig:
+        """Return what is kept of a domain's pairs."""
+        return domain.cleaning or self.cleaning
+
+    def split_of(self, domain: DomainSpec) -> SplitConfig:
+        """Return how held-out sentences of a domain are drawn."""
+        return domain.split or self.split
 
 
-def task_spec(task_name: str, task: TaskConfig, corpora: Mapping[str, CorpusConfig], hash_cache: Path) -> TaskSpec:
+def _identity(model: Frozen) -> dict[str, Any]:
+    """Return a model's keys and values, without names and without later keys that stand at their default."""
+    kind = type(model)
+    later, names = _LATER.get(kind.__name__, ()), _NAMES.get(kind.__name__, ())
+    value: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        found = getattr(model, name)
+        if name not in names and not (name in later and found == field.default):
+            value[name] = _identity(found) if isinstance(found, Frozen) else found
+    return value
+
+
+def task_spec(
+    task_name: str, task: TaskConfig, corpora: Mapping[str, CorpusConfig], hash_cache: Path, lock: Lock = NO_LOCK
+) -> TaskSpec:
     """Return the spec of a task.
 
     Args:
@@ -74,9 +110,10 @@ def task_spec(task_name: str, task: TaskConfig, corpora: Mapping[str, CorpusConf
         task: its configuration.
         corpora: the configuration of (at least) each corpus that the task names.
         hash_cache: JSON file in which checksums of local files are remembered.
+        lock: what earlier downloads were.
 
     Raises:
-        ConfigError: a corpus is not given, or does not have the task's languages.
+        ConfigError: a corpus is not given, does not have the task's languages, or is another one than was locked.
         DataError: a local corpus' files are missing or unreadable.
     """
     cache = HashCache(hash_cache)
@@ -93,9 +130,9 @@ def task_spec(task_name: str, task: TaskConfig, corpora: Mapping[str, CorpusConf
                     raise ConfigError(
                         f"task {task_name!r}, domain {domain_name!r}: corpus {name!r} has no {lang!r}; it has {there}"
                     )
-            specs.append(_needed(corpus_spec(name, corpus, cache), task))
+            specs.append(_needed(corpus_spec(name, corpus, cache, lock), task))
         domains.append(
-            DomainSpec(name=domain_name, corpora=tuple(specs), train=domain.train, valid=domain.valid, test=domain.test)
+            DomainSpec(name=domain_name, corpora=tuple(specs), **{key: getattr(domain, key) for key in _OF_DOMAIN})
         )
     cache.save()
     return TaskSpec(
@@ -105,6 +142,7 @@ def task_spec(task_name: str, task: TaskConfig, corpora: Mapping[str, CorpusConf
         domains=tuple(domains),
         cleaning=task.cleaning,
         split=task.split,
+        leakage=task.leakage,
         segmentation=task.segmentation,
         vocabulary=task.vocabulary,
     )
@@ -112,7 +150,7 @@ def task_spec(task_name: str, task: TaskConfig, corpora: Mapping[str, CorpusConf
 
 def _needed(spec: CorpusSpec, task: TaskConfig) -> CorpusSpec:
     """Leave out a local corpus' files of other languages: a change in them changes nothing here."""
-    if len(spec.files) == 1:
+    if spec.reader.name != "plain" or len(spec.files) == 1:
         return spec
-    ends = tuple(f".{lang}{end}" for lang in (task.source_lang, task.target_lang) for end in ("", ".gz"))
-    return spec.model_copy(update={"files": tuple(file for file in spec.files if file.name.endswith(ends))})
+    ends = re.compile(rf"\.({task.source_lang}|{task.target_lang})(\.(gz|xz|zst))?$")
+    return spec.model_copy(update={"files": tuple(file for file in spec.files if ends.search(file.name))})

@@ -7,7 +7,8 @@ nor on any generator, and a pair that is added or removed moves no other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mdnmt.errors import DataError
@@ -19,7 +20,14 @@ SPLITS = ("train", *HELD_OUT)
 
 @dataclass
 class DomainText:
-    """A domain's pairs: the pool from which is drawn, and the corpora's own held-out sets (None: there are none)."""
+    """A domain's pairs: the pool from which is drawn, and held-out sets that are settled already.
+
+    Attributes:
+        name: the domain's name.
+        pool: the pairs from which is drawn, and trained on.
+        wanted: how many of each split; None: all.
+        own: held-out sets that the corpora bring, or the rule of the split gives (None, or no entry: there are none).
+    """
 
     name: str
     pool: list[Pair]
@@ -36,56 +44,83 @@ class DomainSplit:
     splits: dict[str, list[Pair]]
 
 
-def draw_order(pairs: Iterable[Pair], seed: int, domain: str) -> list[Pair]:
-    """Return pairs in the order in which they are drawn."""
+def by_modulo(raw: Iterable[tuple[str, str]], modulo: int) -> dict[str, list[tuple[str, str]]]:
+    """Return the lines by split, after the remainder of their number, counted from 1.
 
-    def key(pair: Pair) -> tuple[bytes, str, str]:
-        text = "\0".join((str(seed), domain, pair.source, pair.target))
-        return hashlib.sha256(text.encode("utf-8")).digest(), pair.source, pair.target
+    0 is validation, 1 is test, the last tenth of the remainders is training text, the others are left out: with 100
+    the split of Jiang et al. (2020) for News.
+    """
+    first = modulo - modulo // 10
+    lines: dict[str, list[tuple[str, str]]] = {name: [] for name in SPLITS}
+    for number, pair in enumerate(raw, start=1):
+        rest = number % modulo
+        if rest < 2:
+            lines[HELD_OUT[rest]].append(pair)
+        elif rest >= first:
+            lines["train"].append(pair)
+    return lines
 
-    return sorted(pairs, key=key)
+
+def draw_order(pairs: Sequence[Pair], seed: int, domain: str, apart: bool = True) -> list[int]:
+    """Return the places of pairs in the order in which they are drawn, equal ones `apart` from each other or not."""
+    met: Counter[tuple[str, str]] = Counter()
+    keys: list[tuple[bytes, str, str]] = []
+    for pair in pairs:
+        again = met[pair.source, pair.target]
+        met[pair.source, pair.target] += 1
+        text = "\0".join((str(seed), domain, pair.source, pair.target, *([str(again)] if again and apart else [])))
+        keys.append((hashlib.sha256(text.encode("utf-8")).digest(), pair.source, pair.target))
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def split(domains: Sequence[DomainText], seed: int) -> list[DomainSplit]:
+def split(
+    domains: Sequence[DomainText], seeds: Mapping[str, int] | int, remove_leaks: bool = True
+) -> list[DomainSplit]:
     """Return the splits of all domains of a task.
 
-    No sentence that is held out in any domain is in the training text of any: neither the pair nor its source nor its
-    target, compared in normalised, case-folded form. Sampled held-out sets share no sentence with each other either.
+    With `remove_leaks`, no sentence that is held out in any domain is in the training text of any: neither the pair
+    nor its source nor its target, compared in normalised, case-folded form. Sampled held-out sets share no sentence
+    with each other either. Without, a pair is in one split, and its repetitions may be in another.
+
+    Args:
+        domains: their text.
+        seeds: of the draws, by domain or of all.
+        remove_leaks: take out of the training text what is held out somewhere.
 
     Raises:
         DataError: a domain has fewer pairs than asked for, or none left to train on.
     """
-    held = {domain.name: _own_sets(domain, seed) for domain in domains}
+    seed_of = {one.name: seeds if isinstance(seeds, int) else seeds[one.name] for one in domains}
+    held = {domain.name: _own_sets(domain, seed_of[domain.name]) for domain in domains}
     sources = {pair.source_form for sets in held.values() for pairs in sets.values() for pair in pairs}
     targets = {pair.target_form for sets in held.values() for pairs in sets.values() for pair in pairs}
-    drawn: dict[str, set[tuple[str, str]]] = {}
+    drawn: dict[str, set[int]] = {}
     for domain in domains:
-        candidates = iter(draw_order(domain.pool, seed, domain.name))
+        drawn[domain.name] = set()
+        missing = [name for name in reversed(HELD_OUT) if name not in held[domain.name]]
+        candidates = iter(draw_order(domain.pool, seed_of[domain.name], domain.name) if missing else [])
         # Test first, so that another number of validation pairs leaves the test set as it is.
-        for name in reversed(HELD_OUT):
-            if name in held[domain.name]:
-                continue
+        for name in missing:
             wanted = domain.wanted[name]
             if wanted is None:
                 raise DataError(f"domain {domain.name!r}: {name} is null, but no corpus brings its own; give a number")
-            chosen: list[Pair] = []
-            while len(chosen) < wanted and (pair := next(candidates, None)) is not None:
-                if pair.source_form not in sources and pair.target_form not in targets:
-                    chosen.append(pair)
+            chosen: list[int] = []
+            while len(chosen) < wanted and (place := next(candidates, None)) is not None:
+                pair = domain.pool[place]
+                if not remove_leaks or (pair.source_form not in sources and pair.target_form not in targets):
+                    chosen.append(place)
                     sources.add(pair.source_form)
                     targets.add(pair.target_form)
             if len(chosen) < wanted:
                 raise DataError(_too_few(domain, name, len(chosen), wanted))
-            held[domain.name][name] = chosen
-            drawn.setdefault(domain.name, set()).update(pair.forms for pair in chosen)
-    return [
-        _assemble(domain, held[domain.name], drawn.get(domain.name, set()), sources, targets, seed)
-        for domain in domains
-    ]
+            held[domain.name][name] = [domain.pool[place] for place in sorted(chosen)]
+            drawn[domain.name].update(chosen)
+    known = (sources, targets) if remove_leaks else (set[str](), set[str]())
+    return [_assemble(domain, held[domain.name], drawn[domain.name], known, seed_of[domain.name]) for domain in domains]
 
 
 def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
-    """Return the held-out sets that the corpora bring along, cut to the number asked for."""
+    """Return the held-out sets that are settled already, cut to the number asked for."""
     sets: dict[str, list[Pair]] = {}
     for name in HELD_OUT:
         own, wanted = domain.own.get(name), domain.wanted[name]
@@ -94,8 +129,7 @@ def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
         if len(own) < (wanted or 1):
             raise DataError(_too_few(domain, name, len(own), wanted or 1))
         if wanted is not None:
-            chosen = set(map(id, draw_order(own, seed, domain.name)[:wanted]))
-            own = [pair for pair in own if id(pair) in chosen]
+            own = [own[place] for place in sorted(draw_order(own, seed, domain.name, apart=False)[:wanted])]
         sets[name] = own
     return sets
 
@@ -103,30 +137,23 @@ def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
 def _assemble(
     domain: DomainText,
     held: dict[str, list[Pair]],
-    drawn: set[tuple[str, str]],
-    sources: set[str],
-    targets: set[str],
+    drawn: set[int],
+    known: tuple[set[str], set[str]],
     seed: int,
 ) -> DomainSplit:
     """Return a domain's splits, each in the order of its corpus; `train` is what is left, cut to its number."""
-    pool = [pair for pair in domain.pool if pair.forms not in drawn]
+    sources, targets = known
+    pool = [pair for place, pair in enumerate(domain.pool) if place not in drawn]
     train = [pair for pair in pool if pair.source_form not in sources and pair.target_form not in targets]
     wanted = domain.wanted["train"]
     if wanted is not None and len(train) > wanted:
-        kept = {pair.forms for pair in draw_order(train, seed, domain.name)[:wanted]}
-        train = [pair for pair in train if pair.forms in kept]
+        train = [train[place] for place in sorted(draw_order(train, seed, domain.name)[:wanted])]
     if not train:
         raise DataError(
             f"domain {domain.name!r}: no training sentence is left of {len(domain.pool)} cleaned ones; "
             "ask for fewer held-out sentences, relax `cleaning`, or give it more text"
         )
-    place = {pair.forms: index for index, pair in enumerate(domain.pool)}
-    splits = {"train": train}
-    for name in HELD_OUT:
-        pairs = held[name]
-        own = domain.own.get(name) is not None
-        splits[name] = pairs if own else sorted(pairs, key=lambda pair: place[pair.forms])
-    return DomainSplit(domain.name, pool, splits)
+    return DomainSplit(domain.name, pool, {"train": train, **{name: held[name] for name in HELD_OUT}})
 
 
 def _too_few(domain: DomainText, name: str, found: int, wanted: int) -> str:

@@ -9,7 +9,7 @@ from mdnmt.tasks.encode import SIDES, Encoder, Tokenised, count_words
 from mdnmt.tasks.vocab import Vocab
 
 
-def side_stats(lines: Sequence[str], side: str, encoder: Encoder) -> dict[str, Any]:
+def side_stats(lines: Sequence[str], domain: str, side: str, encoder: Encoder) -> dict[str, Any]:
     """Return the statistics of tokenised lines.
 
     `oov_rate` is the share of tokens with a piece that is <unk>; `unseen_word_rate` the share of tokens whose word is
@@ -17,7 +17,7 @@ def side_stats(lines: Sequence[str], side: str, encoder: Encoder) -> dict[str, A
     """
     counts = count_words(lines)
     tokens = sum(counts.values())
-    numbers, seen = encoder.numbers[side], encoder.train_words[side]
+    numbers, seen = encoder.numbers[domain, side], encoder.train_words[side]
     pieces = sum(count * len(numbers[word]) for word, count in counts.items())
     unknown = sum(count for word, count in counts.items() if Vocab.unk in numbers[word])
     unseen = sum(count for word, count in counts.items() if word not in seen)
@@ -39,7 +39,7 @@ def task_stats(
         domain: {
             split: {
                 "sentences": len(tokenised[split, domain, "source"]),
-                **{side: side_stats(tokenised[split, domain, side], side, encoder) for side in SIDES},
+                **{side: side_stats(tokenised[split, domain, side], domain, side, encoder) for side in SIDES},
             }
             for split in splits
         }

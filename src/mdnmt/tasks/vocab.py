@@ -30,10 +30,10 @@ class Vocab:
             raise DataError("vocabulary: a token stands twice")
 
     @classmethod
-    def from_counts(cls, counts: Mapping[str, int], min_count: int = 1) -> Vocab:
-        """Return the vocabulary of all pieces seen `min_count` times or more, the most frequent first."""
+    def from_counts(cls, counts: Mapping[str, int], min_count: int = 1, max_size: int | None = None) -> Vocab:
+        """Return the vocabulary of all pieces seen `min_count` times or more, the `max_size` most frequent first."""
         chosen = [piece for piece, count in counts.items() if count >= min_count and piece not in SPECIALS]
-        return cls([*SPECIALS, *sorted(chosen, key=lambda piece: (-counts[piece], piece))])
+        return cls([*SPECIALS, *sorted(chosen, key=lambda piece: (-counts[piece], piece))[:max_size]])
 
     @classmethod
     def load(cls, path: Path) -> Vocab:

@@ -19,7 +19,8 @@ class Map(Protocol):
         """Return `function` of each job."""
 
 
-def _here(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
+def in_this_process(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
+    """Apply a function to jobs, one after the other."""
     return [function(job) for job in jobs]
 
 
@@ -27,7 +28,7 @@ def _here(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result
 def workers(number: int) -> Iterator[Map]:
     """Yield a map over `number` processes (1: this one)."""
     if number <= 1:
-        yield _here
+        yield in_this_process
         return
     # Spawned, not forked: a fork of a process with threads (BLAS, a test runner) can hang.
     pool = ProcessPoolExecutor(number, mp_context=multiprocessing.get_context("spawn"))

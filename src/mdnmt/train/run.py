@@ -22,6 +22,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.segment import segmentation_files
 from mdnmt.train.batches import usable
 from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic
@@ -48,7 +49,7 @@ def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
 def copy_segmentation(data: TaskData, folder: Path) -> None:
     """Copy a task's codes and vocabularies to a run's folder, so that it translates without its task."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in {"codes.bpe", f"vocab.{data.source_lang}.txt", f"vocab.{data.target_lang}.txt"}:
+    for name in segmentation_files(data.folder, (data.source_lang, data.target_lang)):
         with fsio.atomic_path(folder / name) as temporary:
             shutil.copyfile(data.folder / name, temporary)
 

@@ -14,12 +14,12 @@ import pytest
 
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
-from mdnmt.corpora import fetch as fetch_module
+from mdnmt.corpora import client, pip
 from mdnmt.corpora.availability import why_lost, why_missing
-from mdnmt.corpora.fetch import fetch, pip_download
+from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.local import HashCache
 from mdnmt.corpora.read import read_corpus
-from mdnmt.corpora.spec import FetchSpec, fetch_spec
+from mdnmt.corpora.spec import FetchSpec, FileSpec, fetch_spec
 from mdnmt.errors import DataError, FetchError
 
 WHEEL = "toy_corpus-1.0-py3-none-any.whl"
@@ -57,9 +57,10 @@ def spec_of(path: Path, tmp_path: Path, **changes: Any) -> FetchSpec:
 def serving(data: bytes, name: str = WHEEL):
     calls = []
 
-    def download(package: str, version: str, folder: Path) -> None:
-        calls.append((package, version))
+    def download(source: Any, wanted: FileSpec, folder: Path) -> str:
+        calls.append((source.package, source.version))
         (folder / name).write_bytes(data)
+        return f"{source.package}=={source.version}"
 
     download.calls = calls  # type: ignore[attr-defined]
     return download
@@ -72,12 +73,13 @@ def everything_below(folder: Path) -> set[str]:
 def test_a_verified_file_and_its_manifest_are_all_that_is_left(wheel: Path, tmp_path: Path) -> None:
     target = tmp_path / "corpora" / "toy"
     download = serving(wheel.read_bytes())
-    assert fetch(spec_of(wheel, tmp_path), target, download) == target / "corpus.json"
+    rows = fetch(spec_of(wheel, tmp_path), target, download)
+    assert [(row.file, row.origin) for row in rows.values()] == [(WHEEL, "toy-corpus==1.0")]
     assert download.calls == [("toy-corpus", "1.0")]
     assert everything_below(tmp_path / "corpora") == {"toy", f"toy/{WHEEL}", "toy/corpus.json"}
     manifest = json.loads((target / "corpus.json").read_text())
     assert manifest["files"][0]["sha256"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
-    assert manifest["package"] == "toy-corpus"
+    assert manifest["sources"][0]["package"] == "toy-corpus"
     assert manifest["fetched_at"].endswith("+00:00")
 
 
@@ -154,7 +156,7 @@ def test_a_hostile_archive_is_refused_though_its_checksum_is_right(tmp_path: Pat
 
 
 def test_an_interrupt_leaves_no_part(wheel: Path, tmp_path: Path) -> None:
-    def interrupted(package: str, version: str, folder: Path) -> None:
+    def interrupted(source: Any, wanted: FileSpec, folder: Path) -> str:
         (folder / WHEEL).write_bytes(b"half")
         raise KeyboardInterrupt
 
@@ -164,7 +166,7 @@ def test_an_interrupt_leaves_no_part(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_pip_is_asked_for_a_wheel_alone_and_its_last_line_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
 
@@ -172,9 +174,9 @@ def test_pip_is_asked_for_a_wheel_alone_and_its_last_line_is_told(
         asked.append(command)
         return subprocess.CompletedProcess(command, 1, "", "WARNING: retrying\nERROR: No matching distribution\n\n")
 
-    monkeypatch.setattr(fetch_module.subprocess, "run", run)
+    monkeypatch.setattr(client.subprocess, "run", run)
     with pytest.raises(FetchError, match=r"toy-corpus==1\.0: .*ERROR: No matching distribution"):
-        pip_download("toy-corpus", "1.0", tmp_path)
+        pip.download(corpus_of(wheel).source, tmp_path)
     assert asked[0][:4] == [sys.executable, "-m", "pip", "download"]
     assert {"--no-deps", "--only-binary=:all:"} <= set(asked[0])
     assert asked[0][-1] == "toy-corpus==1.0"
@@ -308,8 +310,8 @@ def test_why_missing_names_what_is_needed(
     assert "nowhere" in (why_missing(local(tmp_path / "nowhere"), tmp_path / "out") or "")
     corpus, target = corpus_of(wheel), tmp_path / "toy"
     assert why_missing(corpus, target) is None
-    monkeypatch.setattr("mdnmt.corpora.availability.importlib.util.find_spec", lambda name: None)
-    assert (why_missing(corpus, target) or "").startswith("needs toy-corpus 1.0: this Python has no pip")
+    monkeypatch.setattr("mdnmt.corpora.client.importlib.util.find_spec", lambda name: None)
+    assert (why_missing(corpus, target) or "").startswith("needs toy-corpus: this Python has no pip to fetch it")
     fetch(spec_of(wheel, tmp_path), target, serving(wheel.read_bytes()))
     assert why_missing(corpus, target) is None
     (target / WHEEL).write_bytes(b"x")

@@ -244,7 +244,7 @@ def test_measuring_nothing_is_refused(run: Path, toy_task: Path, capsys: pytest.
 
 
 def test_translations_are_utf8_whatever_the_locale(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdnmt.decode.translator.plain_text", lambda pieces, lang: "déjà 中")
+    monkeypatch.setattr("mdnmt.decode.translator.plain_text", lambda *given: "déjà 中")
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank\n"), encoding="ascii"))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import random
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import yaml
 from reference import dmoe as slow
 from reference.transformer import Shape
 from torch import Tensor
 
-from mdnmt.config.deviations import load_deviations
 from mdnmt.config.method import load_method
 from mdnmt.errors import ConfigError
-from mdnmt.methods import BUILDERS, build, validate
+from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.gate import Gate
 
@@ -252,20 +249,3 @@ def test_the_size_of_the_published_configuration(name: str, more: Any, millions:
     with torch.device("meta"):
         method = build("dmoe", validate("dmoe", architecture, where="test"), VocabSizes(29_200, 29_200, False), 4)
     assert round(sum(parameter.numel() for parameter in method.model.parameters()) / 1e6) == millions
-
-
-def test_the_page_gives_every_option_with_its_default() -> None:
-    page = (CONFIG.parent / "docs" / "methods" / "dmoe.md").read_text(encoding="utf-8")
-    told = dict(re.findall(r"`(\w+)`\s+([\w.]+?)[.,]\s", page.partition("Options with their defaults:")[2]))
-    plain = BUILDERS["transformer"].config_type.model_fields
-    own = {
-        name: field.default for name, field in BUILDERS["dmoe"].config_type.model_fields.items() if name not in plain
-    }
-    assert {name: yaml.safe_load(value) for name, value in told.items()} == own
-
-
-def test_every_choice_has_a_row_among_the_deviations() -> None:
-    plain = BUILDERS["transformer"].config_type.model_fields
-    rows = {"damha", "encoder_ffn", "gate_input"}  # these are the rows of Table 6
-    told = {str(row.key).removeprefix("architecture.") for row in load_deviations(CONFIG) if row.builder == "dmoe"}
-    assert told - set(plain) == set(BUILDERS["dmoe"].config_type.model_fields) - set(plain) - rows

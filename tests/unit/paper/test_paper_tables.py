@@ -359,3 +359,25 @@ def test_a_busy_machine_is_said_under_the_resources(tmp_path: Path, busy: float 
     text = " ".join(str(note) for note in grid.notes)
     assert words in text
     assert (busy == 3.0) == ("to itself" in text)
+
+
+def test_the_footnote_says_which_text_it_was(tmp_path):
+    def scored(name, train):
+        path = Path(write_scores(tmp_path, name, dict.fromkeys(DOMAINS, 3.0)))
+        value = json.loads(path.read_text())
+        for domain in DOMAINS:
+            value["domains"][domain]["splits"] = {"train": train * 16, "valid": "b" * 16, "test": "c" * 16}
+        path.write_text(json.dumps(value))
+        return str(path)
+
+    def identity(*files):
+        rows = [row(str(number), [file]) for number, file in enumerate(files)]
+        return [note for note in scores_table.build(table_spec(rows)).notes if "entity of" in note]
+
+    same = "aaaaaaaa/bbbbbbbb/cccccccc"
+    assert identity(scored("one", "a"), scored("two", "a")) == [
+        f"Identity of train/valid/test: Law {same}; News {same}."
+    ]
+    (caution,) = identity(scored("one", "a"), scored("two", "d"))
+    assert caution.startswith("Caution, several texts: identity of") and f"Law {same} and dddddddd/" in caution
+    assert identity(write_scores(tmp_path, "old", dict.fromkeys(DOMAINS, 3.0))) == []

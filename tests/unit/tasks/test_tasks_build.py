@@ -92,7 +92,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_folder_holds_what_is_promised_and_nothing_else(built: Path) -> None:
-    expected = {"task.json", "stats.json", "leakage.json", "codes.bpe", "vocab.en.txt", "vocab.fr.txt"}
+    expected = {"task.json", "stats.json", "leakage.json", "segmentation.json", "codes.bpe"}
+    expected |= {"vocab.en.txt", "vocab.fr.txt"}
     for split in ("train", "valid", "test"):
         expected.add(f"{split}.domains.npy")
         for lang in ("en", "fr"):

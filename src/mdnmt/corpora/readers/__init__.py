@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from mdnmt.corpora.archive import Archive
 
 Pair = tuple[str, str]
+HELD_OUT = ("valid", "test")
 
 
 class Reader(Protocol):
@@ -18,9 +19,41 @@ class Reader(Protocol):
     REQUIRED: tuple[str, ...]
 
     def read(self, archive: Archive, source_lang: str, target_lang: str, options: Any) -> Iterator[Pair]:
-        """Yield (source, target) segments as they stand in the archive."""
+        """Yield (source, target) segments as they stand in the archive: for training, where `held_out` has others."""
+
+
+class SplitReader(Reader, Protocol):
+    """A reader of a layout that may bring its own `valid` and `test`."""
+
+    def held_out(
+        self, archive: Archive, split: str, source_lang: str, target_lang: str, options: Any
+    ) -> Iterator[Pair] | None:
+        """Return the segments of `valid` or `test`; None when the corpus brings none of its own."""
+
+
+class FolderReader(SplitReader, Protocol):
+    """A reader of a user's own folder."""
+
+    def split_files(self, archive: Archive, split: str, languages: Sequence[str], options: Any) -> list[str]:
+        """Return the names of the files of a split; none when there is no such split, a DataError for `train`."""
 
 
 def reader(name: str) -> Reader:
     """Return the reader called `name` (the configuration has already checked that there is one)."""
-    return cast(Reader, importlib.import_module(f"{__name__}.{name}"))
+    return cast(Reader, importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
+
+
+def folder_reader(name: str) -> FolderReader | None:
+    """Return the reader called `name` when it reads a user's folder, else None."""
+    found = reader(name)
+    return cast(FolderReader, found) if hasattr(found, "split_files") else None
+
+
+def read_held_out(
+    name: str, archive: Archive, split: str, source_lang: str, target_lang: str, options: Any
+) -> Iterator[Pair] | None:
+    """Return the corpus' own segments of `valid` or `test`; None when it, or its layout, has none."""
+    found = reader(name)
+    if not hasattr(found, "held_out"):
+        return None
+    return cast(SplitReader, found).held_out(archive, split, source_lang, target_lang, options)

@@ -44,8 +44,8 @@ def _usable(entry: PoEntry) -> bool:
 
 
 def _members(archive: Archive, lang: str) -> list[str]:
-    pattern = re.compile(rf"^trytond/modules/[^/]+/locale/{_FILES.get(lang, lang)}\.po$")
-    found = [name for name in archive.names() if pattern.match(name)]
+    pattern = re.compile(rf"(?:^|/)trytond/modules/[^/]+/locale/{_FILES.get(lang, lang)}\.po$")
+    found = [name for name in archive.names() if pattern.search(name)]
     if not found:
         raise DataError(f"{archive.label}: has no member trytond/modules/*/locale/{_FILES.get(lang, lang)}.po")
     return found

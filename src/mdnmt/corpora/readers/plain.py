@@ -1,80 +1,58 @@
-"""Read line-aligned text: `<split>.<lang>` or `<split>.<lang>.gz`, UTF-8, one segment a line."""
+"""Read line-aligned text: `<split>.<lang>`, plain or packed (.gz, .xz, .zst), UTF-8, one segment a line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mdnmt.config.corpus_reader import PlainReader
 from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.folder import packed_name
+from mdnmt.corpora.lines import side_by_side
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the names depend on the languages: `read_split` says what is missing
+REQUIRED: tuple[str, ...] = ()  # the names depend on the languages: `_member` says what is missing
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: PlainReader) -> Iterator[tuple[str, str]]:
-    """Yield the training segments as they stand.
+    """Yield the training segments as they stand, blank ones included.
 
     Raises:
-        DataError: as `read_split`.
+        DataError: a side is missing or there twice, or as `side_by_side`.
     """
-    yield from read_split(archive, "train", source_lang, target_lang)
+    yield from _read_split(archive, "train", source_lang, target_lang)
 
 
-def has_split(archive: Archive, split: str, source_lang: str, target_lang: str) -> bool:
-    """Say whether there are files of `split`; one side alone counts, and is an error when it is read."""
-    names = set(archive.names())
-    return any(f"{split}.{lang}{end}" in names for lang in (source_lang, target_lang) for end in ("", ".gz"))
-
-
-def read_split(archive: Archive, split: str, source_lang: str, target_lang: str) -> list[tuple[str, str]]:
-    """Return the segments of one split as they stand, blank ones included.
+def held_out(
+    archive: Archive, split: str, source_lang: str, target_lang: str, options: PlainReader
+) -> Iterator[tuple[str, str]] | None:
+    """Return the segments of the folder's own `valid` or `test`; None when there is no file of it.
 
     Raises:
-        DataError: a side is missing or there twice, is empty, has bytes that are not UTF-8 or a NUL (the line is
-            named), or the two sides have different numbers of lines.
+        DataError: as `read`; one side alone is an error too.
     """
-    sides = []
-    for lang in (source_lang, target_lang):
-        name = member(archive, split, lang)
-        sides.append((f"{archive.label}/{name}", checked_lines(archive.read(name), f"{archive.label}/{name}")))
-    (source_name, source), (target_name, target) = sides
-    if len(source) != len(target):
-        name, line = (source_name if len(source) > len(target) else target_name), min(len(source), len(target)) + 1
-        counts = f"{len(source)} lines against {len(target)} in {target_name}"
-        raise DataError(f"{source_name}: {counts}; {name}:{line} has no counterpart, both need the same number")
-    return list(zip(source, target, strict=True))
+    if not split_files(archive, split, (source_lang, target_lang), options):
+        return None
+    return _read_split(archive, split, source_lang, target_lang)
 
 
-def member(archive: Archive, split: str, lang: str) -> str:
-    """Return the name of the file of a split and language.
+def split_files(archive: Archive, split: str, languages: Sequence[str], options: PlainReader) -> list[str]:
+    """Return the names of the files of a split, one a language; none when there are none (`train` must be there).
 
     Raises:
-        DataError: there is none, or both the plain and the packed one.
+        DataError: some of the languages are missing, or one is there twice.
     """
-    found = [name for name in archive.names() if name in (f"{split}.{lang}", f"{split}.{lang}.gz")]
-    if not found:
-        raise DataError(f"{archive.label}: has neither {split}.{lang} nor {split}.{lang}.gz; put one of them there")
-    if len(found) > 1:
-        raise DataError(f"{archive.label}: has {split}.{lang} and {split}.{lang}.gz; keep one of them")
-    return found[0]
+    there = [lang for lang in languages if packed_name(archive, f"{split}.{lang}")]
+    return [_member(archive, split, lang) for lang in languages] if there or split == "train" else []
 
 
-def checked_lines(data: bytes, where: str) -> list[str]:
-    r"""Return the lines of a UTF-8 text, split at `\n` alone; a byte order mark at its beginning is dropped.
+def _read_split(archive: Archive, split: str, source_lang: str, target_lang: str) -> Iterator[tuple[str, str]]:
+    one, other = (_member(archive, split, lang) for lang in (source_lang, target_lang))
+    yield from side_by_side(archive, one, other)
 
-    Raises:
-        DataError: the text is empty, is not UTF-8, or has a NUL; the line is named.
-    """
-    if not data.strip():
-        raise DataError(f"{where}: is empty; expected one segment a line")
-    nul = data.find(b"\0")
-    if nul >= 0:
-        raise DataError(f"{where}:{data.count(10, 0, nul) + 1}: has a NUL byte; expected plain UTF-8 text")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # The mark at the beginning, if any, is not counted by the decoder; it holds no line break either.
-        line, byte = data.count(10, 0, error.start) + 1, data[error.start]
-        raise DataError(f"{where}:{line}: the byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from None
-    lines = text.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+
+def _member(archive: Archive, split: str, lang: str) -> str:
+    name = packed_name(archive, f"{split}.{lang}")
+    if name is None:
+        said = f"has neither {split}.{lang} nor {split}.{lang}.gz; put one of them there"
+        raise DataError(f"{archive.label}: {said}")
+    return name

@@ -9,6 +9,7 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import StatcanReader
 from mdnmt.corpora.archive import Archive, open_nested
+from mdnmt.corpora.interface_text import count_tokens
 from mdnmt.errors import DataError
 
 _FOLDER = "statcan_dialogue_dataset/_data/"
@@ -73,7 +74,7 @@ def _labels(archive: Archive, source: str, target: str, min_tokens: int) -> Iter
                 )
                 # The English side decides, whichever way the task translates, so that both directions have one text.
                 english = pair[0] if source == "En" else pair[1]
-                if pair not in seen and len(english.split()) >= min_tokens:
+                if pair not in seen and count_tokens(english) >= min_tokens:
                     seen.add(pair)
                     yield pair
 

@@ -1,0 +1,38 @@
+"""Check the text of a task before anything is trained, and say what to mend."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("task", help="name of a file in config/tasks/")
+    parser.add_argument("--config", type=Path, default=Path("config"), metavar="DIR", help="default: %(default)s")
+    parser.add_argument(
+        "--corpora", type=Path, default=Path("resources/corpora"), metavar="DIR", help="default: %(default)s"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings; the status is 2 when a person should mend something, 0 when not."""
+    from mdnmt.config.task import load_task
+    from mdnmt.errors import EXIT_USER
+    from mdnmt.tasks.doctor import check_task
+    from mdnmt.tasks.doctor_texts import texts_of
+
+    task = load_task(args.config, args.task)
+    errors = warnings = 0
+    with texts_of(task, args.config, args.corpora) as (texts, missing):
+        for domain, names in missing.items():
+            print(f"{domain}: not fetched, not looked at: {', '.join(names)}; `mdnmt fetch {' '.join(names)}`")
+        for report in check_task(task, texts, missing):
+            print(report.heading, flush=True)
+            for finding in report.findings:
+                print(f"  {finding}", flush=True)
+                errors += finding.level == "error"
+                warnings += finding.level == "warning"
+    verdict = "nothing to mend" if not errors + warnings else f"{errors} error(s), {warnings} warning(s)"
+    print(f"{args.task}: {verdict}")
+    return EXIT_USER if errors + warnings else 0

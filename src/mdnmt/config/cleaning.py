@@ -1,0 +1,77 @@
+"""What a task's `cleaning` may say, and the recipes of the papers as names for its values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from mdnmt.config.base import Frozen
+
+Count = Annotated[int, Field(gt=0, strict=True)]
+
+_EVERYTHING: dict[str, Any] = {
+    "max_tokens": None,
+    "max_length_ratio": None,
+    "drop_identical": False,
+    "require_letters": False,
+    "deduplicate": False,
+}
+# name -> what it sets; keys beside it overrule it. `ours` is what the keys' defaults are.
+RECIPES: dict[str, dict[str, Any]] = {
+    "ours": {},
+    "none": _EVERYTHING,
+    # Jiang et al. (2020), News: fairseq's script for WMT14, Moses' clean-corpus-n.perl after BPE.
+    "jiang": {
+        **_EVERYTHING,
+        "max_tokens": 250,
+        "max_length_ratio": 1.5,
+        "unit": "pieces",
+        "normalise_punctuation": True,
+    },
+    # The same paper, TED: fairseq's script for IWSLT14, clean-corpus-n.perl before BPE.
+    "jiang-ted": {**_EVERYTHING, "max_tokens": 175, "max_length_ratio": 1.5, "unit": "tokens", "lowercase": True},
+    # Song et al. (2026): duplicates removed.
+    "song": {**_EVERYTHING, "deduplicate": True},
+    # Zhang et al. (2021): the numbers of lines leave no room for any cleaning.
+    "zhang": _EVERYTHING,
+}
+
+
+class CleaningConfig(Frozen):
+    """Which sentence pairs are kept, before held-out ones are drawn from them."""
+
+    recipe: Literal["ours", "none", "jiang", "jiang-ted", "song", "zhang"] = Field(
+        "ours", description="sets the keys below that are not given"
+    )
+    unit: Literal["words", "tokens", "pieces"] = Field(
+        "words", description="what lengths count: between blanks, of the tokenizer, or of BPE (after the split)"
+    )
+    min_tokens: Count = Field(1, description="on each side")
+    max_tokens: Count | None = Field(100, description="on each side; null: no bound")
+    max_length_ratio: float | None = Field(
+        4.0, ge=1.0, allow_inf_nan=False, description="tokens of the longer side a token; null: no bound"
+    )
+    drop_identical: bool = Field(True, strict=True, description="drop a pair whose sides are the same")
+    require_letters: bool = Field(True, strict=True, description="drop a pair with a side that has no letter")
+    max_copied_share: float = Field(
+        1.0, ge=0.0, le=1.0, allow_inf_nan=False, description="of the shorter side's words, those the other has too"
+    )
+    deduplicate: bool = Field(True, strict=True, description="keep pairs that compare equal (but for case) once")
+    lowercase: bool = Field(False, strict=True, description="all text in lower case, held-out text as well")
+    normalise_punctuation: bool = Field(
+        False, strict=True, description="Moses' normalize-punctuation, held-out text as well"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {**RECIPES.get(str(value.get("recipe")), {}), **value}
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Self:
+        if self.max_tokens is not None and self.min_tokens > self.max_tokens:
+            raise ValueError("min_tokens is above max_tokens")
+        return self

@@ -1,0 +1,61 @@
+"""Run a package client (pip, npm, apt-get) that downloads a file into a folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mdnmt.errors import FetchError
+
+# provider -> the client that it takes, and how to get that.
+CLIENTS = {
+    "pip": ("pip", "`python -m ensurepip`"),
+    "npm": ("npm", "it comes with Node.js"),
+    "apt": ("apt-get", "it comes with Debian and its relatives"),
+    "apt-list": ("apt-get", "it comes with Debian and its relatives"),
+}
+
+
+def lacking(provider: str) -> str | None:
+    """Return what is said of the client that a provider takes when it is not there, else None."""
+    if provider not in CLIENTS:
+        return None
+    client, remedy = CLIENTS[provider]
+    there = importlib.util.find_spec("pip") if provider == "pip" else shutil.which(client)
+    where = "Python" if provider == "pip" else "machine"
+    return None if there else f"this {where} has no {client} to fetch it; {remedy}"
+
+
+def run_client(
+    command: Sequence[str], what: str, folder: Path | None = None, remedy: str = "check the network, then again"
+) -> None:
+    """Run a client, in `folder` if one is given; what it says is shown where somebody looks on.
+
+    Raises:
+        FetchError: it cannot be started, or failed; the line of it that says why is given.
+    """
+    client = "pip" if command[0] == sys.executable else command[0]
+    # A client draws its progress on its standard output; ours belongs to the caller.
+    shown = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, stdout=shown, stderr=subprocess.PIPE, text=True, errors="replace"
+        )
+    except OSError as error:
+        raise FetchError(f"{what}: {client} cannot be started ({error})") from None
+    if done.returncode != 0:
+        reason = _reason(done.stderr) or f"exit status {done.returncode}"
+        raise FetchError(f"{what}: {client} could not download it: {reason}; {remedy}")
+
+
+def _reason(said: str) -> str:
+    """Return the line that says why: the last one, but of npm, which says a lot more afterwards, the second."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    of_npm = [line for line in lines if line.startswith("npm error") and not line.startswith("npm error code")]
+    return of_npm[0] if of_npm else lines[-1] if lines else ""

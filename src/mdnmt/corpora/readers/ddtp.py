@@ -1,0 +1,67 @@
+"""Read Debian's package descriptions and their translations (Translation-<lang>), paragraph by paragraph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mdnmt.config.corpus_reader import DdtpReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.lines import lines, place
+from mdnmt.errors import DataError
+
+REQUIRED: tuple[str, ...] = ()  # the releases and the name of the mirror stand in the files' names
+_FIELD = re.compile(r"^([A-Za-z0-9][A-Za-z0-9_-]*):(?: (.*))?$")
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: DdtpReader) -> Iterator[tuple[str, str]]:
+    """Yield the paragraphs of the descriptions that have as many in both languages.
+
+    Raises:
+        DataError: a language's file is missing, is not UTF-8, or has a line that is none of its form.
+    """
+    # The language that is not English has fewer descriptions: it is the one that is kept in memory.
+    swapped = target_lang == "en"
+    first, second = (target_lang, source_lang) if swapped else (source_lang, target_lang)
+    kept = dict(_descriptions(archive, second))
+    for key, text in _descriptions(archive, first):
+        other = kept.get(key)
+        if other is None:
+            continue
+        paragraphs, others = text.split("\n"), other.split("\n")
+        if len(paragraphs) == len(others):
+            for pair in zip(paragraphs, others, strict=True):
+                yield (pair[1], pair[0]) if swapped else pair
+
+
+def _descriptions(archive: Archive, lang: str) -> Iterator[tuple[str, str]]:
+    """Yield the sum of the English text, which is the key, and the description, a paragraph a line."""
+    pattern = re.compile(rf"(?:^|[/_])Translation-{re.escape(lang)}$")
+    name = next((name for name in archive.names() if pattern.search(name)), None)
+    if name is None:
+        raise DataError(f"{archive.label}: has no file Translation-{lang}")
+    key, paragraphs, inside = "", [""], False
+    for number, raw in enumerate(lines(archive, name), start=1):
+        line = raw.rstrip()
+        if not line:
+            if key and paragraphs[0]:
+                yield key, "\n".join(paragraphs)
+            key, paragraphs, inside = "", [""], False
+        elif line[0] in " \t":
+            if not inside:
+                continue
+            if line.strip() == ".":
+                paragraphs.append("")
+            else:
+                paragraphs[-1] = f"{paragraphs[-1]} {line.strip()}".strip()
+        else:
+            match = _FIELD.match(line)
+            if match is None:
+                raise DataError(f"{place(archive, name)}:{number}: {line[:40]!r} is no line of a file of descriptions")
+            inside = match[1].lower() == f"description-{lang}"
+            if match[1].lower() == "description-md5":
+                key = match[2] or ""
+            elif inside:
+                paragraphs = [match[2] or "", ""]  # the short description is a paragraph of its own
+    if key and paragraphs[0]:
+        yield key, "\n".join(paragraphs)

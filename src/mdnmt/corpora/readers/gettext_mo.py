@@ -1,0 +1,48 @@
+"""Read the compiled gettext catalogues (.mo) of Debian packages: English messages with their translations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mdnmt.config.corpus_reader import GettextMoReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.interface_text import count_tokens, without_accelerator, without_colours, without_tags
+from mdnmt.corpora.mo import read_mo
+from mdnmt.errors import DataError
+
+REQUIRED: tuple[str, ...] = ()  # catalogues are called as their programs: see `read`
+_FOLDERS = {"zh": "zh_CN"}
+_PREFIX = re.compile(r"^[^\^\n]{1,80}\^")
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: GettextMoReader) -> Iterator[tuple[str, str]]:
+    """Yield messages and translations; of a message with plural forms the first and the last.
+
+    Raises:
+        DataError: no side is English, there is no catalogue of the other language, or one is damaged.
+    """
+    if "en" not in (source_lang, target_lang):
+        raise DataError(f"{archive.label}: read with English on one side, not {source_lang}-{target_lang}")
+    other = target_lang if source_lang == "en" else source_lang
+    pattern = re.compile(rf"(?:^|/)locale/{_FOLDERS.get(other, other)}/LC_MESSAGES/[^/]+\.mo$")
+    names = [name for name in archive.names() if pattern.search(name)]
+    if not names:
+        raise DataError(f"{archive.label}: has no member locale/{_FOLDERS.get(other, other)}/LC_MESSAGES/*.mo")
+    for name in names:
+        for entry in read_mo(archive.read(name), f"{archive.label}:{name}"):
+            messages = [(entry.msgid, entry.msgstr[0])]
+            if entry.msgid_plural is not None and len(entry.msgstr) > 1:  # with one form it is the same once more
+                messages.append((entry.msgid_plural, entry.msgstr[-1]))
+            for message in messages:
+                english, foreign = (_plain(text, options) for text in message)
+                if foreign and count_tokens(english) >= options.min_tokens:
+                    yield (english, foreign) if source_lang == "en" else (foreign, english)
+
+
+def _plain(text: str, options: GettextMoReader) -> str:
+    if options.context_prefix:
+        text = _PREFIX.sub("", text)
+    if options.accelerator:
+        text = without_accelerator(text, options.accelerator)
+    return without_colours(text) if options.tags_are_names else without_tags(text)

@@ -1,0 +1,115 @@
+"""Read IWSLT's archives: `train.tags.<pair>.<lang>`, text among tag lines, and `IWSLT*.<set>.<pair>.<lang>.xml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mdnmt.config.corpus_reader import IwsltReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.lines import lines, place
+from mdnmt.corpora.members import one_member, pair_pattern
+from mdnmt.corpora.xml_text import Event, events
+from mdnmt.errors import DataError
+
+REQUIRED: tuple[str, ...] = ()  # the names depend on the languages
+
+_TITLES = ("title", "description")
+_OPENING = re.compile(r"\s*</?([A-Za-z][A-Za-z0-9_-]*)(?:\s[^<>]*)?/?>")
+# (line number, what it is: "text", "title" or "description", its text)
+Line = tuple[int, str, str]
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: IwsltReader) -> Iterator[tuple[str, str]]:
+    """Yield the training lines in step, without the lines of tags; titles and descriptions as the option says.
+
+    A side may have tag lines that the other has not (only one of them was translated); what is left must be in step.
+
+    Raises:
+        DataError: a member is missing, a line has a tag of an unknown name, or the sides do not go together.
+    """
+    pair = pair_pattern(source_lang, target_lang)
+    names = [
+        one_member(archive, rf"train\.tags\.{pair}\.{lang}", f"train.tags.{source_lang}-{target_lang}.{lang}")
+        for lang in (source_lang, target_lang)
+    ]
+    source, target = (_text_lines(archive, name, options) for name in names)
+    where = [place(archive, name) for name in names]
+    while True:
+        one, other = next(source, None), next(target, None)
+        if one is None and other is None:
+            return
+        if one is None or other is None:
+            number, longer = (one[0], where[0]) if one else (other[0] if other else 0, where[1])
+            raise DataError(
+                f"{longer}:{number}: has no counterpart, the other side has ended; the two do not go together"
+            )
+        if one[1] != other[1]:
+            said = f"{where[0]}:{one[0]}: a line of {one[1]} beside a line of {other[1]}, {where[1]}:{other[0]}"
+            raise DataError(f"{said}; the two do not go together")
+        if one[1] == "text" or options.titles:
+            yield one[2], other[2]
+
+
+def _text_lines(archive: Archive, name: str, options: IwsltReader) -> Iterator[Line]:
+    for number, line in enumerate(lines(archive, name), start=1):
+        opening = _OPENING.match(line)
+        tag = opening[1].lower() if opening else ""
+        if tag in _TITLES:
+            yield number, tag, _within(line, tag, f"{place(archive, name)}:{number}")
+        elif tag and tag not in options.dropped:
+            said = f"begins with the tag <{tag}>; if its lines are no text, add it to `dropped`"
+            raise DataError(f"{place(archive, name)}:{number}: {said}")
+        elif not tag:
+            yield number, "text", line
+
+
+def _within(line: str, tag: str, where: str) -> str:
+    found = re.fullmatch(rf"\s*<{tag}\b[^<>]*>(.*)</{tag}\s*>\s*", line, re.IGNORECASE | re.DOTALL)
+    if found is None:
+        raise DataError(f"{where}: the tag <{tag}> is not closed at the end of its line")
+    return found[1].strip()
+
+
+def held_out(
+    archive: Archive, split: str, source_lang: str, target_lang: str, options: IwsltReader
+) -> Iterator[tuple[str, str]] | None:
+    """Return the segments of the sets that the options join for `valid` or `test`; None when they name none.
+
+    Raises:
+        DataError: a set is missing, is not well-formed, or its sides have different segments.
+    """
+    sets = options.valid if split == "valid" else options.test
+    if not sets:
+        return None
+    return (found for name in sets for found in _set(archive, name, source_lang, target_lang))
+
+
+def _set(archive: Archive, name: str, source_lang: str, target_lang: str) -> Iterator[tuple[str, str]]:
+    pair, shown = pair_pattern(source_lang, target_lang), f"{source_lang}-{target_lang}"
+    # `dev2012` finds IWSLT14.TEDX.dev2012.de-en.de.xml, and so does `TEDX.dev2012` where there is a TED one as well.
+    members = [
+        one_member(archive, rf"[^/]+\.{re.escape(name)}\.{pair}\.{lang}\.xml", f"*.{name}.{shown}.{lang}.xml")
+        for lang in (source_lang, target_lang)
+    ]
+    source, target = (_segments(archive, member) for member in members)
+    where = [place(archive, member) for member in members]
+    count = 0
+    while True:
+        one, other = next(source, None), next(target, None)
+        if one is None and other is None:
+            break
+        left, right = (event.attributes.get("id") if event else None for event in (one, other))
+        if one is None or other is None or left != right:
+            lines_at = (f"{at}:{event.line if event else 'end'}" for at, event in zip(where, (one, other), strict=True))
+            said = f"{' against '.join(lines_at)}: segment {left!r} beside {right!r}"
+            raise DataError(f"{said}; both need the same segments")
+        count += 1
+        yield one.text.strip(), other.text.strip()
+    if not count:
+        raise DataError(f"{where[0]}: has no <seg>; expected a set of segments")
+
+
+def _segments(archive: Archive, member: str) -> Iterator[Event]:
+    found = events(archive.blocks(member), place(archive, member), gathered="seg")
+    return (event for event in found if event.kind == "text")

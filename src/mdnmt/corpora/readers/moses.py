@@ -1,0 +1,26 @@
+"""Read the Moses zips of OPUS: `ECB.en-fr.en` beside `ECB.en-fr.fr`, a README and a licence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mdnmt.config.corpus_reader import MosesReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.lines import side_by_side
+from mdnmt.corpora.members import one_member, pair_pattern
+
+REQUIRED: tuple[str, ...] = ()  # the names depend on the corpus and the languages
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: MosesReader) -> Iterator[tuple[str, str]]:
+    """Yield the lines of both sides in step, as they stand, blank ones included.
+
+    Raises:
+        DataError: there is not one member a side, or as `side_by_side`.
+    """
+    pair = pair_pattern(source_lang, target_lang)
+    one, other = (
+        one_member(archive, rf"[^/]+\.{pair}\.{lang}", f"<corpus>.{source_lang}-{target_lang}.{lang}")
+        for lang in (source_lang, target_lang)
+    )
+    yield from side_by_side(archive, one, other)

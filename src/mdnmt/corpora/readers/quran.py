@@ -1,0 +1,62 @@
+"""Read translations of the Quran, one package a language (the layout of quran_translation-*), verse by verse."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mdnmt.config.corpus_reader import QuranReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.errors import DataError
+
+REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
+_NUMBER = re.compile(r"^\s*(?:\(\d{1,3}\)|\d{1,3}\.)\s*")  # "(2) " and "2. "
+_FOOTNOTE = re.compile(r"\[\d{1,4}\]")
+_BRACKETS = re.compile(r"[\[\]]")  # around words that the translator supplied
+
+Verse = tuple[int, int]
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: QuranReader) -> Iterator[tuple[str, str]]:
+    """Yield the verses that both translations have, without their numbers, footnote marks and square brackets.
+
+    Raises:
+        DataError: a language has no package in the options, or a file is missing or is not laid out as expected.
+    """
+    source, target = (_verses(archive, options.packages.get(lang), lang) for lang in (source_lang, target_lang))
+    for verse, text in source.items():
+        if verse in target:
+            yield text, target[verse]
+
+
+def _verses(archive: Archive, package: str | None, lang: str) -> dict[Verse, str]:
+    if package is None:
+        raise DataError(f"{archive.label}: the reader's `packages` name none for {lang!r}")
+    pattern = re.compile(rf"^{re.escape(package)}-[^/]*/package/data\.js$")
+    name = next((name for name in archive.names() if pattern.match(name)), None)
+    if name is None:
+        raise DataError(f"{archive.label}: has no member {package}-*/package/data.js")
+    where = name.replace("/", ":", 1)
+    rows = _array(archive.read(name), where)
+    verses = {}
+    for number, row in enumerate(rows, start=1):
+        sura, aya, text = (
+            row.get(key) if isinstance(row, dict) else None for key in ("sura", "ayaNumber", "translation")
+        )
+        if not (isinstance(sura, int) and isinstance(aya, int) and isinstance(text, str)):
+            raise DataError(f"{where}: entry {number} has not all of sura, ayaNumber, translation")
+        verses[sura, aya] = _BRACKETS.sub("", _FOOTNOTE.sub("", _NUMBER.sub("", text)))
+    return verses
+
+
+def _array(data: bytes, where: str) -> list[Any]:
+    """Return the one array of a script that says `const translation = [...]`; nothing of it is run."""
+    try:
+        text = data.decode("utf-8-sig")
+        start = text.index("[")
+        value, _ = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: holds no array of verses ({error})") from None
+    return list(value)

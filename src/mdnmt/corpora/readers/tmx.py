@@ -1,0 +1,77 @@
+"""Read translation memories (TMX), unit by unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mdnmt.config.corpus_reader import TmxReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.folder import split_file
+from mdnmt.corpora.lines import place
+from mdnmt.corpora.xml_text import events
+from mdnmt.errors import DataError
+
+REQUIRED: tuple[str, ...] = ()  # the options name the file
+
+# Elements of a segment that hold codes of its layout, not text; what stands in <hi> is text.
+_CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: TmxReader) -> Iterator[tuple[str, str]]:
+    """Yield the units of training that have both languages, without the codes of their layout.
+
+    Raises:
+        DataError: there is no such file, it is no TMX, or it has no unit of both languages.
+    """
+    for name in split_files(archive, "train", (source_lang, target_lang), options):
+        yield from _units(archive, name, source_lang, target_lang, options)
+
+
+def held_out(
+    archive: Archive, split: str, source_lang: str, target_lang: str, options: TmxReader
+) -> Iterator[tuple[str, str]] | None:
+    """Return the units of `valid.tmx` or `test.tmx`; None when there is none. DataError as `read`."""
+    name = split_file(archive, split, "tmx", options.file)
+    return None if name is None else _units(archive, name, source_lang, target_lang, options)
+
+
+def split_files(archive: Archive, split: str, languages: Sequence[str], options: TmxReader) -> list[str]:
+    """Return the name of the file of a split, if there is one (`train` must be there)."""
+    name = split_file(archive, split, "tmx", options.file)
+    return [] if name is None else [name]
+
+
+def _units(
+    archive: Archive, name: str, source_lang: str, target_lang: str, options: TmxReader
+) -> Iterator[tuple[str, str]]:
+    where = place(archive, name)
+    wanted = {lang: options.codes.get(lang, lang) for lang in (source_lang, target_lang)}
+    units = count = 0
+    started = False
+    sides: dict[str, str] = {}
+    current: str | None = None
+    for event in events(archive.blocks(name), where, gathered="seg", dropped=_CODES):
+        if not started and event.name != "tmx":
+            raise DataError(f"{where}:{event.line}: begins with <{event.name}>; expected a TMX file, <tmx>")
+        started = True
+        if event.kind == "start" and event.name == "tu":
+            units, sides, current = units + 1, {}, None
+        elif event.kind == "start" and event.name == "tuv":
+            code = event.attributes.get("xml:lang") or event.attributes.get("lang")
+            if not code:
+                raise DataError(f"{where}:{event.line}: a <tuv> without xml:lang; name its language")
+            current = next((lang for lang, one in wanted.items() if _is_language(code, one)), None)
+        elif event.kind == "text" and current is not None:
+            sides.setdefault(current, event.text)
+        elif event.kind == "end" and event.name == "tu" and len(sides) == 2:
+            count += 1
+            yield sides[source_lang], sides[target_lang]
+            sides = {}
+    if not count:
+        raise DataError(f"{where}: none of its {units} units has both {' and '.join(wanted.values())}")
+
+
+def _is_language(code: str, wanted: str) -> bool:
+    """Say whether a code is the wanted one, or, where that names no region, one of its regions."""
+    code, wanted = (text.lower().replace("_", "-") for text in (code, wanted))
+    return code == wanted or code.startswith(wanted + "-")

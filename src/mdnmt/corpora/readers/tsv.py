@@ -1,0 +1,94 @@
+"""Read tables of segments: columns between tabs, commas or semicolons, one row a line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+
+from mdnmt.config.corpus_reader import TsvReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.folder import split_file
+from mdnmt.corpora.lines import lines, place
+from mdnmt.errors import DataError
+
+REQUIRED: tuple[str, ...] = ()  # the options name the file
+_SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";"}
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: TsvReader) -> Iterator[tuple[str, str]]:
+    """Yield two columns of the training table, row by row; blank lines are left out.
+
+    Raises:
+        DataError: there is no such file or column, a row has another number of columns than the first, or as `lines`.
+    """
+    for name in split_files(archive, "train", (source_lang, target_lang), options):
+        yield from _pairs(archive, name, source_lang, target_lang, options)
+
+
+def held_out(
+    archive: Archive, split: str, source_lang: str, target_lang: str, options: TsvReader
+) -> Iterator[tuple[str, str]] | None:
+    """Return the rows of `valid.tsv` or `test.tsv`; None when there is none. DataError as `read`."""
+    name = split_file(archive, split, "tsv", options.file)
+    return None if name is None else _pairs(archive, name, source_lang, target_lang, options)
+
+
+def split_files(archive: Archive, split: str, languages: Sequence[str], options: TsvReader) -> list[str]:
+    """Return the name of the file of a split, if there is one (`train` must be there)."""
+    name = split_file(archive, split, "tsv", options.file)
+    return [] if name is None else [name]
+
+
+def _pairs(
+    archive: Archive, name: str, source_lang: str, target_lang: str, options: TsvReader
+) -> Iterator[tuple[str, str]]:
+    where = place(archive, name)
+    rows = _rows(archive, name, options)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{where}: is empty; expected one row a line")
+    number, cells = first
+    source, target = (_column(cells, lang, f"{where}:{number}", options) for lang in (source_lang, target_lang))
+    width = len(cells)
+    if not options.header:
+        yield cells[source], cells[target]
+    for number, cells in rows:
+        if len(cells) != width:
+            said = f"{len(cells)} columns, {width} in the first line; a {options.separator} within a text?"
+            raise DataError(f"{where}:{number}: {said}")
+        yield cells[source], cells[target]
+
+
+def _column(cells: list[str], lang: str, where: str, options: TsvReader) -> int:
+    """Return the index of a language's column, by the first row."""
+    wanted = options.columns.get(lang)
+    if wanted is None:
+        raise DataError(f"{where}: `columns` names none for {lang!r}, only {', '.join(options.columns)}")
+    if isinstance(wanted, int):
+        if wanted > len(cells):
+            raise DataError(f"{where}: {len(cells)} columns; `columns` says that {lang!r} is in column {wanted}")
+        return wanted - 1
+    if cells.count(wanted) != 1:
+        shown = ", ".join(cells[:8])[:200]
+        raise DataError(
+            f"{where}: {cells.count(wanted)} columns are called {wanted!r}, expected one; there are {shown}"
+        )
+    return cells.index(wanted)
+
+
+def _rows(archive: Archive, name: str, options: TsvReader) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, cells); the number is that of the row's last line."""
+    separator = _SEPARATORS[options.separator]
+    text = (line.removesuffix("\r") for line in lines(archive, name))
+    if not options.quotes:
+        for number, line in enumerate(text, start=1):
+            if line.strip():
+                yield number, line.split(separator)
+        return
+    table = csv.reader((line + "\n" for line in text), delimiter=separator, strict=True)
+    try:
+        for cells in table:
+            if any(cells):
+                yield table.line_num, cells
+    except csv.Error as error:
+        raise DataError(f"{place(archive, name)}:{table.line_num}: {error}; are the quotes closed?") from None

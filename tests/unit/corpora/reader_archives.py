@@ -1,0 +1,106 @@
+"""Small archives for the tests of readers, and what every reader must do with bytes that nobody expects."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mdnmt.corpora.archive import Archive, Budget, open_archive
+from mdnmt.corpora.manifest import write_manifest
+from mdnmt.corpora.read import CorpusText, read_corpus
+from mdnmt.corpora.readers import Pair, read_held_out, reader
+from mdnmt.corpora.spec import CorpusSpec, FileSpec
+from mdnmt.errors import DataError
+from mdnmt.fingerprint import sha256_file
+
+BOUND = 1 << 30
+
+
+class Memory:
+    """An archive of given members, read in blocks of a given size."""
+
+    label = "memory"
+
+    def __init__(self, members: Mapping[str, bytes], block: int = 7) -> None:
+        self.members, self.block, self.budget = members, block, Budget(BOUND)
+
+    def names(self) -> list[str]:
+        return list(self.members)
+
+    def read(self, name: str) -> bytes:
+        return self.members[name]
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        data = self.members[name]
+        for start in range(0, len(data), self.block):
+            yield data[start : start + self.block]
+
+
+def zipped(path: Path, members: Mapping[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def tgz(path: Path, members: Mapping[str, bytes]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+def pairs_of(path: Path, options: Any, source: str, target: str, split: str = "train") -> list[Pair]:
+    """Read a split of an archive on disk."""
+    with open_archive(path, BOUND) as archive:
+        return list(segments(archive, options, source, target, split))
+
+
+def corpus_of(path: Path, options: Any, source: str, target: str) -> CorpusText:
+    """Read a whole corpus of one archive, as a task does."""
+    file = FileSpec(name=path.name, sha256=sha256_file(path), size_bytes=path.stat().st_size)
+    write_manifest(path.parent, {"files": [file.model_dump()]})
+    spec = CorpusSpec(name="toy", files=(file,), reader=options, unpacked_bytes_max=BOUND)
+    return read_corpus(spec, path.parent, source, target)
+
+
+def segments(archive: Archive, options: Any, source: str, target: str, split: str = "train") -> Iterator[Pair]:
+    if split == "train":
+        return reader(options.name).read(archive, source, target, options)
+    found = read_held_out(options.name, archive, split, source, target, options)
+    return iter(()) if found is None else found
+
+
+def gives_pairs_or_says_why(members: Mapping[str, bytes], block: int, options: Any, source: str, target: str) -> None:
+    """Read every split: what comes out are pairs of text, or an error of one line that names the archive."""
+    for split in ("train", "valid", "test"):
+        try:
+            for pair in segments(Memory(members, block), options, source, target, split):
+                assert len(pair) == 2 and all(isinstance(side, str) for side in pair)
+        except DataError as error:
+            assert str(error).startswith("memory") and "\n" not in str(error)
+
+
+def grows(made: Callable[[int], Callable[[], Iterator[Pair]]], fewer: int = 10_000) -> float:
+    """Return how many times as much memory four times as many lines take; `made(n)` makes a corpus of n lines."""
+    peaks = []
+    for count in (fewer, 4 * fewer):
+        read = made(count)
+        tracemalloc.start()
+        found = sum(1 for _ in read())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert found == count
+    return peaks[1] / peaks[0]
+
+
+def many(count: int, word: str) -> bytes:
+    """Return `count` lines of about 90 bytes."""
+    return "".join(f"{word} {number} {'x' * 80}\n" for number in range(count)).encode()

@@ -1,0 +1,210 @@
+"""IWSLT's archives: talks among tag lines, and sets in XML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reader_archives import BOUND, Memory, corpus_of, gives_pairs_or_says_why, grows, pairs_of, segments, tgz
+
+from mdnmt.config.corpus_reader import IwsltReader
+from mdnmt.corpora.archive import open_archive
+from mdnmt.corpora.readers import read_held_out, reader
+from mdnmt.errors import DataError
+
+DE, EN = "de-en/train.tags.de-en.de", "de-en/train.tags.de-en.en"
+
+
+def options(**changes: Any) -> IwsltReader:
+    return IwsltReader(name="iwslt", **changes)
+
+
+def talk(lang: str, *lines: str, translator: str = "") -> str:
+    head = [
+        "<url>http://www.ted.com/talks/a_b.html</url>",
+        "<keywords>talks, art</keywords>",
+        "<speaker>A B</speaker>",
+        "<talkid>1</talkid>",
+        f"<title>A B: title {lang}</title>",
+        f"<description>TED Talk: &amp; {lang}</description>",
+    ]
+    return "\n".join([*head, *lines, *([translator] if translator else []), ""])
+
+
+def xml(lang: str, *segments: str) -> bytes:
+    body = "\n".join(f'<seg id="{number}"> {text} </seg>' for number, text in enumerate(segments, start=1))
+    doc = f'<doc docid="1" genre="lectures">\n<talkid>1</talkid>\n<title>not a segment</title>\n{body}\n</doc>'
+    name = {"de": "German", "en": "English"}[lang]
+    srcset = f'<srcset setid="iwslt2014" srclang="{name}">\n{doc}\n</srcset>'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<mteval>\n{srcset}\n</mteval>\n'.encode()
+
+
+ARCHIVE: dict[str, bytes] = {
+    # Only one side was translated, so only one says by whom.
+    DE: talk("de", " Eins & zwei ", "", translator='<translator href="http://x/1">C D</translator>').encode(),
+    EN: talk("en", "One & two", "").encode(),
+    "de-en/README": b"<stray>",
+    "de-en/IWSLT14.TED.dev2010.de-en.de.xml": xml("de", "Dev &amp; eins", "Dev &lt;zwei&gt;"),
+    "de-en/IWSLT14.TED.dev2010.de-en.en.xml": xml("en", "Dev &#38; one", "Dev two"),
+    "de-en/IWSLT14.TED.tst2010.de-en.de.xml": xml("de", "Test"),
+    "de-en/IWSLT14.TED.tst2010.de-en.en.xml": xml("en", "test"),
+    "de-en/IWSLT14.TEDX.dev2012.de-en.de.xml": xml("de", "Zwölf"),
+    "de-en/IWSLT14.TEDX.dev2012.de-en.en.xml": xml("en", "twelve"),
+}
+
+
+def test_talks_without_and_with_titles(tmp_path: Path) -> None:
+    path = tgz(tmp_path / "de-en.tgz", ARCHIVE)
+    assert pairs_of(path, options(), "de", "en") == [(" Eins & zwei ", "One & two"), ("", "")]
+    assert pairs_of(path, options(titles=True), "en", "de")[:2] == [
+        ("A B: title en", "A B: title de"),
+        ("TED Talk: &amp; en", "TED Talk: &amp; de"),
+    ]
+    assert len(pairs_of(path, options(titles=True), "en", "de")) == 4
+
+
+def test_sets_are_joined_in_the_order_of_the_options(tmp_path: Path) -> None:
+    path = tgz(tmp_path / "de-en.tgz", ARCHIVE)
+    chosen = options(valid=("dev2010",), test=("dev2012", "TED.tst2010"))
+    assert pairs_of(path, chosen, "de", "en", "valid") == [("Dev & eins", "Dev & one"), ("Dev <zwei>", "Dev two")]
+    assert pairs_of(path, chosen, "en", "de", "test") == [("twelve", "Zwölf"), ("test", "Test")]
+    with open_archive(path, BOUND) as archive:
+        assert read_held_out("iwslt", archive, "test", "de", "en", options()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "chosen", "said"),
+    [
+        (EN, b"", {}, r"train\.tags\.de-en\.en: is empty"),
+        (EN, talk("en", "One").encode(), {}, r"train\.tags\.de-en\.de:8: has no counterpart"),
+        (EN, talk("en", "One", "", "", "x").encode(), {}, r"train\.tags\.de-en\.en:9: has no counterpart"),
+        (EN, b"One\n" * 9, {}, r"de:5: a line of title beside a line of text, .*en:1; the two do not go"),
+        (EN, talk("en", "<b>One</b>", "").encode(), {}, r"en:7: begins with the tag <b>; .* add it to `dropped`"),
+        (EN, talk("en", "<title>One", "").encode(), {}, r"en:7: the tag <title> is not closed"),
+        ("x", b"", {"test": ("tst2099",)}, r"has no member \*\.tst2099\.de-en\.de\.xml"),
+        (
+            "de-en/IWSLT14.TED.dev2012.de-en.de.xml",
+            b"",
+            {"test": ("dev2012",)},
+            r"several members \*\.dev2012\.de-en\.de\.xml",
+        ),
+        (
+            "de-en/IWSLT14.TED.dev2010.de-en.en.xml",
+            xml("en", "Dev one"),
+            {"valid": ("dev2010",)},
+            r"de\.xml:8 against .*en\.xml:end: segment '2' beside None; both need",
+        ),
+        (
+            "de-en/IWSLT14.TED.dev2010.de-en.en.xml",
+            b"<mteval/>",
+            {"valid": ("dev2010",)},
+            r"segment '1' beside None",
+        ),
+        (
+            "de-en/IWSLT14.TED.dev2010.de-en.en.xml",
+            xml("en", "A", "B & C"),
+            {"valid": ("dev2010",)},
+            r"en\.xml:8: not well-formed XML",
+        ),
+        (
+            "de-en/IWSLT14.TED.dev2010.de-en.en.xml",
+            b'<!DOCTYPE a [<!ENTITY b "ha">]><mteval><seg id="1">&b;</seg></mteval>',
+            {"valid": ("dev2010",)},
+            r"en\.xml:1: declarations of its own .*refused",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_said_with_its_line(
+    tmp_path: Path, name: str, data: bytes, chosen: dict[str, Any], said: str
+) -> None:
+    path = tgz(tmp_path / "de-en.tgz", {**ARCHIVE, name: data})
+    with pytest.raises(DataError, match=said) as caught:
+        for split in ("train", "valid", "test"):
+            pairs_of(path, options(**chosen), "de", "en", split)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (xml("de", "a", "b"), xml("en", "a", "b").replace(b'id="2"', b'id="3"'), "segment '2' beside '3'"),
+        (b"<mteval/>", b"<mteval/>", r"de\.xml: has no <seg>"),
+    ],
+)
+def test_a_set_has_the_same_segments_on_both_sides(one: bytes, other: bytes, said: str) -> None:
+    members = {"I.s.de-en.de.xml": one, "I.s.de-en.en.xml": other}
+    with pytest.raises(DataError, match=said):
+        list(segments(Memory(members), options(valid=("s",)), "de", "en", "valid"))
+
+
+def test_a_tag_that_is_no_text_can_be_added(tmp_path: Path) -> None:
+    path = tgz(tmp_path / "a.tgz", {DE: b"<note>x</note>\nEins\n", EN: b"One\n<note>y</note>\n"})
+    assert pairs_of(path, options(dropped=("note",)), "de", "en") == [("Eins", "One")]
+
+
+def test_a_corpus_is_read_with_its_own_sets(tmp_path: Path) -> None:
+    text = corpus_of(tgz(tmp_path / "de-en.tgz", ARCHIVE), options(test=("tst2010",)), "de", "en")
+    assert (len(text.train), text.valid, text.test) == (2, None, [("Test", "test")])
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
+    def made(count: int):
+        lines = [f"line {number} {'x' * 80}" for number in range(count)]
+        path = tgz(tmp_path / str(count), {DE: talk("de", *lines).encode(), EN: talk("en", *lines).encode()})
+
+        def read():
+            with open_archive(path, BOUND) as archive:
+                yield from reader("iwslt").read(archive, "de", "en", options())
+
+        return read
+
+    assert grows(made) < 1.3
+
+
+def test_memory_does_not_grow_with_a_set(tmp_path: Path) -> None:
+    def made(count: int):
+        sides = {
+            f"IWSLT14.TED.tst.de-en.{lang}.xml": xml(lang, *(f"{number} {'x' * 80}" for number in range(count)))
+            for lang in ("de", "en")
+        }
+        path = tgz(tmp_path / str(count), sides)
+
+        def read():
+            with open_archive(path, BOUND) as archive:
+                yield from segments(archive, options(test=("tst",)), "de", "en", "test")
+
+        return read
+
+    assert grows(made, 5000) < 1.3
+
+
+PIECES = [b"<title>", b"</title>", b"<url>", b"<b>", b"</", b"<", b">", b"\n", b"a", b"\xff", b"\xc3", b"\xa9", b"\0"]
+PIECES += [
+    b'<seg id="1">',
+    b"</seg>",
+    b"<mteval>",
+    b"</mteval>",
+    b"&amp;",
+    b"&x;",
+    b"<!DOCTYPE m ",
+    b"[<!ENTITY x 'y'>]",
+]
+PIECES += [b'<?xml version="1.0" encoding="', b"utf-16", b"big5", b'"?>']
+
+
+@settings(max_examples=200, deadline=None)
+@given(*[st.lists(st.sampled_from(PIECES) | st.binary(max_size=3)).map(b"".join)] * 4, st.integers(1, 9))
+def test_any_bytes_give_pairs_or_a_clear_line(de: bytes, en: bytes, one: bytes, other: bytes, block: int) -> None:
+    members = {DE: de, EN: en, "I.a.de-en.de.xml": one, "I.a.de-en.en.xml": other}
+    gives_pairs_or_says_why(members, block, options(titles=True, valid=("a",)), "de", "en")
+
+
+@given(st.integers(1, 80))
+def test_the_size_of_the_blocks_does_not_matter(block: int) -> None:
+    chosen = options(titles=True, test=("dev2010", "dev2012"))
+    for split, count in (("train", 4), ("test", 3)):
+        whole = list(segments(Memory(ARCHIVE, 1 << 20), chosen, "de", "en", split))
+        assert len(whole) == count and list(segments(Memory(ARCHIVE, block), chosen, "de", "en", split)) == whole

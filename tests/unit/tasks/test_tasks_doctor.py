@@ -1,0 +1,293 @@
+"""The doctor: each kind of trouble is found at its line, text without trouble passes."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mdnmt.cli import main
+from mdnmt.tasks.findings import Finding
+from mdnmt.tasks.language_evidence import suspect
+from mdnmt.tasks.shifted import Shift, ShiftFinder
+
+WORDS = ("court", "law", "judge", "paper", "river", "mountain", "letter", "king", "garden", "window", "street", "a")
+FRENCH = {word: word.upper() + "E" for word in WORDS}
+FRENCH["a"] = "ii"
+
+
+def text(lines: int, seed: int) -> list[tuple[str, str]]:
+    """Return distinct pairs whose two sides are about as long as each other, without function words."""
+    draw = random.Random(seed)
+    found: dict[str, str] = {}
+    while len(found) < lines:
+        words = [*draw.choices(WORDS, k=draw.randint(1, 12)), f"n{seed}x{len(found)}"]
+        found[" ".join(words)] = " ".join(FRENCH.get(word, word.upper()) for word in words)
+    return list(found.items())
+
+
+class Project:
+    """A task `mine` of the domains law and news, in a folder of its own."""
+
+    def __init__(self, folder: Path, task: str = "", numbers: str = "valid: 10, test: 10") -> None:
+        self.folder = folder
+        (folder / "config/corpora").mkdir(parents=True)
+        (folder / "config/tasks").mkdir()
+        domains = ""
+        for name in ("law", "news"):
+            (folder / "texts" / name).mkdir(parents=True)
+            source = f"source: {{provider: local, folder: {folder / 'texts' / name}}}\nreader: {{name: plain}}\n"
+            (folder / f"config/corpora/my-{name}.yaml").write_text(f"title: x\nlanguages: [en, fr]\n{source}")
+            domains += f"  {name}: {{corpora: [my-{name}], {numbers}}}\n"
+        head = "title: Mine\nsource_lang: en\ntarget_lang: fr\ndomains:\n"
+        (folder / "config/tasks/mine.yaml").write_text(head + domains + task)
+        self.write("law", "train", text(400, 1))
+        self.write("news", "train", text(400, 2))
+
+    def write(self, domain: str, split: str, pairs: list[tuple[str, str]]) -> None:
+        for index, lang in enumerate(("en", "fr")):
+            self.raw(domain, f"{split}.{lang}", "".join(pair[index] + "\n" for pair in pairs).encode())
+
+    def raw(self, domain: str, name: str, data: bytes) -> None:
+        (self.folder / "texts" / domain / name).write_bytes(data)
+
+    def ask(self, capsys: Any) -> tuple[int, str]:
+        folders = ["--config", str(self.folder / "config"), "--corpora", str(self.folder / "corpora")]
+        status = main(["doctor", "mine", *folders])
+        return status, capsys.readouterr().out.replace(f"{self.folder}/texts/", "")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_text_without_trouble_passes(project: Project, capsys: Any) -> None:
+    status, said = project.ask(capsys)
+    assert status == 0, said
+    assert "law, train: law/train.en: 400 pairs, 400 kept by the cleaning" in said
+    assert "law: about 380 pairs to train on" in said
+    assert said.endswith("mine: nothing to mend\n")
+
+
+def test_lines_that_are_not_utf8_are_named_and_the_rest_is_read(project: Project, capsys: Any) -> None:
+    lines = [pair[1].encode() for pair in text(400, 1)]
+    lines[6], lines[9] = "GARÇON MÉCHANT".encode("cp1252"), "法律".encode("gb18030") * 3
+    project.raw("law", "train.fr", b"\n".join(lines) + b"\n")
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "error: 2 x train.fr is not UTF-8 (law/train.fr:7 (byte 0xc7), law/train.fr:10" in said
+    assert "iconv -f cp1252 -t UTF-8" in said
+    assert "400 pairs" in said
+
+
+def test_nul_bytes_marks_and_unreadable_signs(project: Project, capsys: Any) -> None:
+    pairs = text(400, 1)
+    pairs[2], pairs[4] = (pairs[2][0], "\ufeff" + pairs[2][1]), (pairs[4][0], "AV\0ANT")
+    pairs[5], pairs[7] = (pairs[5][0], "le gar\ufffdon ici"), (pairs[7][0], "un garÃ§on lÃ -bas")
+    project.write("law", "train", pairs)
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "error: a NUL byte (law/train.fr:5)" in said
+    assert "warning: a byte order mark within the text (law/train.fr:3)" in said
+    assert "unreadable bytes (U+FFFD) (law/train.en:6)" in said
+    assert "UTF-8 that was read as Latin-1 (law/train.en:8)" in said
+
+
+@pytest.mark.parametrize(("longer", "lost"), [("train.en", 1), ("train.fr", 0)])
+def test_unequal_numbers_of_lines(project: Project, capsys: Any, longer: str, lost: int) -> None:
+    shorter = "train.fr" if longer == "train.en" else "train.en"
+    project.raw("news", shorter, "".join(pair[lost] + "\n" for pair in text(398, 2)).encode())
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert f"news/{longer}:399 has no counterpart" in said
+
+
+def test_an_empty_file_is_an_error(project: Project, capsys: Any) -> None:
+    project.raw("news", "train.fr", b"")
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "error: train.fr is empty" in said
+
+
+def test_lost_lines_are_found_by_lengths(project: Project, capsys: Any) -> None:
+    pairs = text(1001, 1)
+    targets = [pair[1] for pair in pairs]
+    del targets[399]
+    project.write("law", "train", [(pair[0], target) for pair, target in zip(pairs[:1000], targets, strict=True)])
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "error: the target seems to stand 1 line(s) earlier than its source (lines 401-1000)" in said
+
+
+def test_the_finder_of_shifts_is_quiet_where_there_is_none() -> None:
+    for offset in (0, 2, -3):
+        finder, draw = ShiftFinder(), random.Random(3)
+        lengths = [draw.randint(1, 120) for _ in range(520)]
+        for line in range(500):
+            finder.add("x" * lengths[line + 10], "y" * int(1.2 * lengths[line + 10 - offset]))
+        assert finder.finish() == ([Shift(1, 500, offset)] if offset else [])
+
+
+def test_blank_sides_are_notes_until_there_are_many(project: Project, capsys: Any) -> None:
+    pairs = text(400, 1)
+    pairs[3], pairs[8], pairs[9] = ("", "vide"), ("empty", " "), ("", "")
+    project.write("law", "train", pairs)
+    status, said = project.ask(capsys)
+    assert status == 0
+    assert "note: the source is empty (law/train.en:4)" in said
+    assert "note: the target is empty (law/train.en:9)" in said
+    assert "note: both sides are empty (law/train.en:10)" in said
+    project.write(
+        "law", "train", [("", target) if line % 3 else (source, target) for line, (source, target) in enumerate(pairs)]
+    )
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "x the source is empty" in said
+    assert "% of the lines" in said
+
+
+def test_duplicates_have_both_places(project: Project, capsys: Any) -> None:
+    pairs = text(400, 1)
+    pairs[20] = (pairs[4][0].upper(), pairs[4][1])
+    project.write("law", "train", pairs)
+    status, said = project.ask(capsys)
+    assert status == 0
+    assert "note: repeats an earlier pair (but for case and blanks) (law/train.en:21 = law/train.en:5)" in said
+    # Another translation of the same sentence is no repetition, and neither are blank lines.
+    pairs = text(400, 1)
+    pairs[20], pairs[30], pairs[31] = (pairs[4][0], "AUTREMENT DIT"), ("", ""), ("", "")
+    project.write("law", "train", pairs)
+    assert "repeats" not in project.ask(capsys)[1]
+    project.write("law", "train", [*text(300, 1), *text(100, 1)])
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "warning: 100 x repeats an earlier pair" in said
+
+
+def test_overlap_of_own_held_out_text(project: Project, capsys: Any) -> None:
+    law, news = text(400, 1), text(400, 2)
+    project.write("law", "valid", [*text(10, 5), (law[30][0], "AUTRE")])
+    project.write("law", "test", [*text(10, 6), ("other", news[7][1]), ("third", text(10, 5)[2][1])])
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "note: the source of a valid pair is also in train text (law/valid.en:11); training text loses it" in said
+    assert "note: the target of a test pair is also in train text (law/test.en:11)" in said
+    assert "warning: the target of a valid pair is also in test text (law/valid.en:3)" in said
+
+
+def test_too_little_text(tmp_path: Path, capsys: Any) -> None:
+    status, said = Project(tmp_path / "a", numbers="valid: 300, test: 200").ask(capsys)
+    assert status == 2
+    assert "error: 500 held-out pairs are asked for, 400 can be had at most" in said
+    status, said = Project(tmp_path / "b", numbers="valid: 300, test: 10").ask(capsys)
+    assert status == 2
+    assert "warning: only about 90 pairs are left to train on beside 310 held-out ones" in said
+    status, said = Project(tmp_path / "c", numbers="valid: null, test: 10").ask(capsys)
+    assert status == 2
+    assert "error: valid is null, but no corpus has valid text of its own" in said
+    few = Project(tmp_path / "d")
+    few.write("law", "test", text(5, 9))
+    assert "error: 10 test pairs are asked for, its files have 5" in few.ask(capsys)[1]
+
+
+ENGLISH = "The judge said that this was not what they had been told about it {}"
+FRENCH_LINE = "Le juge a dit que ce n'est pas ce que vous avez dit dans la lettre {}"
+
+
+def test_wrong_languages_and_exchanged_sides(project: Project, capsys: Any) -> None:
+    pairs = [(ENGLISH.format(n), FRENCH_LINE.format(n)) for n in range(400)]
+    pairs[11], pairs[12] = (pairs[11][0], ENGLISH.format("x")), (pairs[12][0], "这是一个法律文件")
+    project.write("law", "train", pairs)
+    status, said = project.ask(capsys)
+    assert status == 0
+    assert "note: the target seems to be English, not French (law/train.en:12)" in said
+    assert "note: the target seems to be Han script, not French (law/train.en:13)" in said
+    project.write("law", "train", [(target, source) for source, target in pairs])
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "error: the two sides seem to be exchanged" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "lang", "found"),
+    [
+        (ENGLISH, "en", None),
+        (FRENCH_LINE, "fr", None),
+        (ENGLISH, "de", "English"),
+        (FRENCH_LINE, "en", "French"),
+        ("Der Richter hat gesagt, dass er nicht kommen wird", "en", "German"),
+        ("Der Richter hat gesagt, dass er nicht kommen wird", "de", None),
+        ("这是一个法律文件", "zh", None),
+        ("This is English text", "zh", "Latin script"),
+        ("Это русский текст", "ru", None),
+        ("Это русский текст", "en", "Cyrillic script"),
+        ("これは日本語です", "ja", None),
+        ("New York", "fr", None),  # too short to say
+        ("12 345 %", "en", None),
+        (ENGLISH, "pl", None),  # a language that is not known, in its script
+    ],
+)
+def test_evidence_of_a_language(line: str, lang: str, found: str | None) -> None:
+    assert suspect(line, lang) == found
+
+
+@given(st.text(max_size=80), st.sampled_from(["en", "de", "fr", "zh", "ja", "ru", "xx"]))
+def test_any_text_can_be_asked(line: str, lang: str) -> None:
+    assert suspect(line, lang) is None or isinstance(suspect(line, lang), str)
+
+
+def test_other_layouts_are_read_to_their_first_error(project: Project, capsys: Any) -> None:
+    folder = project.folder / "texts/news"
+    for name in ("train.en", "train.fr"):
+        (folder / name).unlink()
+    rows = "".join(f"{source}\t{target}\n" for source, target in text(50, 2))
+    (folder / "train.tsv.gz").write_bytes(gzip.compress((rows + "one column\n").encode()))
+    config = project.folder / "config/corpora/my-news.yaml"
+    config.write_text(config.read_text().replace("{name: plain}", "{name: tsv, columns: {en: 1, fr: 2}}"))
+    status, said = project.ask(capsys)
+    assert status == 2
+    assert "train.tsv.gz: 50 pairs" in said
+    assert "train.tsv.gz:51" in said
+    assert "what stands behind it was not looked at" in said
+
+
+def test_corpora_that_were_not_fetched_are_named(project: Project, capsys: Any) -> None:
+    wheel = f"provider: pip, package: x, version: '1', file: x.whl, sha256: {'a' * 64}, size_bytes: 1"
+    config = project.folder / "config/corpora/my-news.yaml"
+    config.write_text(f"title: x\nlanguages: [en, fr]\nsource: {{{wheel}}}\nreader: {{name: gnuhealth}}\n")
+    status, said = project.ask(capsys)
+    assert status == 0
+    assert "news: not fetched, not looked at: my-news; `mdnmt fetch my-news`" in said
+    assert "news: about" not in said
+
+
+def test_generated_text_can_be_asked_too(project: Project, capsys: Any) -> None:
+    (project.folder / "config/corpora/my-news.yaml").write_text(
+        "title: x\nlanguages: [en, fr]\nsource: {provider: generated}\n"
+        "reader: {name: generated, domain: 0, sentences: 200}\n"
+    )
+    status, said = project.ask(capsys)
+    assert "news, train: my-news: 200 pairs" in said
+    assert status in (0, 2)
+
+
+def test_places_of_one_file_have_its_name_once() -> None:
+    finding = Finding("note", "odd", "look", 5, ["a/b:1", "a/b:20", "a/b:300"])
+    assert str(finding) == "note: 5 x odd (a/b:1, 20, 300, ...); look"
+    assert str(Finding("error", "odd", "look", 1, ["a:1 = a:2"])) == "error: odd (a:1 = a:2); look"
+    assert str(Finding("error", "odd", "look")) == "error: odd; look"
+
+
+@settings(max_examples=25)
+@given(data=st.binary(max_size=300))
+def test_any_bytes_give_findings(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    project = Project(tmp_path_factory.mktemp("fuzz"))
+    project.raw("law", "train.fr", data)
+    folders = ["--config", str(project.folder / "config"), "--corpora", str(project.folder / "corpora")]
+    assert main(["doctor", "mine", *folders]) == 2
