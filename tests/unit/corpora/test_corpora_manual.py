@@ -28,7 +28,7 @@ source:
   members: ["*/Toy.en-fr.en", "*/Toy.en-fr.fr"]
 reader: {name: moses}
 """
-TODO = (
+WHAT_TO_DO = (
     "https://example.org/form: fill in the form; then put it there as resources/manual/Toy.zip "
     "(it contains */Toy.en-fr.en, */Toy.en-fr.fr)"
 )
@@ -60,7 +60,7 @@ CACHE = CORPORA / "sha256.json"
 
 
 def test_what_is_to_be_done_is_told_in_one_line_when_the_dag_is_built(project: Path) -> None:
-    assert why_missing(corpus(), CORPORA / "toy") == f"needs UM-Corpus: {TODO}"
+    assert why_missing(corpus(), CORPORA / "toy") == f"needs UM-Corpus: {WHAT_TO_DO}"
     with pytest.raises(FetchError, match=r"^needs UM-Corpus: https://example\.org/form: fill in the form"):
         fetch_by_name(Path("config"), "toy", CORPORA)
     put()
