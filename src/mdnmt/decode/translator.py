@@ -37,6 +37,18 @@ class Translation:
     score: float
 
 
+def label_of(domain: str, domains: tuple[str, ...]) -> int:
+    """Return the label of a domain of a run.
+
+    Raises:
+        ConfigError: the run knows no such domain.
+    """
+    if domain not in domains:
+        hint = did_you_mean(domain, domains)
+        raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(domains)}")
+    return domains.index(domain)
+
+
 class Translator:
     """Translates plain text with the final weights of a run; it needs nothing but the run's own directory."""
 
@@ -77,10 +89,7 @@ class Translator:
         Raises:
             ConfigError: the run knows no such domain.
         """
-        if domain not in self.domains:
-            hint = did_you_mean(domain, self.domains)
-            raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(self.domains)}")
-        return self.domains.index(domain)
+        return label_of(domain, self.domains)
 
     def translate(
         self, lines: Sequence[str], config: Decoding, domain: str | Sequence[str] | None = None, first_line: int = 1

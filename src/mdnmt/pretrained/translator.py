@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
-from mdnmt.config.loader import did_you_mean
 from mdnmt.config.run import RunSpec
 from mdnmt.decode.batches import length_batches
-from mdnmt.decode.translator import Translation, Translator
-from mdnmt.errors import ConfigError, DataError
+from mdnmt.decode.translator import Translation, Translator, label_of
+from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER, language_codes, validate
@@ -80,10 +79,7 @@ class MbartTranslator:
         Raises:
             ConfigError: the run knows no such domain.
         """
-        if domain not in self.domains:
-            hint = did_you_mean(domain, self.domains)
-            raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(self.domains)}")
-        return self.domains.index(domain)
+        return label_of(domain, self.domains)
 
     def translate_test(self, data: TaskData, config: Decoding, domain: str) -> list[list[Translation]]:
         """Return the translations of a domain's test sentences.
