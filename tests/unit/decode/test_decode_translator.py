@@ -14,6 +14,7 @@ import torch
 
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
+from mdnmt.decode.batches import translate_ids
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import CheckpointError, ConfigError, DataError
 from mdnmt.paths import RunPaths
@@ -101,6 +102,24 @@ def test_the_domain_is_checked(run: Path, capsys: pytest.CaptureFixture[str], mo
     assert with_domain == translate(capsys, monkeypatch, joined(LINES), "--run", str(run))
     with pytest.raises(ConfigError):
         Translator(run, CPU).label("laww")
+
+
+def test_every_sentence_is_translated_with_the_label_of_its_own_domain(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def watched(*arguments: Any, domains: Any, **options: Any) -> Any:
+        seen.append(domains.tolist() if domains is not None else None)
+        return translate_ids(*arguments, domains=domains, **options)
+
+    monkeypatch.setattr("mdnmt.decode.translator.translate_ids", watched)
+    translator = Translator(run, CPU)
+    # An empty line is not translated, and must not shift the domains of those behind it.
+    lines = ["bank rate", "", "bank court", "price"]
+    for domain in ("law", "economy", ["economy", "law", "law", "economy"], None):
+        translator.translate(lines, Decoding(beam_size=1, max_length_extra=2), domain)
+    assert seen == [[1, 1, 1], [0, 0, 0], [0, 1, 0], None]
 
 
 def test_bytes_that_are_not_text_are_named_by_line(
