@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo synthetic long test check format report-partial clean
+.PHONY: help setup demo smoke synthetic long test check format report-partial clean
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
+	@echo "make smoke           every table and figure of every paper, in toy size (a quarter of an hour)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
 	@echo "make long            everything that is too long for the tests: the synthetic study"
 	@echo "make test            set up, then the tests"
@@ -32,6 +33,12 @@ demo: setup
 	@$(BIN)/snakemake --cores all --config study=demo
 	@echo
 	@echo "The report is ready, open results/demo/report.html"
+
+smoke: setup
+	@$(BIN)/mdnmt unlock
+	@$(BIN)/snakemake --cores all --quiet rules --config study=smoke
+	@echo
+	@echo "The report is ready, open results/smoke/report.html"
 
 synthetic: setup
 	@$(BIN)/mdnmt unlock

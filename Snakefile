@@ -15,9 +15,19 @@ include: "workflow/rules/tasks.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/decode.smk"
 include: "workflow/rules/score.smk"
+include: "workflow/rules/comet.smk"
+
+
+if STUDY.config.in_one_process:
+
+    include: "workflow/rules/whole.smk"
+
+
 include: "workflow/rules/significance.smk"
+include: "workflow/rules/ambiguity.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 
 

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from mdnmt import __version__, commands
 from mdnmt.errors import EXIT_USER, MdnmtError
 
+THEN = "then"  # between two verbs on one command line
+
 
 def verbs() -> list[str]:
     """Return the names of all verbs: the modules of `mdnmt.commands`, with dashes."""
@@ -23,7 +25,7 @@ def _usage() -> str:
     lines = [f"mdnmt {__version__}: multi-domain neural machine translation, rebuilt table by table", "", "verbs:"]
     for verb in verbs():
         module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
-        lines.append(f"  {verb:<14}{(module.__doc__ or '').strip().splitlines()[0]}")
+        lines.append(f"  {verb:<16}{(module.__doc__ or '').strip().splitlines()[0]}")
     return "\n".join([*lines, "", "mdnmt <verb> --help says more"])
 
 
@@ -33,8 +35,21 @@ def _drop_output() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb and return its exit status (0 done, 1 bug, 2 user error, 75 saved: come back)."""
+    """Run verbs and return the exit status (0 done, 1 bug, 2 user error, 75 saved: come back).
+
+    `mdnmt train ... then decode ... then score ...` runs several in one process, where a process each would take longer
+    to start than to run; the first one that fails ends it, with its status.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    while THEN in arguments:
+        end = arguments.index(THEN)
+        if status := _one(arguments[:end]):
+            return status
+        arguments = arguments[end + 1 :]
+    return _one(arguments)
+
+
+def _one(arguments: list[str]) -> int:
     if not arguments or arguments[0] in {"-h", "--help", "help"}:
         print(_usage())
         return 0
@@ -47,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USER
     # Only the module of the verb is imported, so that a verb without torch starts at once.
     module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
-    parser = argparse.ArgumentParser(prog=f"mdnmt {verb}", description=module.__doc__)
+    # `@FILE` stands for the argument in that file: what the workflow has to say may be too long for a command line.
+    parser = argparse.ArgumentParser(prog=f"mdnmt {verb}", description=module.__doc__, fromfile_prefix_chars="@")
     module.add_arguments(parser)
     try:
         status: int | None = module.run(parser.parse_args(arguments[1:]))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 # A stage's number is raised when its code changes what it produces from the same input.
-STAGE_VERSIONS = {"task": 1, "train": 2, "decode": 1, "score": 1, "analyse": 1}
+STAGE_VERSIONS = {"task": 1, "train": 2, "decode": 1, "score": 1, "analyse": 2}
 
 
 def canonical_json(value: Any) -> str:

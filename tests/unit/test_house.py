@@ -34,7 +34,7 @@ PACKAGES: dict[str, set[str]] = {
     "models": set(),
     "config": set(),
     "checkpoints": set(),
-    "score": set(),
+    "score": {"config"},
     "corpora": {"config"},
     "tasks": {"config", "corpora"},
     "methods": {"config", "models"},
@@ -42,8 +42,11 @@ PACKAGES: dict[str, set[str]] = {
     "train": {"checkpoints", "config", "decode", "methods", "models", "score", "tasks"},
     "pretrained": {"checkpoints", "config", "corpora", "decode", "methods", "models", "tasks", "train"},
     "analysis": {"config", "decode", "models", "pretrained", "tasks", "train"},
-    "paper": {"config"},
-    "studies": {"config", "corpora", "methods", "paper", "pretrained", "tasks", "train"},
+    "paper": {"config", "methods", "models"},  # the last two: diagrams of architectures
+    "claims": {"config", "paper"},
+    "audit": {"config", "methods", "models"},
+    "studies": {"analysis", "claims", "config", "corpora", "methods", "paper", "pretrained", "score", "tasks", "train"},
+    "planning": {"config", "corpora", "methods", "models", "paper", "pretrained", "studies"},
 }
 # What a bare GPU machine has; the two that cut words are reached through `tasks.segment` alone.
 TRAINING = {"torch", "numpy", "pydantic", "yaml", "safetensors", "sacrebleu"}
@@ -54,7 +57,7 @@ THIRD_PARTY = {
     "config": {"pydantic", "pydantic_core", "yaml"},
     "decode": TRAINING,
     "train": TRAINING,
-    "score": {"sacrebleu", "numpy"},
+    "score": {"sacrebleu", "numpy", "torch", "comet"},  # the last by one module alone: test_score_comet
 }
 ELSEWHERE = ("snakemake", "matplotlib", "PIL", "sklearn", "pandas", "scipy", "jinja2", "psutil", "openpyxl", "yte")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
+from mdnmt.audit.inputs import load_inputs
 from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
@@ -12,7 +13,9 @@ from mdnmt.corpora.lock import read_lock
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.studies import show
+from mdnmt.studies import figure_specs, report_specs, table_specs
+from mdnmt.studies.claim_specs import claims_spec
+from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
 
@@ -21,10 +24,12 @@ shell.prefix(f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH; ")
 
 CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
+TOY_COMET = "resources/comet/toy-comet"
 
 try:
     PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
     STUDY = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
+    AUDIT = load_inputs(CONFIG).identity()
 except MdnmtError as error:
     raise WorkflowError(str(error))
 
@@ -78,12 +83,16 @@ PLACES = Places(
     task=task_dir,
     run=run_dir,
     test=test_dir,
+    comet=lambda run: f"{test_dir(run)}/comet-{STUDY.comet_fingerprint}.json",
     copied=copied_dir,
     analysis=analysis_dir,
-    significance=lambda name: f"results/{STUDY.name}/significance/{name}.json",
+    ambiguity=lambda name: f"results/{STUDY.name}/ambiguity/{name}.json",
+    significance=lambda key: f"results/{STUDY.name}/significance/{key}.json",
     measure=lambda name: f"results/{STUDY.name}/measure/{name}.json",
     table=lambda key, kind: f"results/{STUDY.name}/tables/{key}.{kind}",
     figure=lambda key, kind: f"results/{STUDY.name}/figures/{key}.{kind}",
+    claims=lambda paper: f"results/{STUDY.name}/claims/{paper}.json" if STUDY.claims[paper] else None,
+    audit=lambda paper: f"results/audit/{paper}.json" if (CONFIG / "audit" / f"{paper}.yaml").exists() else None,
     runs_table=f"results/{STUDY.name}/runs.tsv",
 )
 
@@ -98,7 +107,6 @@ PARTIAL = replace(
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
 MODELS = [f"{run_dir(run)}/model.safetensors" for run in STUDY.makeable()]
-LIMIT = f"--limit {STUDY.config.decoding.max_sentences}" if STUDY.config.decoding.max_sentences else ""
 # Habits of this machine change no result. They travel as resources, not as params: Snakemake makes a job anew when its
 # params change, and a changed habit must not.
 DEVICE = f"--device {PROJECT.device}"
@@ -109,21 +117,25 @@ if PROJECT.tensorboard:
     SAVING += " --tensorboard"
 
 
-def first_seeds(name):
-    """Return the first run of each row of a task that can be made."""
-    return [runs[0] for runs in show.by_row(STUDY.makeable(name)).values()]
+# Where runs are made in one job each, all test sets are translated alike.
+WHOLE_TEST = next((STUDY.decode_fingerprint(run) for run in STUDY.runs), "none")
 
 
-def measured_runs(name):
-    """Return the runs whose resources are measured: one a method and architecture, its first domain and seed."""
-    wanted = {
-        method
-        for key in STUDY.config.tables
-        for row in show.paper_table(STUDY, key)[0].rows
-        for method in row.methods
-        if show.paper_table(STUDY, key)[0].kind == "resources"
-    }
-    return [run for run in first_seeds(name) if run.method in wanted]
+def weights_file(wildcards):
+    """Return the toy weights that a run starts from; [] where it starts from none. Real ones stand there or do not."""
+    name = toy_weights(run_of(wildcards))
+    return f"resources/pretrained/toy--{name}/config.json" if name else []
+
+
+def claims_of(wildcards):
+    """Return the claims of a paper and what decides them."""
+    return claims_spec(STUDY, wildcards.paper, PLACES)
+
+
+def limit(wildcards):
+    """Return how many test sentences of each domain of a task are decoded and scored, as an option."""
+    sentences = STUDY.decoding[wildcards.task].max_sentences
+    return ["--limit", str(sentences)] if sentences else []
 
 
 def corpus_files(wildcards):
@@ -148,27 +160,6 @@ def spec_to_fetch(name):
     return fetch_spec(name, corpus, CORPORA / "sha256.json", read_lock(CONFIG))
 
 
-def table_inputs(wildcards):
-    """Return the files that a table is made of."""
-    spec = show.table_spec(STUDY, wildcards.key, PLACES)
-    records = [path for row in spec.rows for path in row.records]
-    if spec.kind == "resources":
-        return records + ([spec.measure] if spec.measure else [])
-    scores = records + [run.scores for row in spec.rows for run in row.runs]
-    return scores + ([spec.significance] if spec.kind == "scores" and spec.significance else [])
-
-
-def figure_inputs(wildcards):
-    """Return the files that a figure is made of."""
-    spec = show.figure_spec(STUDY, wildcards.key, PLACES)
-    if spec.kind == "curves":
-        return [run.curves for system in spec.systems for run in system.runs]
-    if spec.kind in ("word_sweep", "gate_use"):
-        return [run.scores for system in spec.systems for run in system.runs]
-    analysed = spec.systems if spec.kind == "tsne" else (spec.run,)
-    return [run.analysis for run in analysed if run.analysis]
-
-
 wildcard_constraints:
     corpus="[a-z0-9-]+",
     task="[a-z0-9-]+",
@@ -176,4 +167,6 @@ wildcard_constraints:
     seed=r"\d+",
     fp="[0-9a-f]{8}",
     test_fp="[0-9a-f]{8}",
+    comet_fp="[0-9a-f]{8}",
     key="[a-z0-9-]+",
+    paper="[a-z0-9]+",

@@ -16,7 +16,7 @@ rule decode:
     resources:
         habits=DEVICE,
     params:
-        spec=STUDY.config.decoding.model_dump_json(),
+        spec=lambda w: STUDY.decoding[w.task].model_dump_json(),
         data=lambda w: task_dir(w.task),
         run=lambda w: run_dir(run_of(w)),
     message:

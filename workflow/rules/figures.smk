@@ -1,21 +1,25 @@
 # Figures of the papers, from analyses and curves.
 rule figure:
     input:
-        parts=figure_inputs,
+        parts=lambda w: figure_files(figure_specs.figure_spec(STUDY, w.key, PLACES)),
     output:
         png=report(
             f"results/{STUDY.name}/figures/{{key}}.png",
-            category="Figures",
-            labels={"figure": "{key}"},
+            caption="../report/figure.rst",
+            category=lambda w: report_specs.citation(STUDY, w.key),
+            subcategory="Figures",
+            labels=lambda w: report_specs.labels(STUDY, w.key),
         ),
         pdf=f"results/{STUDY.name}/figures/{{key}}.pdf",
+        json=f"results/{STUDY.name}/figures/{{key}}.json",
     log:
         f"logs/figure/{STUDY.name}-{{key}}.log",
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=lambda w: show.figure_spec(STUDY, w.key, PLACES).model_dump_json(),
+        spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PLACES)),
     message:
         "Figure {wildcards.key}"
     shell:
-        "mdnmt figure --spec {params.spec:q} --png {output.png:q} --pdf {output.pdf:q} > {log:q} 2>&1"
+        "mdnmt figure --spec @{params.spec:q} --png {output.png:q} --pdf {output.pdf:q} --json {output.json:q}"
+        " > {log:q} 2>&1"

@@ -12,11 +12,11 @@ rule runs_table:
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=json.dumps(show.run_rows(STUDY, PLACES)),
+        spec=spec_file(json.dumps(report_specs.run_rows(STUDY, PLACES))),
     message:
         f"Listing the runs of study {STUDY.name}"
     shell:
-        "mdnmt runs --spec {params.spec:q} --out {output.table:q} > {log:q} 2>&1"
+        "mdnmt runs --spec @{params.spec:q} --out {output.table:q} > {log:q} 2>&1"
 
 
 rule report:
@@ -24,19 +24,26 @@ rule report:
         tables=[PLACES.table(key, "json") for key in STUDY.config.tables],
         figures=[PLACES.figure(key, "png") for key in STUDY.config.figures],
         translations=[f"{test_dir(run)}/hyp" for run in STUDY.makeable()],
+        claims=[path for paper in STUDY.papers if (path := PLACES.claims(paper))],
+        audits=[path for paper in STUDY.papers if (path := PLACES.audit(paper))],
         runs=rules.runs_table.output.table,
     output:
-        page=f"results/{STUDY.name}/report.html",
+        page=report(
+            f"results/{STUDY.name}/report.html",
+            caption="../report/page.rst",
+            category="The page",
+            labels={"study": STUDY.name},
+        ),
     log:
         f"logs/report/{STUDY.name}.log",
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=show.report_spec(STUDY, PLACES, COMMANDS).model_dump_json(),
+        spec=spec_file(report_specs.report_spec(STUDY, PLACES, COMMANDS)),
     message:
         f"Writing results/{STUDY.name}/report.html"
     shell:
-        "mdnmt report --spec {params.spec:q} --out {output.page:q} > {log:q} 2>&1"
+        "mdnmt report --spec @{params.spec:q} --out {output.page:q} > {log:q} 2>&1"
 
 
 # The same from what is there at this moment. What that is, is part of the params: something new makes it anew.
@@ -48,11 +55,11 @@ rule table_partial:
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=lambda w: show.table_spec(STUDY, w.key, PARTIAL, partial=True).model_dump_json(),
+        spec=lambda w: spec_file(table_specs.table_spec(STUDY, w.key, PARTIAL, partial=True)),
     message:
         "Table {wildcards.key}, from what is there"
     shell:
-        "mdnmt table --spec {params.spec:q} --json {output.json:q} > {log:q} 2>&1"
+        "mdnmt table --spec @{params.spec:q} --json {output.json:q} > {log:q} 2>&1"
 
 
 rule figure_partial:
@@ -63,11 +70,11 @@ rule figure_partial:
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=lambda w: show.figure_spec(STUDY, w.key, PARTIAL, partial=True).model_dump_json(),
+        spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PARTIAL, partial=True)),
     message:
         "Figure {wildcards.key}, from what is there"
     shell:
-        "mdnmt figure --spec {params.spec:q} --png {output.png:q} > {log:q} 2>&1"
+        "mdnmt figure --spec @{params.spec:q} --png {output.png:q} > {log:q} 2>&1"
 
 
 rule report_partial:
@@ -82,10 +89,10 @@ rule report_partial:
     conda:
         "../../envs/environment.yaml"
     params:
-        runs=json.dumps(show.run_rows(STUDY, PARTIAL)),
-        spec=show.report_spec(STUDY, PARTIAL, COMMANDS, partial=True).model_dump_json(),
+        runs=spec_file(json.dumps(report_specs.run_rows(STUDY, PARTIAL))),
+        spec=spec_file(report_specs.report_spec(STUDY, PARTIAL, COMMANDS, partial=True)),
     message:
         f"Writing results/{STUDY.name}/partial/report.html from what is there"
     shell:
-        "(mdnmt runs --spec {params.runs:q} --out {output.runs:q}"
-        " && mdnmt report --spec {params.spec:q} --out {output.page:q}) > {log:q} 2>&1"
+        "(mdnmt runs --spec @{params.runs:q} --out {output.runs:q}"
+        " && mdnmt report --spec @{params.spec:q} --out {output.page:q}) > {log:q} 2>&1"

@@ -11,13 +11,13 @@ rule score:
         "../../envs/environment.yaml"
     params:
         data=lambda w: task_dir(w.task),
-        limit=LIMIT,
+        limit=limit,
         # Scores stand beside the hypotheses: a new way of scoring makes them anew, in their place.
         version=STAGE_VERSIONS["score"],
     message:
         "Scoring {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
-        "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit} --out {output.scores:q}"
+        "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
         " > {log:q} 2>&1"
 
 
@@ -38,12 +38,12 @@ rule words:
     params:
         data=lambda w: task_dir(w.task),
         run=lambda w: run_dir(run_of(w)),
-        limit=LIMIT,
+        limit=limit,
         version=STAGE_VERSIONS["score"],
     message:
         "Counting right words of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
-        "mdnmt words --run {params.run:q} --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit}"
+        "mdnmt words --run {params.run:q} --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
         " --out {output.words:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
 
 
@@ -59,9 +59,9 @@ rule score_copy:
         "../../envs/environment.yaml"
     params:
         data=lambda w: task_dir(w.task),
-        limit=LIMIT,
+        limit=limit,
     message:
         "Scoring the copied source of {wildcards.task}"
     shell:
-        "mdnmt score --copy-source --task {params.data:q} --hypotheses {output.hypotheses:q} {params.limit}"
+        "mdnmt score --copy-source --task {params.data:q} --hypotheses {output.hypotheses:q} {params.limit:q}"
         " --out {output.scores:q} > {log:q} 2>&1"

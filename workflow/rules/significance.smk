@@ -1,29 +1,18 @@
 # Is a system better than the baseline, or were its test sentences lucky? Paired bootstrap over sentences.
 rule significance:
     input:
-        task=lambda w: ancient(task_file(w.task)),
-        scores=lambda w: [f"{test_dir(run)}/scores.json" for run in STUDY.makeable(w.task)],
+        task=lambda w: ancient(task_file(STUDY.config.tables[w.key].task)),
+        scores=lambda w: [f"{test_dir(run)}/scores.json" for run in table_specs.table_runs(STUDY, w.key)],
     output:
-        comparisons=f"results/{STUDY.name}/significance/{{task}}.json",
+        comparisons=f"results/{STUDY.name}/significance/{{key}}.json",
     log:
-        f"logs/significance/{STUDY.name}-{{task}}.log",
+        f"logs/significance/{STUDY.name}-{{key}}.log",
     conda:
         "../../envs/environment.yaml"
     params:
         version=STAGE_VERSIONS["score"],
-        spec=lambda w: json.dumps(
-            {
-                "task": task_dir(w.task),
-                "baseline": STUDY.config.comparison.baseline,
-                "limit": STUDY.config.decoding.max_sentences,
-                "num_resamples": STUDY.config.comparison.num_resamples,
-                "systems": {
-                    row: {str(run.seed): f"{test_dir(run)}/hyp" for run in runs}
-                    for row, runs in show.by_row(STUDY.makeable(w.task)).items()
-                },
-            }
-        ),
+        spec=lambda w: spec_file(json.dumps(table_specs.comparison(STUDY, w.key, PLACES))),
     message:
-        "Comparing all systems on {wildcards.task} with the baseline"
+        "Comparing the systems of {wildcards.key} with the baseline"
     shell:
-        "mdnmt significance --spec {params.spec:q} --out {output.comparisons:q} > {log:q} 2>&1"
+        "mdnmt significance --spec @{params.spec:q} --out {output.comparisons:q} > {log:q} 2>&1"

@@ -5,6 +5,7 @@ rule train:
         task=lambda w: ancient(task_file(w.task)),
         # Its address is part of the run's own, so that an older file is never another one.
         initial=lambda w: ancient(start_file(w)),
+        weights=lambda w: ancient(weights_file(w)),
     output:
         model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
@@ -31,10 +32,27 @@ rule train:
         " {params.initial:q} --threads {threads} {resources.habits} {resources.saving} > {log:q} 2>&1"
 
 
+rule toy_weights:
+    output:
+        config="resources/pretrained/toy--{name}/config.json",
+    log:
+        "logs/toy-weights/{name}.log",
+    wildcard_constraints:
+        name="[a-z0-9-]+",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        folder=subpath(output.config, parent=True),
+    message:
+        "Making toy weights in place of pretrained ones"
+    shell:
+        "mdnmt toy-weights --out {params.folder:q} > {log:q} 2>&1"
+
+
 # Time and memory, one run after the other: all cores are taken, so that nothing else runs beside it.
 rule measure:
     input:
-        records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(w.task)],
+        records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(STUDY, w.task)],
         # After everything else that computes, so that waiting for an idle machine holds nothing up.
         scores=lambda w: [ancient(f"{test_dir(run)}/scores.json") for run in STUDY.makeable(w.task)],
     output:
@@ -47,8 +65,8 @@ rule measure:
     resources:
         habits=DEVICE,
     params:
-        runs=lambda w: json.dumps({run.directory: run_dir(run) for run in measured_runs(w.task)}),
-        decoding=STUDY.config.decoding.model_dump_json(),
+        runs=lambda w: json.dumps({run.directory: run_dir(run) for run in measured_runs(STUDY, w.task)}),
+        decoding=lambda w: STUDY.decoding[w.task].model_dump_json(),
         data=lambda w: task_dir(w.task),
         repeats=STUDY.config.measure_repeats,
     message:

@@ -1,4 +1,4 @@
-"""Look into a finished run: proportions of words and vectors of sentences, for figures."""
+"""Look into a finished run: what its layers decide on words, and vectors of sentences, for figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Analyse."""
-    from mdnmt.analysis.insides import analyse
+    from mdnmt.analysis.insides import analyse, tied_slots
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.study import AnalysisConfig
     from mdnmt.decode.translator import Translator
@@ -28,4 +28,5 @@ def run(args: argparse.Namespace) -> None:
     config = parse_spec(args.spec, AnalysisConfig)
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
-    analyse(Translator(args.run, choose_device(args.device)), data, config, args.out)
+    translator = Translator(args.run, choose_device(args.device))
+    analyse(translator, data, config, args.out, tied_slots(args.run, data))

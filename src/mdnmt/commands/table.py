@@ -19,19 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Build the table and write every format that was asked for."""
     from mdnmt import fsio
-    from mdnmt.paper import render, render_html, resources_table, scores_table, specs, words_table
+    from mdnmt.paper import render, render_html, render_latex, specs, tables
 
-    spec = specs.parse_table(args.spec)
-    if isinstance(spec, specs.ScoreTableSpec):
-        grid = scores_table.build(spec)
-    elif isinstance(spec, specs.ResourceTableSpec):
-        grid = resources_table.build(spec)
-    else:
-        grid = words_table.build(spec)
+    grid = tables.build(specs.parse_table(args.spec))
     drawn = (
         (args.csv, render.to_csv),
         (args.markdown, render.to_markdown),
-        (args.latex, render.to_latex),
+        (args.latex, render_latex.to_latex),
         (args.html, render_html.to_html),
     )
     for path, draw in drawn:

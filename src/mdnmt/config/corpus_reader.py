@@ -181,7 +181,10 @@ class TsvReader(Frozen):
 
 
 class GeneratedReader(Frozen):
-    """A grammar: how many words of each kind it has (see `mdnmt.corpora.generated`), and what sentences it makes."""
+    """A grammar: how many words of each kind it has, and what sentences it makes (see `mdnmt.corpora.generated`).
+
+    The text is in any two languages; that of a Chinese side has Chinese characters and no blanks.
+    """
 
     name: Literal["generated"] = Field(description="the reader")
     domain: int = Field(ge=0, le=62, strict=True, description="whose text this is; a task's corpora differ in it alone")

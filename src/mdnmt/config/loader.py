@@ -27,14 +27,17 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 
 def _mapping_without_duplicates(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Hashable] = set()
-    loader.flatten_mapping(node)
+    # Before what `<<` brings in, which a key of the mapping's own may replace.
     for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, Hashable):
             raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
         if key in seen:
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
         seen.add(key)
+    loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 
 
@@ -70,18 +73,27 @@ def load_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
 
 
+def load_mapping(path: Path) -> dict[str, Any]:
+    """Return the keys and values in a YAML file; none of an empty one.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds something else.
+    """
+    value = load_yaml(path)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: found {type(value).__name__}, expected keys and values (`key: value`)")
+    return value
+
+
 def load_model(path: Path, model: type[M]) -> M:
     """Read the YAML file `path` and return it as a validated `model`.
 
     Raises:
         ConfigError: one line with the file, the key, what was found and what is allowed.
     """
-    value = load_yaml(path)
-    if value is None:
-        value = {}
-    if not isinstance(value, dict):
-        raise ConfigError(f"{path}: found {type(value).__name__}, expected keys and values (`key: value`)")
-    return validate_model(value, model, str(path))
+    return validate_model(load_mapping(path), model, str(path))
 
 
 def validate_model(value: Any, model: type[M], where: str) -> M:

@@ -1,25 +1,59 @@
-"""A paper's tables and figures as data: what stands in them, in the paper's own order."""
+"""A paper's recipe, tables and figures as data: what stands in them, in the paper's own order."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import find_named, load_model
+from mdnmt.config.task import Name
 
 WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # of generated text, where the truth is known
-TableKind = Literal["scores", "resources"] | WordTableKind
-FigureKind = Literal["proportion_heatmap", "proportion_histograms", "tsne", "curves", "word_sweep", "gate_use"]
+PlainTableKind = Literal["corpora", "examples", "notation"]  # nothing in them is a score
+TableKind = Literal["scores", "resources"] | PlainTableKind | WordTableKind
+Metric = Literal["bleu", "chrf", "comet"]
+FigureKind = Literal[
+    "proportion_heatmap",
+    "proportion_words",
+    "proportion_histograms",
+    "domain_attention",
+    "tsne",
+    "curves",
+    "gate_use",
+    "ambiguity",
+    "option_sweep",
+    "architecture",
+    "word_sweep",
+]
 Knowledge = Literal["nothing", "context", "label"]
+
+
+class Recipe(Frozen):
+    """How a paper trains and decodes, as far as it says so; every study that uses recipes sets this for its tasks."""
+
+    architecture: dict[str, Any] = Field({}, description="options of every builder")
+    training: dict[str, Any] = Field({}, description="where it differs from the default recipe")
+    decoding: dict[str, Any] = Field({}, description="beam search")
+
+
+class TableVariant(Frozen):
+    """What all systems of one table have different: each becomes a method of its own, `<method>-<suffix>`."""
+
+    suffix: Name = Field(description="of the methods' names")
+    architecture: dict[str, Any] = Field({}, description="options of every builder")
+    training: dict[str, Any] = Field({}, description="of the recipe")
 
 
 class TableRow(Frozen):
     """A row; a method trained on each domain alone becomes one row a domain."""
 
     group: str
+    printed: str | None = Field(
+        None, description="its name in config/published; {domain}: the printed name of its domain; null: its label"
+    )
     method: str | None = Field(None, description="a file of config/methods/")
     best_of: tuple[str, ...] | None = Field(
         None, description="in place of method: several, of which the best by validation is shown"
@@ -46,8 +80,25 @@ class PaperTable(Frozen):
 
     kind: TableKind
     title: str
-    metrics: tuple[Literal["bleu", "chrf"], ...] = ("bleu",)
-    rows: tuple[TableRow, ...] = Field(min_length=1)
+    where: str = Field("", description="its number in the paper: Table 2")
+    metrics: tuple[Metric, ...] = ("bleu",)
+    shows: Literal["domains", "average"] = Field("domains", description="average: the mean of the domains alone")
+    delta: bool = Field(False, description="beside each score its difference to the baseline")
+    rows: tuple[TableRow, ...] = Field((), description="of systems, in the paper's order")
+    variant: TableVariant | None = Field(None, description="what all systems of this table have different")
+    printed: str | None = Field(None, description="its name in config/published/<paper>.tsv")
+    printed_columns: dict[str, str | tuple[str, ...]] = Field(
+        {}, description="domain of the paper's own task (or avg, or a quantity) -> its column in config/published"
+    )
+    differs: str | None = Field(None, description="why nothing in it can be held against the printed numbers")
+    metric_differs: dict[str, str] = Field({}, description="metric or quantity -> why it is not the printed one")
+    notation: tuple[tuple[str, str, str], ...] = Field((), description="kind notation: symbol, place, meaning")
+
+    @model_validator(mode="after")
+    def _has_rows(self) -> Self:
+        if not self.rows and self.kind not in ("corpora", "examples", "notation"):
+            raise ValueError(f"a table of kind {self.kind} needs rows")
+        return self
 
     @model_validator(mode="after")
     def _best_of_is_for_what_is_scored(self) -> Self:
@@ -61,8 +112,11 @@ class PaperFigure(Frozen):
 
     kind: FigureKind
     title: str
+    where: str = Field("", description="its number in the paper: Figure 6")
     caption: str
     methods: tuple[str, ...] = Field(min_length=1)
+    panels: tuple[str, ...] = Field((), description="of kind curves; none: loss, perplexity, accuracy, BLEU")
+    generated: bool = Field(False, description="of kind gate_use: of generated text, where the truth is known")
 
 
 class PaperConfig(Frozen):
@@ -70,6 +124,7 @@ class PaperConfig(Frozen):
 
     title: str
     citation: str
+    recipe: Recipe = Field(Recipe(), description="as the paper has it")
     tables: dict[str, PaperTable] = Field({})
     figures: dict[str, PaperFigure] = Field({})
 

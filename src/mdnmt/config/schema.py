@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from mdnmt.config.audit import AuditConfig
+from mdnmt.config.claims import ClaimsConfig
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.deviations import Deviations
 from mdnmt.config.method import MethodConfig
@@ -26,6 +28,8 @@ KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "method": (MethodConfig, "methods/*.yaml"),
     "paper": (PaperConfig, "papers/*.yaml"),
     "deviations": (Deviations, "deviations.yaml"),
+    "audit": (AuditConfig, "audit/*.yaml"),
+    "claims": (ClaimsConfig, "claims/*.yaml"),
 }
 # Models whose key `training` holds some of the options of `Training`: all of those have defaults.
 _WITH_TRAINING = ("MethodConfig", "Overrides", "Variant")
@@ -42,6 +46,9 @@ def json_schema() -> dict[str, Any]:
         options = definitions["$defs"][name]["properties"]["training"]
         described = {key: options[key] for key in ("description", "title") if key in options}
         definitions["$defs"][name]["properties"]["training"] = {"$ref": "#/$defs/Training", **described}
+    # Laid over another study (`like`), null takes away what that one has.
+    for name in ("StudyConfig", "Overrides"):
+        _allow_null(definitions["$defs"][name]["properties"])
     return {
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "Files of config/",
@@ -51,6 +58,15 @@ def json_schema() -> dict[str, Any]:
         "properties": {kind: _reference("", model) for kind, (model, _) in KINDS.items()},
         **definitions,
     }
+
+
+def _allow_null(properties: dict[str, Any]) -> None:
+    for key, value in properties.items():
+        for pattern, inner in value.get("patternProperties", {}).items():
+            value["patternProperties"][pattern] = {"anyOf": [inner, {"type": "null"}]}
+        if isinstance(value.get("additionalProperties"), dict):
+            value["additionalProperties"] = {"anyOf": [value["additionalProperties"], {"type": "null"}]}
+        properties[key] = {"anyOf": [value, {"type": "null"}]}
 
 
 def editor_schema(kind: str) -> dict[str, Any]:

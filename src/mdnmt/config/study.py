@@ -8,10 +8,12 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.comet import CometConfig
 from mdnmt.config.decoding import Decoding
-from mdnmt.config.loader import find_named, load_model
+from mdnmt.config.loader import find_named, load_mapping, validate_model
 from mdnmt.config.paper import TableRow
 from mdnmt.config.task import Name
+from mdnmt.errors import ConfigError
 
 # What numpy takes, less one that is kept for loading models (train/device.py).
 MAX_SEED = 2**32 - 1
@@ -28,7 +30,7 @@ class Variant(Overrides):
     """A method with other options: a point of a sweep, or an ablation; in tables it stands like any method."""
 
     method: str = Field(description="a file of config/methods/")
-    label: str = Field(min_length=1, description="as printed in tables")
+    label: str | None = Field(None, min_length=1, description="as printed in tables; null: the method's own")
 
 
 class Shown(Frozen):
@@ -58,24 +60,10 @@ class AnalysisConfig(Frozen):
     sample_sentences: int = Field(20, gt=0, description="validation sentences a domain that a heat map may show")
 
 
-class StudyConfig(Frozen):
-    """One file of config/studies/."""
+class Seeds(Frozen):
+    """Which seeds each run is trained with."""
 
-    title: str
-    description: str
-    tasks: tuple[str, ...] = Field(min_length=1)
-    methods: tuple[str, ...] = Field(min_length=1)
     seeds: int | tuple[int, ...] = Field(1, description="how many (1, 2, ...), or a list of them")
-    all_methods: Overrides = Overrides()
-    per_method: dict[str, Overrides] = Field({})
-    variants: dict[Name, Variant] = Field({}, description="further methods: name -> a method and its other options")
-    decoding: Decoding = Decoding()
-    comparison: Comparison = Comparison()
-    analysis: AnalysisConfig = AnalysisConfig()
-    copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
-    measure_repeats: int = Field(3, gt=0, description="of time and memory; the median is shown")
-    tables: dict[str, ShownTable] = Field({}, description="<paper>-<table>")
-    figures: dict[str, Shown] = Field({}, description="<paper>-<figure>")
 
     @field_validator("seeds")
     @classmethod
@@ -85,6 +73,31 @@ class StudyConfig(Frozen):
             raise ValueError(f"seeds are a number from 1, or a list of different numbers from 0, below {MAX_SEED}")
         return seeds
 
+
+class StudyConfig(Seeds):
+    """One file of config/studies/."""
+
+    title: str
+    description: str
+    like: Name | None = Field(None, description="another study, of which this one changes what it says itself")
+    tasks: tuple[str, ...] = Field((), description="each with all methods; none: those that tables and figures name")
+    methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
+    stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
+    use_recipes: bool = Field(False, description="of each task's paper (`of` in its file), beneath `all_methods`")
+    in_one_process: bool = Field(False, description="train, translate, score, analyse: one job a run")
+    all_methods: Overrides = Overrides()
+    per_task: dict[Name, Overrides] = Field({}, description="task -> options that it sets for methods")
+    per_method: dict[str, Overrides] = Field({})
+    variants: dict[Name, Variant] = Field({}, description="further methods: name -> a method and its other options")
+    decoding: Decoding = Decoding()
+    comparison: Comparison = Comparison()
+    comet: CometConfig = CometConfig()
+    analysis: AnalysisConfig = AnalysisConfig()
+    copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
+    measure_repeats: int = Field(3, gt=0, description="of time and memory; the median is shown")
+    tables: dict[str, ShownTable] = Field({}, description="<paper>-<table>")
+    figures: dict[str, Shown] = Field({}, description="<paper>-<figure>")
+
     @property
     def seed_list(self) -> tuple[int, ...]:
         """Return the seeds themselves."""
@@ -92,9 +105,36 @@ class StudyConfig(Frozen):
 
 
 def load_study(config_folder: Path, name: str) -> StudyConfig:
-    """Return config/studies/<name>.yaml.
+    """Return config/studies/<name>.yaml, laid over the study that it is `like`.
+
+    Mappings are merged, key by key; everything else replaces what is there, and null takes a key away.
 
     Raises:
-        ConfigError: there is no such file, or a mistake in it.
+        ConfigError: there is no such file, or a mistake in it, or studies are like each other in a circle.
     """
-    return load_model(find_named(config_folder / "studies", name, "study"), StudyConfig)
+    path = find_named(config_folder / "studies", name, "study")
+    return validate_model(_laid_over(config_folder, name, ()), StudyConfig, str(path))
+
+
+def _laid_over(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[str, Any]:
+    path = find_named(config_folder / "studies", name, "study")
+    own = load_mapping(path)
+    like = own.get("like")
+    if like is None:
+        return own
+    if not isinstance(like, str) or like in (*above, name):
+        raise ConfigError(f"{path}: like: {like!r} leads back to this study; expected another one")
+    below = _laid_over(config_folder, like, (*above, name))
+    return _merged(below, own)
+
+
+def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    found = dict(below)
+    for key, value in above.items():
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, dict) and isinstance(found.get(key), dict):
+            found[key] = _merged(found[key], value)
+        else:
+            found[key] = value
+    return found

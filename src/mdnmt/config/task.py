@@ -56,6 +56,9 @@ class DomainConfig(Frozen):
     test: Count | None = Field(description="exactly so many; null: all of the corpora's own test files")
     cleaning: CleaningConfig | None = Field(None, description="instead of the task's; null: the task's")
     split: SplitConfig | None = Field(None, description="instead of the task's; null: the task's")
+    label: str | None = Field(None, min_length=1, description="as printed in tables; null: its name, capitalised")
+    stands_for: Name | None = Field(None, description="the domain of the paper's own task; null: its own name")
+    differs: str | None = Field(None, description="why its scores cannot be held against the paper's")
 
     @model_validator(mode="after")
     def _each_corpus_once(self) -> Self:
@@ -110,6 +113,8 @@ class TaskConfig(Frozen):
     """A language pair, its domains in label order, splits, segmentation and vocabulary."""
 
     title: str = Field(min_length=1, description="printed in the report")
+    of: Name | None = Field(None, description="the paper whose task this is, or stands for")
+    differs: str | None = Field(None, description="why no score can be held against that paper's; null: same text")
     source_lang: Language = Field(description="translated from, as two or three letters")
     target_lang: Language = Field(description="translated into")
     domains: dict[Name, DomainConfig] = Field(min_length=1, description="name -> domain, in the order of the labels")

@@ -9,6 +9,9 @@ A sentence is words in any order, translated one by one. There are four kinds of
 
 Ambiguous words are equally frequent in all domains, so that they themselves give nothing away. The text is a pure
 function of the configuration: corpora that differ in `domain` alone make a task.
+
+Any two languages will do. Words of a Chinese side (`zh`) are of Chinese characters and stand without blanks, so that a
+segmenter has to find them, and need not find them right.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Word = tuple[Kind, int]  # which of the words of a kind
 
 _SYLLABLES = [consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in "aeiou"]
+_CHARACTERS = list(  # as many: of actions, which seldom make a word with their neighbours
+    "坐跑唱写读买卖送借找停睡醒笑哭饮切煮洗挂缝织扫擦锁搬推拉抱背踢跳爬飞游钓砍劈挖填埋烧烤炸煎蒸剥削磨涂抹贴绑捆叠铺晒晾浇喂牵赶追躲藏抢偷骗猜数量称画刻染"
+)
 _NUM_FORMS = len(_SYLLABLES) ** 3
 _STEP = 260_737  # has no factor in common with _NUM_FORMS: different numbers give different forms
 _MAX_WORDS, _MAX_VARIANTS = 1000, 64  # bounds of GeneratedReader
@@ -35,7 +41,7 @@ def pairs(grammar: GeneratedReader, source_lang: str, target_lang: str) -> Itera
     for words in _sentences(grammar):
         source = [_form(grammar, source_lang, word, _source_variant(grammar, word)) for word in words]
         target = [_form(grammar, target_lang, word, _target_variant(grammar, word)) for word in words]
-        yield " ".join(source), " ".join(target)
+        yield _blank(source_lang).join(source), _blank(target_lang).join(target)
 
 
 def kinds(grammar: GeneratedReader, source_lang: str) -> dict[str, Kind]:
@@ -85,10 +91,15 @@ def _target_variant(grammar: GeneratedReader, word: Word) -> int:
 
 
 def _form(grammar: GeneratedReader, lang: str, word: Word, variant: int) -> str:
-    """Return three syllables, different for each word and variant of a language."""
+    """Return three syllables, or Chinese characters, different for each word and variant of a language."""
     kind, number = word
     place = (KINDS.index(kind) * _MAX_WORDS + number) * _MAX_VARIANTS + variant
-    return "".join(_digits((place * _STEP + _start(grammar.seed, lang)) % _NUM_FORMS))
+    code = (place * _STEP + _start(grammar.seed, lang)) % _NUM_FORMS
+    return "".join(_digits(code, _CHARACTERS if lang == "zh" else _SYLLABLES))
+
+
+def _blank(lang: str) -> str:
+    return "" if lang == "zh" else " "
 
 
 @lru_cache(maxsize=16)
@@ -96,6 +107,6 @@ def _start(seed: int, lang: str) -> int:
     return int(random.Random(f"{seed} {lang}").random() * _NUM_FORMS)
 
 
-def _digits(code: int) -> Sequence[str]:
-    size = len(_SYLLABLES)
-    return _SYLLABLES[code // size**2], _SYLLABLES[code // size % size], _SYLLABLES[code % size]
+def _digits(code: int, signs: Sequence[str]) -> Sequence[str]:
+    size = len(signs)
+    return signs[code // size**2], signs[code // size % size], signs[code % size]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdnmt.errors import DataError
-from mdnmt.paper.specs import Column
+from mdnmt.paper.specs import AnalysedRun, Column
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -25,6 +25,15 @@ class Words:
 
     words: list[str]
     proportions: Floats
+
+    def first(self, count: int) -> Words:
+        """Return the first words."""
+        return Words(self.words[:count], self.proportions[:, :count])
+
+
+def files(run: AnalysedRun, *names: str) -> list[Path]:
+    """Return these files of all analyses of a system."""
+    return [seed.analysis / name for seed in run.seeds for name in names]
 
 
 def arrays(path: Path, *names: str) -> dict[str, Any]:

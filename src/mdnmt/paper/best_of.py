@@ -10,7 +10,8 @@ from typing import TypeVar
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.numbers import half_up, mean
-from mdnmt.paper.specs import ResourceRow, ResourceTableSpec, ScoreRow, ScoreTableSpec
+from mdnmt.paper.spec_parts import ScoreRow
+from mdnmt.paper.specs import ResourceRow, ResourceTableSpec, ScoreTableSpec
 
 Table = TypeVar("Table", ScoreTableSpec, ResourceTableSpec)
 AnyRow = ScoreRow | ResourceRow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,17 +14,34 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from mdnmt.errors import DataError
+from mdnmt.paper import curve_measures
+from mdnmt.paper.measures import Measure
 from mdnmt.paper.numbers import mean
-from mdnmt.paper.specs import CurvesSpec, CurveSystem
-from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, more_room, quiet
+from mdnmt.paper.specs import CurvesSpec, CurveSystem, Panel
+from mdnmt.paper.style import (
+    COLOURS,
+    DASHES,
+    DPI,
+    GREY,
+    LEGEND_ROW,
+    WIDTH,
+    empty,
+    heading,
+    legend_grid,
+    more_room,
+    quiet,
+)
 
 # title, split, column, factor
-PANELS = (
-    ("Training loss", "train", "loss", 1.0),
-    ("Validation perplexity (log scale)", "valid", "ppl", 1.0),
-    ("Validation token accuracy (%)", "valid", "accuracy", 100.0),
-    ("Validation BLEU", "valid", "bleu", 1.0),
-)
+PANELS: dict[Panel, tuple[str, str, str, float]] = {
+    "train_loss": ("Training loss", "train", "loss", 1.0),
+    "train_accuracy": ("Training token accuracy (%)", "train", "accuracy", 100.0),
+    "valid_loss": ("Validation loss", "valid", "loss", 1.0),
+    "valid_ppl": ("Validation perplexity (log scale)", "valid", "ppl", 1.0),
+    "valid_accuracy": ("Validation token accuracy (%)", "valid", "accuracy", 100.0),
+    "valid_bleu": ("Validation BLEU", "valid", "bleu", 1.0),
+}
+COLUMNS = {column for _, _, column, _ in PANELS.values()}
 Series = dict[int, float]  # update -> value
 
 
@@ -43,7 +61,7 @@ def read_curves(path: Path) -> dict[tuple[str, str], Series]:
     Raises:
         DataError: the file has other columns, or a value is no finite number.
     """
-    wanted = {"update", "split", "domain", *(column for _, _, column, _ in PANELS)}
+    wanted = {"update", "split", "domain", *COLUMNS}
     found: dict[tuple[str, str], Series] = {}
     with path.open(encoding="utf-8", newline="") as handle:
         reader = csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -52,7 +70,7 @@ def read_curves(path: Path) -> dict[tuple[str, str], Series]:
         for row in reader:
             if row["domain"] != "all":
                 continue
-            for column in {name for _, _, name, _ in PANELS}:
+            for column in sorted(COLUMNS):
                 if not row[column]:
                     continue
                 try:
@@ -108,9 +126,25 @@ def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: l
     if key[1] == "bleu":
         axes.set_ylim(bottom=0)
     if not drawn:
-        axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", va="center", color=GREY)
+        axes.text(0.5, 0.5, "not recorded", transform=axes.transAxes, ha="center", va="center", color=GREY)
         axes.set_xticks([])
         axes.set_yticks([])
+
+
+def inputs(spec: CurvesSpec) -> list[Path]:
+    """Return the files that the figure is made from."""
+    return [run.curves for system in spec.systems for run in system.runs]
+
+
+def measures(spec: CurvesSpec) -> Iterator[Measure]:
+    """Yield what a reader takes from the curves, of each seed (`curve_measures`)."""
+    read = [
+        curve_measures.Curves(system.method, system.label, run.seed, read_curves(run.curves))
+        for system in spec.systems
+        for run in system.runs
+    ]
+    places = {panel: (split, column) for panel, (_, split, column, _) in PANELS.items()}
+    return curve_measures.measures(read, {panel: places[panel] for panel in (*spec.panels, *places)})
 
 
 def draw(spec: CurvesSpec) -> tuple[Figure, str]:
@@ -125,19 +159,24 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
         reason = "; ".join(absent) or "there is no run"
         return empty(spec.full_title, reason), f"Not drawn: {reason}"
     lines = _lines(systems)
-    legend_rows = -(-len(systems) // 3)
+    legend_columns, legend_rows = legend_grid([system.label for system in systems], 0.55, most=3)
     seeds = max(len(system.runs) for system in systems)
     detail = "One seed." if seeds == 1 else "Mean over seeds; the band goes from the lowest to the highest."
     detail = (f"{spec.task}. " if spec.task else "") + detail
     room = more_room(detail)
-    head, foot = 0.58 + room + 0.19 * legend_rows, 0.42 + 0.15 * len(absent)
-    height = head + foot + 4.0
+    columns = min(2, len(spec.panels))
+    rows = -(-len(spec.panels) // columns)
+    head, foot = 0.58 + room + LEGEND_ROW + legend_rows, 0.42 + 0.15 * len(absent)
+    height = head + foot + (2.0 * rows if columns == 2 else 2.6)
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
-    grid = figure.subplots(2, 2, squeeze=False)
-    for axes, (title, split, column, factor) in zip(grid.flat, PANELS, strict=True):
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[len(spec.panels) :]:
+        axes.set_axis_off()
+    for axes, panel in zip(grid.flat, spec.panels, strict=False):
+        title, split, column, factor = PANELS[panel]
         _panel(axes, title, (split, column), factor, [lines[s.label].get((split, column)) for s in systems])
     figure.subplots_adjust(
-        left=0.075, right=0.97, bottom=(foot + 0.02) / height, top=1 - (head + 0.24) / height, hspace=0.34, wspace=0.2
+        left=0.085, right=0.97, bottom=(foot + 0.02) / height, top=1 - (head + 0.24) / height, hspace=0.34, wspace=0.2
     )
     figure.text(0.53, (foot - 0.36) / height, "updates", ha="center")
     handles = [
@@ -145,7 +184,7 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
         for k, system in enumerate(systems)
     ]
     figure.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=min(3, len(handles)),
+        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=legend_columns,
         borderaxespad=0.1, handlelength=2.6, columnspacing=1.4,
     )  # fmt: skip
     for row, text in enumerate(reversed(absent)):

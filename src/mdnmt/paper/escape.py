@@ -8,7 +8,8 @@ _LATEX = {
     "|": r"\textbar{}", "\N{RIGHTWARDS ARROW}": r"$\rightarrow$", "\N{EN DASH}": "--", "\N{EM DASH}": "---",
     "\N{MINUS SIGN}": "$-$",
     "\N{PLUS-MINUS SIGN}": r"$\pm$", "\N{MULTIPLICATION SIGN}": r"$\times$", "\N{NARROW NO-BREAK SPACE}": r"\,",
-    "\N{NO-BREAK SPACE}": "~",
+    "\N{NO-BREAK SPACE}": "~", "\N{ALMOST EQUAL TO}": r"$\approx$", "\N{NOT EQUAL TO}": r"$\neq$",
+    "\N{GREEK CAPITAL LETTER DELTA}": r"$\Delta$",
 }  # fmt: skip
 
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$<>"} | {"&": "&amp;"})

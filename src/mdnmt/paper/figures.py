@@ -4,31 +4,66 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
 from mdnmt import __version__, fsio, provenance
 from mdnmt.fingerprint import canonical_json, sha256_file
-from mdnmt.paper import curves, gates, heatmap, histograms, sweep, tsne
-from mdnmt.paper.specs import AnyFigure, CurvesSpec, GateUseSpec, HeatmapSpec, HistogramsSpec, SweepSpec, TsneSpec
+from mdnmt.paper import (
+    ambiguity,
+    curves,
+    diagram,
+    domain_attention,
+    gates,
+    heatmap,
+    histograms,
+    measures,
+    option_sweep,
+    specs,
+    sweep,
+    tsne,
+)
+from mdnmt.paper.measures import Measure
+from mdnmt.paper.specs import AnyFigure
 from mdnmt.paper.style import DPI, style
 
 
+class _Drawn(NamedTuple):
+    """How a kind of figure is made: the files that it reads, the numbers that it gives, the picture and its words."""
+
+    inputs: Callable[[Any], list[Path]]
+    measures: Callable[[Any], Iterator[Measure]]
+    draw: Callable[[Any], tuple[Figure, str]]
+
+
+_KINDS: dict[type[AnyFigure], _Drawn] = {
+    kind: _Drawn(module.inputs, module.measures, module.draw)
+    for kind, module in (
+        (specs.HeatmapSpec, heatmap),
+        (specs.HistogramsSpec, histograms),
+        (specs.DomainAttentionSpec, domain_attention),
+        (specs.TsneSpec, tsne),
+        (specs.CurvesSpec, curves),
+        (specs.GateUseSpec, gates),
+        (specs.AmbiguitySpec, ambiguity),
+        (specs.OptionSweepSpec, option_sweep),
+        (specs.SweepSpec, sweep),
+        (specs.ArchitectureSpec, diagram),
+    )
+}
+
+
 def inputs(spec: AnyFigure) -> list[Path]:
-    """Return the files that the figure is drawn from."""
-    if isinstance(spec, HeatmapSpec):
-        found = [(spec.run.analysis, ("meta.json", "sentences.json"))]
-    elif isinstance(spec, HistogramsSpec):
-        found = [(spec.run.analysis, ("meta.json", "proportions.npz"))]
-    elif isinstance(spec, TsneSpec):
-        found = [(system.analysis, ("meta.json", "vectors.npz")) for system in spec.systems]
-    elif isinstance(spec, CurvesSpec):
-        return [run.curves for system in spec.systems for run in system.runs]
-    else:
-        return [run.scores for system in spec.systems for run in system.runs]
-    return [directory / name for directory, names in found if directory is not None for name in names]
+    """Return the files that the figure is made from."""
+    return _KINDS[type(spec)].inputs(spec)
+
+
+def draw(spec: AnyFigure) -> tuple[Figure, str]:
+    """Return the figure of `spec` and what it shows in words; call it inside `style()`."""
+    return _KINDS[type(spec)].draw(spec)
 
 
 def record(spec: AnyFigure) -> dict[str, Any]:
@@ -47,27 +82,19 @@ def record(spec: AnyFigure) -> dict[str, Any]:
     }
 
 
-def draw(spec: AnyFigure) -> tuple[Figure, str]:
-    """Return the figure of `spec` and what it shows in words; call it inside `style()`."""
-    if isinstance(spec, HeatmapSpec):
-        return heatmap.draw(spec)
-    if isinstance(spec, HistogramsSpec):
-        return histograms.draw(spec)
-    if isinstance(spec, TsneSpec):
-        return tsne.draw(spec)
-    if isinstance(spec, SweepSpec):
-        return sweep.draw(spec)
-    if isinstance(spec, GateUseSpec):
-        return gates.draw(spec)
-    return curves.draw(spec)
-
-
-def save(spec: AnyFigure, png: Path | None, pdf: Path | None) -> None:
-    """Draw `spec` and write it as PNG and PDF, provenance in their metadata.
+def save(spec: AnyFigure, png: Path | None, pdf: Path | None, numbers: Path | None = None) -> None:
+    """Draw `spec` and write it as PNG and PDF, provenance in their metadata, and its measures as JSON to `numbers`.
 
     PNG text chunks: Title, Description (the figure in words), Software, Provenance (JSON).
     PDF: Title, Subject (the figure in words), Creator, Keywords (JSON); no date.
     """
+    if png is not None or pdf is not None:
+        _save_pictures(spec, png, pdf)
+    if numbers is not None:
+        measures.write(numbers, spec.kind, spec.full_title, _KINDS[type(spec)].measures(spec))
+
+
+def _save_pictures(spec: AnyFigure, png: Path | None, pdf: Path | None) -> None:
     made = json.dumps(record(spec), sort_keys=True)
     software = f"mdnmt {__version__}"
     with style():

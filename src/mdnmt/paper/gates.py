@@ -1,72 +1,140 @@
-"""Draw how much each domain uses each expert, layer by layer (Song et al. 2026, Fig. 4)."""
+"""Draw how much each domain uses each expert, a panel a domain, layers by experts (Song et al. 2026, Fig. 4)."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from mdnmt.paper import analysis
+from mdnmt.errors import DataError
+from mdnmt.paper import analysis, cells
+from mdnmt.paper.measures import Measure, divergence, entropy
 from mdnmt.paper.numbers import half_up
 from mdnmt.paper.specs import GateUseSpec
-from mdnmt.paper.style import DPI, SHADES, WIDTH, empty, heading, more_room
+from mdnmt.paper.style import DPI, GREY, INK, WIDTH, empty, heading, more_room
 from mdnmt.paper.words_table import gate_use, read_words
 
-CELL, HEAD, ROW_GAP = 0.17, 0.22, 0.1  # inches: a domain, a panel's title, between two systems
+CELL, TITLE, GAP = 0.17, 0.2, 0.12  # inches: a layer, a line of titles, between two systems
+LETTER = 0.08  # inches of a domain's name
+
+Gates = dict[str, list[list[float]]]  # domain -> [L][N]
+
+
+class _Read(NamedTuple):
+    """The gates of one run."""
+
+    method: str
+    label: str
+    seed: int | None
+    gates: Gates
+
+
+def inputs(spec: GateUseSpec) -> list[Path]:
+    """Return the files that the figure is made from."""
+    of_text = [path for system in spec.analysed for path in analysis.files(system, "meta.json", "gates.json")]
+    return of_text + [run.scores for system in spec.systems for run in system.runs]
+
+
+def measures(spec: GateUseSpec) -> Iterator[Measure]:
+    """Yield how experts are used, of each seed, a mean over words.
+
+    `gate` (by layer, domain, expert, both from 1): mean weight. By layer, of the mean over domains: `use_entropy`, from
+    0 (one expert does everything) to 1 (all are used alike), and `largest`, the weight of the most used expert.
+    `divergence` (by layer): mean Jensen-Shannon divergence of two domains' gates, in bits.
+    """
+    for run in _read(spec):
+        g_DLN = np.asarray(list(run.gates.values()), dtype=np.float64)
+        for layer, g_DN in enumerate(g_DLN.swapaxes(0, 1), start=1):
+            for domain, g_N in zip(run.gates, g_DN, strict=True):
+                for expert, value in enumerate(g_N, start=1):
+                    at: dict[str, str | int | float] = {"layer": layer, "domain": domain, "expert": expert}
+                    yield Measure(run.method, run.label, run.seed, "gate", float(value), at)
+            centre_N = g_DN.mean(axis=0)
+            whole = {
+                "use_entropy": float(entropy(centre_N)),
+                "largest": float(centre_N.max()),
+                "divergence": divergence(g_DN),
+            }
+            for name, value in whole.items():
+                yield Measure(run.method, run.label, run.seed, name, value, {"layer": layer})
+
+
+def _read(spec: GateUseSpec) -> Iterator[_Read]:
+    """Yield the gates of all runs that have any, the first seed of each system first."""
+    for system in spec.analysed:
+        for seed in system.seeds:
+            if found := analysis.read(seed.analysis / "gates.json"):
+                yield _Read(system.method, system.label, seed.seed, _checked(found, seed.analysis / "gates.json"))
+    for row in spec.systems:
+        for run in row.runs:
+            if found := read_words(run.scores)["gates"]:
+                yield _Read(row.method, row.label, run.seed, _checked(found, run.scores))
+
+
+def _checked(found: Any, path: Path) -> Gates:
+    try:
+        g_DLN = np.asarray(list(found.values()), dtype=np.float64)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: expected gates of each domain, [layers][experts] ({error}); make it anew") from error
+    if g_DLN.ndim != 3:
+        raise DataError(f"{path}: gates {list(g_DLN.shape)}, expected [domains][layers][experts]; make it anew")
+    return {str(domain): layers for domain, layers in found.items()}
 
 
 def draw(spec: GateUseSpec) -> tuple[Figure, str]:
     """Return the figure and what it shows in words; of several seeds the first is drawn.
 
     Raises:
-        DataError: a words.json is not what it should be.
+        DataError: an analysis, or a words.json, is not what it should be.
     """
-    gates = {s.label: found for s in spec.systems if s.runs and (found := read_words(s.runs[0].scores)["gates"])}
-    if not gates:
-        reason = next((system.missing for system in spec.systems if system.missing), "no method of the study has gates")
+    systems: dict[str, _Read] = {}
+    for run in _read(spec):
+        systems.setdefault(run.label, run)
+    every = [(system.label, system.missing) for system in spec.analysed]
+    every += [(system.label, system.missing) for system in spec.systems]
+    absent = [f"{label}: {missing or 'has no gates'}" for label, missing in every if label not in systems]
+    if not systems:
+        reason = next((missing for _, missing in every if missing), "no method of the study has gates")
         return empty(spec.full_title, reason), f"Not drawn: {reason}"
-    measured = next(iter(gates.values()))
+    measured = next(iter(systems.values())).gates
     names = [column.name for column in spec.domains if column.name in measured] or list(measured)
-    num_layers = max(len(layers) for found in gates.values() for layers in found.values())
-    task = f"{spec.task}. " if spec.task else ""
-    detail = f"{task}Mean gate of each domain: darker, more use."
-    head, panel = 0.44 + more_room(detail), HEAD + CELL * len(names) + ROW_GAP
-    figure = Figure(figsize=(WIDTH, head + panel * len(gates) + 0.5), dpi=DPI)
-    grid = figure.subplots(len(gates), num_layers, squeeze=False)
-    image: Any = None
-    for row, (label, found) in enumerate(gates.items()):
-        for layer in range(num_layers):
-            image = _panel(grid[row][layer], np.array([found[name][layer] for name in names]))
-            grid[row][layer].set_title(label if layer == 0 else "", pad=3)
-            grid[row][layer].set_yticks(
-                range(len(names)), analysis.labels(names, spec.domains) if layer == 0 else [""] * len(names)
-            )
-            if row == len(gates) - 1:
-                grid[row][layer].set_xlabel(f"experts of layer {layer + 1}")
-    height = float(figure.get_size_inches()[1])
-    figure.subplots_adjust(
-        left=0.14, right=0.88, bottom=0.42 / height, top=1 - (head + 0.2) / height, wspace=0.08,
-        hspace=(HEAD + ROW_GAP) / (CELL * len(names)),
-    )  # fmt: skip
-    bar = figure.add_axes((0.91, 0.42 / height, 0.02, min(1.2, height - head - 0.7) / height))
-    figure.colorbar(image, cax=bar)
+    seeds = {run.seed for run in systems.values()} - {None}
+    detail = f"{f'{spec.task}. ' if spec.task else ''}Mean weight of each expert (E) in each layer (L); darker is more."
+    detail += f" Seed {min(seed for seed in seeds if seed is not None)}." if len(seeds) == 1 else ""
+    figure = _figure(systems, names, analysis.labels(names, spec.domains), more_room(detail), absent)
     heading(figure, spec.title, detail)
-    return figure, " ".join(_described(label, found) for label, found in gates.items())
+    return figure, " ".join(_described(label, run.gates) for label, run in systems.items())
 
 
-def _panel(axes: Any, g_DN: Any) -> Any:
-    image = axes.imshow(g_DN, cmap=SHADES, vmin=0, vmax=1, aspect="auto")
-    axes.set_xticks([])
-    axes.set_xticks(np.arange(0.5, g_DN.shape[1] - 1), minor=True)
-    axes.set_yticks(np.arange(0.5, g_DN.shape[0] - 1), minor=True)
-    axes.grid(which="minor", color="white", linewidth=0.8)
-    axes.tick_params(which="both", length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    return image
+def _figure(systems: dict[str, _Read], names: list[str], labels: list[str], more: float, absent: list[str]) -> Figure:
+    depths = [len(next(iter(run.gates.values()))) for run in systems.values()]
+    head, foot, below = 0.5 + more, 0.62 + 0.15 * len(absent), 0.2
+    panels = [2 * TITLE + CELL * depth + below + GAP for depth in depths]
+    height = head + sum(panels) + foot
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    left, between = 0.34, 0.14
+    width = (WIDTH - left - 0.1 - between * (len(names) - 1)) / len(names)
+    top, image, num_experts = height - head, None, 1
+    for (label, run), depth, room in zip(systems.items(), depths, panels, strict=True):
+        figure.text(0.012, top / height, label, weight="bold", va="top", color=INK)
+        for column, (name, shown) in enumerate(zip(names, labels, strict=True)):
+            place = (left + column * (width + between), top - 2 * TITLE - CELL * depth, width, CELL * depth)
+            axes = figure.add_axes((place[0] / WIDTH, place[1] / height, place[2] / WIDTH, place[3] / height))
+            g_LN = np.asarray(run.gates[name], dtype=np.float64)
+            image, num_experts = cells.shade(axes, g_LN), g_LN.shape[1]
+            axes.set_title(cells.short(shown, max(4, int(width / LETTER))), pad=3, weight="normal")
+            axes.set_yticks(range(depth), [f"L{layer + 1}" for layer in range(depth)] if column == 0 else [""] * depth)
+            axes.set_xticks(range(num_experts), [f"E{expert + 1}" for expert in range(num_experts)])
+        top -= room
+    cells.scale(figure, image, num_experts, 0.14, "mean weight of the expert", 0.36 + 0.15 * len(absent))
+    for row, text in enumerate(reversed(absent)):
+        figure.text(0.012, (0.03 + 0.15 * row) / height, f"Not drawn: {text}", size=8, color=GREY)
+    return figure
 
 
-def _described(label: str, found: dict[str, Any]) -> str:
+def _described(label: str, found: Gates) -> str:
     layers = [f"{half_up(layer['experts'], 2)} in layer {n}" for n, layer in enumerate(gate_use(found), start=1)]
     return f"{label}: experts in use {', '.join(layers)}."

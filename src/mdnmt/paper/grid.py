@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,12 @@ from pydantic import ValidationError
 
 from mdnmt.config.base import Frozen
 from mdnmt.errors import DataError
+from mdnmt.paper.verdict import Judgement
+
+FORMAT = 2  # of the file; raise it when what stands in it changes its meaning
+
+
+NONE = "\N{EN DASH}"  # in place of a number
 
 
 class Header(Frozen):
@@ -20,12 +27,19 @@ class Header(Frozen):
     metric: str
     group: str = ""
     places: int = 2
+    is_text: bool = False  # its cells hold words, not numbers
+    missing: str | None = None  # why no row has a number in it
 
 
 class Cell(Frozen):
-    """A number with what is known of it; `text` is what is shown, `mean` what is sorted and exported."""
+    """A number with what is known of it; `text` is what is shown, `mean` what is sorted and exported.
 
-    text: str = "\N{EN DASH}"
+    Beside it stands the published number, if there is one: `difference` is ours less that. `marks` point into the
+    table's `reasons`.
+    """
+
+    text: str = NONE
+    values: tuple[float, ...] = ()  # one a seed, in the order of the row's runs
     mean: float | None = None
     sd: float | None = None
     spread: str | None = None  # sd as shown
@@ -34,11 +48,26 @@ class Cell(Frozen):
     p: float | None = None
     verdict: Literal["better", "worse"] | None = None  # than the baseline row, with every seed
     best: bool = False
+    emphasis: tuple[int, int] | None = None  # where in a text the word that matters begins and ends
+    published: float | None = None
+    published_text: str = ""  # as it is printed, with its star; empty: the paper has no such cell
+    published_note: str = ""
+    difference: float | None = None
+    difference_text: str = ""
+    judgement: Judgement | None = None
+    marks: tuple[int, ...] = ()
 
     @property
     def star(self) -> bool:
         """Return whether the cell is starred: significantly better than the baseline."""
         return self.verdict == "better"
+
+
+class RowRun(Frozen):
+    """A run that a row's numbers come from: its folder, as the study names it; no seed where nothing was trained."""
+
+    seed: int | None
+    folder: str
 
 
 class GridRow(Frozen):
@@ -49,21 +78,36 @@ class GridRow(Frozen):
     method: str
     cells: tuple[Cell, ...]
     marks: tuple[int, ...] = ()
+    runs: tuple[RowRun, ...] = ()
 
 
 class Grid(Frozen):
     """A whole table, ready to be drawn in any format."""
 
-    kind: Literal["scores", "resources", "words"]
+    format: int = FORMAT
+    kind: Literal["scores", "resources", "words", "corpora", "examples", "notation"]
     title: str
+    where: str = ""  # in the paper: "Table 2"
+    row_head: str = "System"  # above the labels of the rows
     headers: tuple[Header, ...]
     rows: tuple[GridRow, ...]
     baseline: str | None = None  # a row's method
     baseline_label: str | None = None
     alpha: float | None = None
-    reasons: tuple[str, ...] = ()  # lettered notes: why something is missing
+    verdict: Judgement | None = None  # where all cells share it: said once, in `notes`
+    reasons: tuple[str, ...] = ()  # lettered notes: why something is missing or cannot be compared
     notes: tuple[str, ...] = ()
     test_sentences: tuple[tuple[str, int], ...] = ()  # (domain, number)
+
+    @property
+    def full_title(self) -> str:
+        """Return the title, with the table's number in the paper before it."""
+        return f"{self.where}: {self.title}" if self.where else self.title
+
+    @property
+    def is_compared(self) -> bool:
+        """Return whether any published number is known, so that it is shown beside ours."""
+        return any(cell.published is not None for row in self.rows for cell in row.cells)
 
 
 def mark(index: int) -> str:
@@ -74,6 +118,23 @@ def mark(index: int) -> str:
         index, digit = divmod(index - 1, 26)
         letters = chr(ord("a") + digit) + letters
     return letters
+
+
+def letters(marks: tuple[int, ...]) -> str:
+    """Return the letters of several reasons: `a, c`."""
+    return ", ".join(mark(index) for index in marks)
+
+
+def emphasised(cell: Cell, escape: Callable[[str], str], bold: str) -> str:
+    """Return a cell's text, escaped, with the word that matters in the place of `{}` in `bold`."""
+    if cell.emphasis is None:
+        return escape(cell.text)
+    start, end = cell.emphasis
+    before, after = cell.text[:start], cell.text[end:]
+    # Some escaping takes blanks away at the ends, where the word joins.
+    left, right = " " * before[-1:].isspace(), " " * after[:1].isspace()
+    word = bold.format(escape(cell.text[start:end]))
+    return escape(before.rstrip()) + left + word + right + escape(after.lstrip())
 
 
 def groups(rows: tuple[GridRow, ...]) -> list[tuple[str, list[GridRow]]]:
@@ -95,11 +156,17 @@ def spans(headers: tuple[Header, ...]) -> list[tuple[str, int]]:
     return runs
 
 
+def column_names(grid: Grid) -> list[str]:
+    """Return the heads of the columns, each with its group where that is needed to tell them apart."""
+    alone = len(spans(grid.headers)) == 1 or grid.kind == "resources"
+    return [header.label if alone else f"{header.group} {header.label}" for header in grid.headers]
+
+
 class Reasons:
     """Collect reasons once each and hand out their numbers."""
 
-    def __init__(self) -> None:
-        self.texts: list[str] = []
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.texts = list(texts)
 
     def mark(self, text: str) -> int:
         """Return the number of the reason `text`, a new one where it is new."""
@@ -112,10 +179,15 @@ def read_grid(path: Path) -> Grid:
     """Return the table in a file that `mdnmt table --json` wrote.
 
     Raises:
-        DataError: the file is no such table.
+        DataError: the file is no such table, or one of another version of mdnmt.
     """
     try:
-        return Grid.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and "rows" in found and found.get("format") != FORMAT:
+            raise ValueError(
+                f"format {found.get('format', 1)}, not {FORMAT}: of another version of mdnmt; make it again"
+            )
+        return Grid.model_validate(found)
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path}: expected a table written by `mdnmt table --json`, found: {reason}") from error

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mdnmt.errors import DataError
-from mdnmt.paper import analysis
+from mdnmt.paper import analysis, cells, proportion_measures
 from mdnmt.paper.analysis import Words
+from mdnmt.paper.measures import Measure
 from mdnmt.paper.specs import HeatmapSpec
-from mdnmt.paper.style import DPI, GREY, INK, SHADES, WIDTH, empty, heading, more_room
+from mdnmt.paper.style import DPI, INK, WIDTH, empty, font_note, heading, more_room
 
 MEDIUM = 14  # words: long enough to say something, short enough to read
 ROW, GAP = 0.16, 0.09  # inches: one layer, between two domains
@@ -34,41 +36,38 @@ def choose(sentences: list[dict[str, Any]], domain: str | None, max_words: int) 
     return best
 
 
-def _block(axes: list[Axes], words: Words, names: list[str], gold: str, side: str, max_words: int) -> Any:
+def find_sentence(directory: Path, number: int | None, domain: str | None, max_words: int) -> dict[str, Any] | None:
+    """Return a sentence of an analysis by its number or by `choose`; None where there is none to choose.
+
+    Raises:
+        DataError: there is no sentence of that number.
+    """
+    sentences = analysis.read(directory / "sentences.json")
+    index = choose(sentences, domain, max_words) if number is None else number
+    if index is None:
+        return None
+    if index >= len(sentences):
+        raise DataError(f"{directory}/sentences.json: {len(sentences)} sentences, number {index} was asked for")
+    found: dict[str, Any] = sentences[index]
+    return found
+
+
+def _block(axes: list[Axes], words: Words, names: list[str], gold: str, side: str) -> Any:
     """Draw one side of the sentence, a strip of layers a domain, and return the image for the colour bar."""
-    shown = words.words[:max_words]
     layers = words.proportions.shape[0]
     image = None
-    for domain, (panel, name) in enumerate(zip(axes, names, strict=True)):
-        image = panel.imshow(
-            words.proportions[:, : len(shown), domain], cmap=SHADES, vmin=0, vmax=1, aspect="auto", origin="lower"
-        )
-        panel.set_xticks(np.arange(0.5, len(shown) - 1), minor=True)
-        panel.set_yticks(np.arange(0.5, layers - 1), minor=True)
-        panel.grid(which="minor", color="white", linewidth=0.8)
-        panel.tick_params(which="both", length=0)
-        panel.set_yticks(sorted({0, layers - 1}), [str(n + 1) for n in sorted({0, layers - 1})])
-        panel.set_xticks([])
-        for spine in panel.spines.values():
-            spine.set_visible(False)
+    for panel, (domain, name) in zip(axes, enumerate(names), strict=True):
+        image = cells.shade(panel, words.proportions[:, :, domain], lowest_below=True)
+        shown = range(layers) if len(names) == 1 else sorted({0, layers - 1})
+        panel.set_yticks(shown, [str(layer + 1) for layer in shown])
         weight = "bold" if name == gold else "normal"
         panel.annotate(
             name, (0, 0.5), (-17, 0), xycoords="axes fraction", textcoords="offset points",
             ha="right", va="center", weight=weight, color=INK,
         )  # fmt: skip
-    last = axes[-1]
-    last.set_xticks(range(len(shown)), [_short(word) for word in shown], rotation=90)
+    cells.words_below(axes[-1], words.words)
     axes[0].set_title(side, pad=4)
     return image
-
-
-def _word_room(words: Words, most: int) -> float:
-    """Return the inches that the words under a block need, standing upright."""
-    return 0.16 + 0.082 * max(len(_short(word)) for word in words.words[:most])
-
-
-def _short(word: str) -> str:
-    return word if len(word) <= 14 else f"{word[:13]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _axes(figure: Figure, top: float, layers: int, domains: int, left: float, right: float) -> tuple[list[Axes], float]:
@@ -84,6 +83,16 @@ def _axes(figure: Figure, top: float, layers: int, domains: int, left: float, ri
     return axes, top + GAP
 
 
+def inputs(spec: HeatmapSpec) -> list[Path]:
+    """Return the files that the figure is made from."""
+    return analysis.files(spec.run, "meta.json", "sentences.json", "proportions.npz", "lexicon.json")
+
+
+def measures(spec: HeatmapSpec) -> Iterator[Measure]:
+    """Yield the measures of the system's proportions, of all its seeds (`proportion_measures`)."""
+    return proportion_measures.measures(spec.run)
+
+
 def draw(spec: HeatmapSpec) -> tuple[Figure, str]:
     """Return the figure and what it shows in words.
 
@@ -93,53 +102,56 @@ def draw(spec: HeatmapSpec) -> tuple[Figure, str]:
     if spec.run.analysis is None:
         reason = spec.run.missing or "the run was not analysed"
         return empty(spec.full_title, reason), f"Not drawn: {reason}"
-    sentences = analysis.read(spec.run.analysis / "sentences.json")
-    index = spec.sentence if spec.sentence is not None else choose(sentences, spec.domain, spec.max_words)
-    if index is None:
+    sentence = find_sentence(spec.run.analysis, spec.sentence, spec.domain, spec.max_words)
+    if sentence is None:
         return empty(spec.full_title, "the analysis holds no sentence"), "Not drawn: the analysis holds no sentence"
-    if index >= len(sentences):
-        raise DataError(f"{spec.run.analysis}/sentences.json: {len(sentences)} sentences, number {index} was asked for")
-    sentence = sentences[index]
     keys = analysis.domain_names(spec.run.analysis)
     names = analysis.labels(keys, spec.domains)
     gold = analysis.labels([sentence["domain"]], spec.domains)[0]
-    blocks: list[tuple[str, Words]] = []
-    if sentence.get("decoder") is not None:
-        blocks.append(("Decoder layers", analysis.whole_words(sentence["target_tokens"], sentence["decoder"])))
-    if sentence.get("encoder") is not None:
-        blocks.append(("Encoder layers", analysis.whole_words(sentence["source_tokens"], sentence["encoder"])))
+    blocks = _blocks(sentence, both_sides=spec.kind == "proportion_heatmap")
     if not blocks:
         reason = f"{spec.run.name} mixes no domains"
         return empty(spec.full_title, reason), f"Not drawn: {reason}"
     cut = max(len(words.words) for _, words in blocks) > spec.max_words
+    blocks = [(side, words.first(spec.max_words)) for side, words in blocks]
+    means = _described(spec, gold, names, blocks)
+    if spec.kind == "proportion_words":
+        own = keys.index(sentence["domain"])
+        blocks = [(side, Words(words.words, words.proportions[:, :, own : own + 1])) for side, words in blocks]
+        names = [gold]
     detail = f"{spec.run.name}: a sentence of {gold} (bold). A row is a layer, the first below."
     detail = (f"{spec.task}. " if spec.task else "") + detail + (f" First {spec.max_words} words." if cut else "")
-    head, foot, title_room = 0.52 + more_room(detail), 0.58, 0.36
+    detail += font_note(word for _, words in blocks for word in words.words)
+    figure = _figure(blocks, names, gold, len(keys), more_room(detail))
+    heading(figure, spec.title, detail)
+    return figure, means
+
+
+def _blocks(sentence: dict[str, Any], *, both_sides: bool) -> list[tuple[str, Words]]:
+    sides = (("Decoder layers", "decoder", "target_tokens"), ("Encoder layers", "encoder", "source_tokens"))
+    return [
+        (title, analysis.whole_words(sentence[tokens], sentence[side]))
+        for title, side, tokens in (sides if both_sides else sides[1:])
+        if sentence.get(side) is not None
+    ]
+
+
+def _figure(blocks: list[tuple[str, Words]], names: list[str], gold: str, num_domains: int, more: float) -> Figure:
+    head, foot, title_room = 0.52 + more, 0.58, 0.36
     tall = [len(names) * words.proportions.shape[0] * ROW + (len(names) - 1) * GAP for _, words in blocks]
-    below = [_word_room(words, spec.max_words) for _, words in blocks]
+    below = [cells.word_room(words.words) for _, words in blocks]
     figure = Figure(figsize=(WIDTH, head + foot + sum(tall) + sum(below) + len(blocks) * title_room), dpi=DPI)
     left = 0.42 + 0.085 * max(map(len, names))
     top, image = float(figure.get_size_inches()[1]) - head, None
     for (side, words), room in zip(blocks, below, strict=True):
         axes, low = _axes(figure, top - 0.26, words.proportions.shape[0], len(names), left, 0.1)
-        image = _block(axes, words, names, gold, side, spec.max_words)
+        image = _block(axes, words, names, gold, side)
         top = low - room - 0.1
-    _scale(figure, image, len(names), left)
-    heading(figure, spec.title, detail)
-    return figure, _describe(spec, gold, names, blocks)
+    cells.scale(figure, image, num_domains, left, "proportion of the domain")
+    return figure
 
 
-def _scale(figure: Figure, image: Any, domains: int, left: float) -> None:
-    width, height = figure.get_size_inches()
-    bar = figure.add_axes((left / width, 0.36 / height, 2.2 / width, 0.09 / height))
-    colour_bar = figure.colorbar(image, cax=bar, orientation="horizontal")
-    colour_bar.set_ticks([0, 1 / domains, 1], labels=["0", f"1/{domains}", "1"])
-    colour_bar.outline.set_visible(False)
-    bar.tick_params(length=0, pad=2)
-    figure.text((left + 2.35) / width, 0.36 / height, "proportion of the domain", size=8.5, color=GREY, va="bottom")
-
-
-def _describe(spec: HeatmapSpec, gold: str, names: list[str], blocks: list[tuple[str, Words]]) -> str:
+def _described(spec: HeatmapSpec, gold: str, names: list[str], blocks: list[tuple[str, Words]]) -> str:
     parts = [f"Heat map of {spec.run.name} for one sentence of {gold}."]
     for side, words in blocks:
         means = words.proportions.mean(axis=(0, 1))

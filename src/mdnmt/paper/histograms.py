@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mdnmt.paper import analysis
+from mdnmt.paper import analysis, proportion_measures
+from mdnmt.paper.measures import Measure
 from mdnmt.paper.specs import HistogramsSpec
-from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, more_room, quiet
+from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, WIDTH, empty, heading, legend_grid, more_room, quiet
 
 ROW = 0.95  # inches a layer
+
+
+def inputs(spec: HistogramsSpec) -> list[Path]:
+    """Return the files that the figure is made from."""
+    return analysis.files(spec.run, "meta.json", "proportions.npz", "lexicon.json")
+
+
+def measures(spec: HistogramsSpec) -> Iterator[Measure]:
+    """Yield the measures of the system's proportions, of all its seeds (`proportion_measures`)."""
+    return proportion_measures.measures(spec.run)
 
 
 def gold_proportions(p_LNK: Any, domain_N: Any, domain: int) -> Any:
@@ -57,7 +70,9 @@ def draw(spec: HistogramsSpec) -> tuple[Figure, str]:
         return empty(spec.full_title, reason), f"Not drawn: {reason}"
     layers = max(p_LNK.shape[0] for _, p_LNK, _ in sides)
     detail = f"{f'{spec.task}. ' if spec.task else ''}{spec.run.name}. Last layer on top. Dashed: no preference."
-    head = 0.44 + more_room(detail)
+    columns, rows_room = legend_grid([f"{name} words" for name in names], 0.48)
+    above = 0.44 + more_room(detail)
+    head = above + rows_room
     figure = Figure(figsize=(WIDTH, head + 0.88 + layers * ROW), dpi=DPI)
     grid = figure.subplots(layers, len(sides), sharex=True, sharey=True, squeeze=False)
     for column, (title, p_LNK, domain_N) in enumerate(sides):
@@ -75,11 +90,11 @@ def draw(spec: HistogramsSpec) -> tuple[Figure, str]:
     figure.supxlabel("proportion of the right domain", size=9, y=0.06 / height, va="bottom")
     figure.supylabel("% of words", size=9, x=0.008)
     heading(figure, spec.title, detail)
-    _legend(figure, names, 1 - head / height)
+    _legend(figure, names, 1 - above / height, columns)
     return figure, _describe(spec, names, sides)
 
 
-def _legend(figure: Figure, names: list[str], top: float) -> None:
+def _legend(figure: Figure, names: list[str], top: float, columns: int) -> None:
     from matplotlib.lines import Line2D
 
     lines = [
@@ -87,7 +102,7 @@ def _legend(figure: Figure, names: list[str], top: float) -> None:
         for k, name in enumerate(names)
     ]
     figure.legend(
-        handles=lines, loc="upper left", bbox_to_anchor=(0.0, top), ncols=min(4, len(lines)),
+        handles=lines, loc="upper left", bbox_to_anchor=(0.0, top), ncols=columns,
         borderaxespad=0.1, handlelength=2.2, columnspacing=1.4,
     )  # fmt: skip
 

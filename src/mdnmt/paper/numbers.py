@@ -63,3 +63,36 @@ def p_value(p: float) -> str:
         if p < 0.001
         else f"p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{half_up(p, 3)}"
     )
+
+
+def signed(value: float, places: int) -> str:
+    """Return a difference with its sign, a true minus, and none before zero: `+0.12`, `-1.50`, `0.00`."""
+    text = half_up(value, places)
+    if not text.strip("-0."):
+        return text
+    return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else f"+{text}"
+
+
+def t_quantile(freedom: int) -> float:
+    """Return what Student's t with `freedom` degrees stays within, either way, in 95 % of all cases (4.303 of 2).
+
+    Solves the finite series for whole degrees of freedom (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4) by bisection.
+
+    Raises:
+        ValueError: there is less than one degree of freedom.
+    """
+    if freedom < 1:
+        raise ValueError(f"{freedom} degrees of freedom, expected 1 or more")
+
+    def within(angle: float) -> float:
+        odd, cosine = freedom % 2, math.cos(angle)
+        term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+        for step in range(odd + 2, freedom + 1, 2):
+            total += term
+            term *= cosine**2 * (step - 1) / step
+        return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+    low, high = 0.0, math.pi / 2
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if within(middle) < 0.95 else (low, middle)
+    return math.tan(middle) * math.sqrt(freedom)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header
 from mdnmt.paper.numbers import half_up, p_value, unbroken
-from mdnmt.paper.scores_table import AVERAGE, METRIC_LABELS
+from mdnmt.paper.score_files import AVERAGE
+from mdnmt.paper.scores_table import METRIC_LABELS
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def _summary(grid: Grid, columns: list[tuple[int, Header]]) -> str:
 
 def _caveats(grid: Grid, columns: list[tuple[int, Header]], average: int | None, metric: str) -> list[str]:
     caveats = []
-    seeds = {row.cells[index].num_seeds for row in grid.rows for index, _ in columns} - {0}
+    shown = [index for index, _ in columns] or ([] if average is None else [average])
+    seeds = {row.cells[index].num_seeds for row in grid.rows for index in shown} - {0}
     if seeds == {1}:
         caveats.append(
             "Each system was trained once, with one seed. The test compares these models on these sentences; "
@@ -156,8 +158,8 @@ def read(grid: Grid) -> Reading:
     average = next((i for i, h in enumerate(grid.headers) if h.metric == metric and h.key == AVERAGE), None)
     points = [(header.label, text) for index, header in columns if (text := _column(grid, index, name))]
     headline = _headline(grid, average, name) if average is not None else None
-    if headline is None:
-        headline = "No two systems have scores on every domain yet: there is no average to compare."
-    if not points:
+    scored = points or (average is not None and _ranked(grid, average))
+    if not scored:
         return Reading("No system has been scored yet.", caveats=_caveats(grid, columns, average, name))
+    headline = headline or "No two systems have scores on every domain yet: there is no average to compare."
     return Reading(headline, points, _summary(grid, columns), _caveats(grid, columns, average, name))

@@ -4,100 +4,96 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdnmt import provenance
-from mdnmt.paper import facts, reading, render_html, samples
-from mdnmt.paper.grid import read_grid
+from mdnmt.paper import facts, samples
 from mdnmt.paper.numbers import duration
-from mdnmt.paper.specs import ReportFigure, ReportSpec, ReportTable, ReportTask
+from mdnmt.paper.page import curve, items, papers, run_details, runs
+from mdnmt.paper.page.papers import Section
+from mdnmt.paper.published import RULES, SIGNS
+from mdnmt.paper.samples import Sample
+from mdnmt.paper.specs import ReportSpec, ReportTask
+from mdnmt.paper.verdict import VERDICTS
 
-NOT_MADE = "not made yet"
-
-
-def _table(table: ReportTable) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": table.id, "title": table.full_title, "caption": table.caption, "missing": None}
-    if not table.data.is_file():
-        return {**shown, "missing": table.missing or NOT_MADE}
-    grid = read_grid(table.data)
-    # Drawn here from the checked numbers, by the function that escapes every text.
-    drawn = Markup(render_html.to_html(grid))
-    return {**shown, "html": drawn, "reading": reading.read(grid) if grid.kind == "scores" else None}
-
-
-def _figure(figure: ReportFigure) -> dict[str, Any]:
-    from PIL import Image
-
-    shown: dict[str, Any] = {"id": figure.id, "title": figure.full_title, "caption": figure.caption, "missing": None}
-    if not figure.png.is_file():
-        return {**shown, "missing": figure.missing or NOT_MADE}
-    data = figure.png.read_bytes()
-    with Image.open(figure.png) as picture:
-        width, height = picture.size
-        words = str(getattr(picture, "text", {}).get("Description", ""))
-    reason = words.removeprefix("Not drawn: ") if words.startswith("Not drawn: ") else None
-    return {
-        **shown,
-        "missing": figure.missing or reason,
-        "source": f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
-        "alt": figure.alt or words or figure.full_title,
-        "width": width // 2,
-        "height": height // 2,
-    }
+# More than this, and readings of tables and translations are folded away, each under its own line.
+MANY_TABLES, MANY_OUTPUTS = 4, 120
+RULES_IN_SHORT = {
+    **RULES["scores"],
+    "not reproduced": "the published number lies outside of that interval",
+    "not comparable": "corpus, split or metric is not the paper's: the two numbers say nothing about each other",
+}
 
 
-def _task(task: ReportTask, spec: ReportSpec) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ShownTask:
+    """A task: its text in numbers, and the translations that are shown of it."""
+
+    task: ReportTask
+    fingerprint: str
+    stats: facts.PlainTable | None
+    leakage: facts.PlainTable | None
+    samples: dict[str, list[Sample]]  # domain -> sentences
+
+    def label(self, domain: str) -> str:
+        """Return a domain's name in print."""
+        return next(column.label for column in self.task.domains if column.name == domain)
+
+
+def _task(task: ReportTask, spec: ReportSpec) -> ShownTask:
     stats = facts.optional_json(task.directory / "stats.json")
     leaks = facts.optional_json(task.directory / "leakage.json")
-    return {
-        "name": task.name,
-        "label": task.label,
-        "directory": task.directory.name,
-        "fingerprint": (facts.optional_json(task.directory / "task.json") or {}).get("fingerprint", ""),
-        "source_lang": task.source_lang,
-        "target_lang": task.target_lang,
-        "stats": facts.statistics(stats, task.domains) if stats else None,
-        "leakage": facts.leakage(leaks, task.domains) if leaks else None,
-        "samples": [(d.label, found) for d in task.domains if (found := samples.collect(task, d.name, spec.samples))],
-    }
+    found = {domain.name: samples.collect(task, domain.name, spec.samples) for domain in task.domains}
+    return ShownTask(
+        task=task,
+        fingerprint=(facts.optional_json(task.directory / "task.json") or {}).get("fingerprint", ""),
+        stats=facts.statistics(stats, task.domains) if stats else None,
+        leakage=facts.leakage(leaks, task.domains) if leaks else None,
+        samples={domain: chosen for domain, chosen in found.items() if chosen},
+    )
 
 
 def _missing(
-    spec: ReportSpec, runs: facts.Runs, tables: list[dict[str, Any]], figures: list[dict[str, Any]]
+    spec: ReportSpec, records: list[runs.RunRecord], shown: list[items.Item], sections: list[Section]
 ) -> list[tuple[str, str]]:
     """Return everything that is absent and why, each once."""
-    found = [(item.what, item.why) for item in spec.missing] + runs.missing
+    found = [(item.what, item.why) for item in spec.missing] + runs.missing(records)
     found += [(f"Corpus {corpus.label}", corpus.missing) for corpus in spec.corpora if corpus.missing]
-    found += [(f"Table: {table['title']}", table["missing"]) for table in tables if table["missing"]]
-    found += [(f"Figure: {figure['title']}", figure["missing"]) for figure in figures if figure["missing"]]
+    for item in shown:
+        kind = "Table" if item.is_table else "Figure"
+        found += [(f"{kind}: {item.title}", item.missing)] if item.missing else []
+    for one in sections:
+        found += [(f"Claims of {one.citation}", one.claims_missing)] if one.claims_missing else []
+        found += [(f"Audit of {one.citation}", one.audit_missing)] if one.audit_missing else []
     for task in spec.tasks:
         found += [(f"Translations of {s.label}", s.missing) for s in task.systems if s.missing]
     return list(dict.fromkeys(found))
 
 
-def _state(spec: ReportSpec, runs: facts.Runs) -> list[tuple[str, str]]:
+def _state(spec: ReportSpec, records: list[runs.RunRecord]) -> list[tuple[str, str]]:
     """Return the facts at the head of the page."""
-    measured = facts.optional_json(spec.measure) or {}
-    hardware = measured.get("hardware") or {}
-    machines = runs.machines or (
-        [f"{hardware['cpu']}, {hardware.get('cores', '?')} cores"] if "cpu" in hardware else []
-    )
+    hardware = (facts.optional_json(spec.measure) or {}).get("hardware") or {}
+    machines = runs.machines(records)
+    if not machines and "cpu" in hardware:
+        machines = [f"{hardware['cpu']}, {hardware.get('cores', '?')} cores"]
     if hardware.get("device", "cpu") != "cpu":
         machines = [*machines, str(hardware.get("gpu") or hardware["device"])]
+    made = [record.made for record in records if record.made is not None]
     state = [("Study", spec.study)]
-    if runs.total:
-        state.append(("Runs", f"{runs.done} of {runs.total} done"))
-    if runs.seeds:
-        listed = f"{len(runs.seeds)} ({', '.join(map(str, runs.seeds))})"
-        state.append(("Seeds", listed if len(runs.seeds) > 1 else "1, so no spread"))
+    if records:
+        state.append(("Runs", f"{len(made)} of {len(records)} done"))
+    if seeds := sorted({int(run["seed"]) for run in made if isinstance(run.get("seed"), int)}):
+        listed = f"{len(seeds)} ({', '.join(map(str, seeds))})"
+        state.append(("Seeds", listed if len(seeds) > 1 else "1, so no spread"))
     if machines:
         state.append(("Hardware", "; ".join(machines)))
-    if runs.seconds:
-        state.append(("Training, all runs", duration(runs.seconds)))
+    if seconds := sum(float(run.get("seconds") or 0.0) for run in made):
+        state.append(("Training, all runs", duration(seconds)))
     return state
 
 
@@ -118,33 +114,78 @@ def _policy(style: str, script: str) -> str:
     return "; ".join(rules)
 
 
+def _part(name: str) -> str:
+    return resources.files("mdnmt.paper.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_part),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["link"] = lambda url: url if url.startswith(("https://", "http://")) else ""
+    environment.globals["signs"] = SIGNS
+    environment.globals["sample_anchor"] = run_details.sample_anchor
+    environment.globals["curve_size"] = (curve.WIDTH, curve.HEIGHT)
+    return environment
+
+
+def _context(spec: ReportSpec) -> dict[str, Any]:
+    """Return all that the templates draw."""
+    records = runs.read_runs(spec.runs, spec.run_json)
+    links = runs.links(records)
+    tasks = [_task(task, spec) for task in spec.tasks]
+    shown: dict[str, items.Item] = {}
+    shown |= {table.id: items.table(table, links) for table in spec.tables}
+    shown |= {figure.id: items.figure(figure, links) for figure in spec.figures}
+    sections = [papers.section(paper, shown) for paper in spec.papers]
+    by_name = {one.task.name: one for one in tasks}
+    software = run_details.Software()
+    details = []
+    for record in records:
+        if record.made is not None:
+            task = by_name.get(record.line.get("task", ""))
+            given, chosen = (task.task, task.samples) if task is not None else (None, {})
+            details.append(run_details.detail(record, given, chosen, software))
+    readings = sum(isinstance(item, items.ShownTable) and item.reading is not None for item in shown.values())
+    outputs = sum(len(sample.outputs) for one in tasks for found in one.samples.values() for sample in found)
+    return {
+        "spec": spec,
+        "state": _state(spec, records),
+        "sections": sections,
+        "elsewhere": papers.elsewhere(spec.papers, shown),
+        "rebuilt": papers.rebuilt(sections),
+        "verdicts": papers.verdicts(sections),
+        "rules": [(verdict, RULES_IN_SHORT[verdict]) for verdict in VERDICTS],
+        "anchors": set(shown),
+        "fold_readings": readings > MANY_TABLES,
+        "fold_samples": outputs > MANY_OUTPUTS,
+        "tasks": tasks,
+        "runs": runs.table(records),
+        "details": details,
+        "software": software.sets,
+        "missing": _missing(spec, records, list(shown.values()), sections),
+        "made": provenance.collect(),
+    }
+
+
 def render(spec: ReportSpec) -> str:
     """Return the page as HTML.
 
     Raises:
-        DataError: a table's file is not one that `mdnmt table` wrote.
+        DataError: the file of a table, of claims or of an audit is not what the verb of that name wrote.
     """
-    package = resources.files("mdnmt.paper")
-    template, style, script = (
-        package.joinpath(name).read_text(encoding="utf-8") for name in ("report.html.j2", "report.css", "report.js")
-    )
-    runs = facts.runs(spec.runs, spec.run_json)
-    tables = {table.id: (table, _table(table)) for table in spec.tables}
-    figures = [(figure, _figure(figure)) for figure in spec.figures]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals["link"] = lambda url: url if url.startswith(("https://", "http://")) else ""
-    return environment.from_string(template).render(
-        spec=spec,
-        style=Markup(style),
-        script=Markup(script),
-        policy=_policy(style, script),
-        state=_state(spec, runs),
-        results=[shown for table, shown in tables.values() if table.kind != "resources"],
-        resources=[shown for table, shown in tables.values() if table.kind == "resources"],
-        figures=[shown for figure, shown in figures if figure.kind != "curves"],
-        curves=[shown for figure, shown in figures if figure.kind == "curves"],
-        tasks=[_task(task, spec) for task in spec.tasks],
-        runs=runs.table,
-        missing=_missing(spec, runs, [s for _, s in tables.values()], [s for _, s in figures]),
-        made=provenance.collect(),
+    style, script = _part("page.css"), _part("page.js")
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            **_context(spec),
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+        )
     )

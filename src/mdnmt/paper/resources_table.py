@@ -10,7 +10,10 @@ from mdnmt.fsio import read_json
 from mdnmt.paper.best_of import settle
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
 from mdnmt.paper.numbers import half_up, thousands
+from mdnmt.paper.published import annotate, beside, first
+from mdnmt.paper.spec_parts import Printed
 from mdnmt.paper.specs import ResourceRow, ResourceTableSpec
+from mdnmt.paper.verdict import WIDEST_SHARE, Judgement, judge, judge_count
 
 # key in measure.json, group above, label, divisor, decimals
 QUANTITIES = (
@@ -18,10 +21,19 @@ QUANTITIES = (
     ("train_seconds_per_update", "Training", "s / update", 1, 3),
     ("epoch_seconds", "Training", "s / epoch", 1, 1),
     ("train_tokens_per_second", "Training", "tokens / s", 1, 0),
+    ("decode_seconds_per_batch", "Decoding", "s / batch", 1, 3),
     ("decode_sentences_per_second", "Decoding", "sentences / s", 1, 1),
     ("decode_tokens_per_second", "Decoding", "tokens / s", 1, 0),
     ("peak_memory_mb", "Memory", "peak (MB)", 1, 0),
 )
+# key in measure.json -> what the published number is called in ResourceRow.printed
+PRINTED = {
+    "num_parameters": "parameters",
+    "train_seconds_per_update": "seconds_per_update",
+    "epoch_seconds": "seconds_per_epoch",
+    "decode_seconds_per_batch": "seconds_per_batch",
+    "peak_memory_mb": "memory",
+}
 # A speed relative to the baseline row stands after the quantity it is made from.
 RELATIVE = {"train_tokens_per_second": "relative", "decode_tokens_per_second": "relative"}
 
@@ -38,23 +50,35 @@ def _value(row: dict[str, Any], key: str, where: str) -> float | None:
     return float(value)
 
 
-def _cells(measured: dict[str, Any], baseline: dict[str, Any], keys: set[str], where: str) -> list[Cell]:
-    cells = []
+def _cells(
+    spec: ResourceTableSpec, row: ResourceRow, measured: dict[str, Any], baseline: dict[str, Any], keys: set[str]
+) -> list[Cell]:
+    cells, where = [], str(spec.measure)
     for key, _, _, divisor, places in QUANTITIES:
         if key not in keys:
             continue
         value = _value(measured, key, where)
-        if value is None:
-            cells.append(Cell())
-        else:
+        cell = Cell()
+        if value is not None:
             shown = thousands(value) if places == 0 else half_up(value / divisor, places)
-            cells.append(Cell(text=shown, mean=value, num_seeds=1))
+            cell = Cell(text=shown, values=(value,), mean=value, num_seeds=1)
+        printed = row.printed.get(PRINTED.get(key, key))
+        cells.append(beside(cell, printed, _judgement(spec, key, value, printed), percent=True))
         if key in RELATIVE:
             reference = _value(baseline, key, where)
             ratio = value / reference if value is not None and reference else None
             text = "\N{EN DASH}" if ratio is None else f"{half_up(ratio, 2)}\N{MULTIPLICATION SIGN}"
             cells.append(Cell(text=text, mean=ratio, num_seeds=0 if ratio is None else 1))
     return cells
+
+
+def _judgement(spec: ResourceTableSpec, key: str, value: float | None, printed: Printed | None) -> Judgement | None:
+    """Return the verdict: of parameters by their number, of time and memory by measurements, of which there is one."""
+    differs = first(spec.differs, spec.metric_differs.get(PRINTED.get(key, key)))
+    if key == "num_parameters":
+        return judge_count(value, printed, differs)
+    values = () if value is None else (value,)
+    return judge(values, printed, differs, widest=WIDEST_SHARE * abs(value or 0.0), times="measurement")
 
 
 def _headers(keys: set[str], baseline_label: str | None) -> list[Header]:
@@ -98,19 +122,21 @@ def build(spec: ResourceTableSpec) -> Grid:
     label = baseline.label if baseline else spec.baseline_label
     spec = settle(spec)
     keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
+    keys |= {key for key, name in PRINTED.items() if any(name in row.printed for row in spec.rows)}
     keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}
     reasons, rows = Reasons(), []
     for row in spec.rows:
         marks = []
         if row.missing or row.method not in found:
             marks.append(reasons.mark(row.missing or spec.missing or "not measured"))
-        cells = _cells(found.get(row.method, {}), found.get(spec.baseline or "", {}), keys, str(spec.measure))
+        cells = _cells(spec, row, found.get(row.method, {}), found.get(spec.baseline or "", {}), keys)
         rows.append(
             GridRow(group=row.group, label=row.label, method=row.method, cells=tuple(cells), marks=tuple(marks))
         )
-    return Grid(
+    grid = Grid(
         kind="resources",
         title=spec.full_title,
+        where=spec.where,
         headers=tuple(_headers(keys, label)),
         rows=tuple(rows),
         baseline=spec.baseline,
@@ -118,6 +144,7 @@ def build(spec: ResourceTableSpec) -> Grid:
         reasons=tuple(reasons.texts),
         notes=tuple(_notes(spec, measured, label)),
     )
+    return annotate(grid)
 
 
 def _company(hardware: dict[str, Any]) -> str:

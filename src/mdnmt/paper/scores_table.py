@@ -2,119 +2,88 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.best_of import settle
-from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
-from mdnmt.paper.numbers import half_up, mean, standard_deviation, unbroken
-from mdnmt.paper.specs import ScoreRow, ScoreTableSpec
+from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.paper.numbers import half_up, mean, signed, standard_deviation, unbroken
+from mdnmt.paper.published import annotate, beside, first
+from mdnmt.paper.score_files import AVERAGE, SPLITS, Facts, Measured, measure, sorted_runs
+from mdnmt.paper.spec_parts import ScoreRow
+from mdnmt.paper.specs import ScoreTableSpec
+from mdnmt.paper.verdict import Judgement, judge
 
-METRIC_LABELS = {"bleu": "BLEU", "chrf": "chrF"}
-AVERAGE = "avg"  # the key of the average's column
+METRIC_LABELS = {"bleu": "BLEU", "chrf": "chrF", "comet": "COMET"}
+DELTA = "d"  # before a metric: its difference to the baseline row
 PLACES = 2
-SPLITS = ("train", "valid", "test")
-NONE = "-"
-ALPHA = 0.05  # the level of the verdicts, where the significance file names none
+ALPHA = 0.05  # the level of the tests, where the significance file names none
+
+Numbers = dict[tuple[str, str], Measured]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One number of one row: its value for each run, and how many of these were trained."""
-
-    values: tuple[float, ...]
-    num_seeds: int
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        domains = read_json(path)["domains"]
-        return dict(domains)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: expected a scores.json with domains ({error}); score the run again") from error
-
-
-def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> float | None:
-    """Return one score, None where the run has none for this domain."""
-    if domain not in scores or scores[domain].get(metric) is None:
-        return None
-    value = scores[domain][metric]["score"]
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"{path}: {metric} of {domain} is {value!r}, expected a finite number; score the run again")
-    return float(value)
-
-
-class _Facts:
-    """What all rows must share to stand in one table: test sets and signatures."""
-
-    def __init__(self) -> None:
-        self.sentences: dict[str, tuple[int, Path]] = {}
-        self.signatures: dict[str, set[str]] = {}
-        self.text: dict[str, set[str]] = {}  # column -> identities of its training, validation and test text
-
-    def add(self, path: Path, scores: dict[str, Any], spec: ScoreTableSpec) -> None:
-        for column in spec.columns:
-            entry = scores.get(column.name)
-            if entry is None:
-                continue
-            count = int(entry.get("num_sentences", 0))
-            known, where = self.sentences.setdefault(column.name, (count, path))
-            if known != count:
-                raise DataError(
-                    f"{path}: {count} test sentences for {column.name}, but {known} in {where}; "
-                    "rows of one table need the same test set: decode and score again"
-                )
-            if splits := entry.get("splits"):
-                found = "/".join(str(splits.get(name, NONE))[:8] for name in SPLITS)
-                self.text.setdefault(column.name, set()).add(found)
-            for metric in spec.metrics:
-                if metric in entry:
-                    self.signatures.setdefault(metric, set()).add(str(entry[metric].get("signature", "")))
-
-
-def _measure(row: ScoreRow, spec: ScoreTableSpec, facts: _Facts) -> dict[tuple[str, str], Measured]:
-    """Return the values of a row by (metric, column); a number that a seed lacks is left out for all."""
-    seeds = [run.seed for run in row.runs]
-    if len(set(seeds)) != len(seeds):
-        raise DataError(f"row {row.label!r}: seeds {seeds} hold one twice; expected each seed once")
-    trained = sum(seed is not None for seed in seeds)
-    read = [(run.scores, _read(run.scores)) for run in row.runs]
-    for path, scores in read:
-        facts.add(path, scores, spec)
-    found: dict[tuple[str, str], Measured] = {}
+def _headers(spec: ScoreTableSpec) -> list[Header]:
+    """Return the columns: of each metric the domains and their average, or the averages alone."""
+    domains = [(column.name, column.label) for column in spec.columns] if spec.shows == "domains" else []
+    headers = []
     for metric in spec.metrics:
-        by_domain = []
-        for column in spec.columns:
-            values = [_score(path, scores, column.name, metric) for path, scores in read]
-            known = [value for value in values if value is not None]
-            if known and len(known) == len(values):
-                found[metric, column.name] = Measured(tuple(known), trained)
-                by_domain.append(known)
-        if len(by_domain) == len(spec.columns):
-            # Averaged a seed at a time, unrounded: the spread of the average is that of the seeds' averages.
-            averages = tuple(mean(seed) for seed in zip(*by_domain, strict=True))
-            found[metric, AVERAGE] = Measured(averages, trained)
-    return found
+        name, why = METRIC_LABELS[metric], spec.metric_missing.get(metric)
+        group = name if spec.shows == "domains" else spec.average_label
+        for key, label in (*domains, (AVERAGE, spec.average_label if spec.shows == "domains" else name)):
+            headers.append(Header(key=key, label=label, metric=metric, group=group, places=PLACES, missing=why))
+            if spec.delta:
+                label = f"\N{GREEK CAPITAL LETTER DELTA}{name}"
+                headers.append(
+                    Header(key=key, label=label, metric=DELTA + metric, group=group, places=PLACES, missing=why)
+                )
+    return headers
 
 
 def _cell(measured: Measured | None, tested: dict[str, Any]) -> Cell:
     if measured is None:
         return Cell()
-    centre, spread = mean(measured.values), standard_deviation(measured.values)
     return Cell(
-        text=half_up(centre, PLACES),
-        mean=centre,
-        sd=spread,
-        spread=None if spread is None else half_up(spread, PLACES),
+        **_shown(measured.values),
+        text=half_up(mean(measured.values), PLACES),
         num_seeds=measured.num_seeds,
         delta=tested.get("delta"),
         p=tested.get("p"),
         verdict=tested.get("verdict"),
     )
+
+
+def _shown(values: tuple[float, ...]) -> dict[str, Any]:
+    spread = standard_deviation(values)
+    shown = None if spread is None else half_up(spread, PLACES)
+    return {"values": values, "mean": mean(values), "sd": spread, "spread": shown}
+
+
+def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
+    """Return the difference of two means; where both have the same seeds its spread is that of the differences."""
+    if ours is None or base is None or ours is base:
+        return Cell()
+    if ours.seeds == base.seeds:
+        values = tuple(a - b for a, b in zip(ours.values, base.values, strict=True))
+        return Cell(**_shown(values), text=signed(mean(values), PLACES), num_seeds=ours.num_seeds)
+    difference = mean(ours.values) - mean(base.values)
+    return Cell(text=signed(difference, PLACES), mean=difference, num_seeds=ours.num_seeds)
+
+
+def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
+    """Return why a column's numbers cannot be held against the published ones."""
+    of_domain = [c.differs for c in spec.columns if c.differs and header.key in (c.name, AVERAGE)]
+    return first(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
+
+
+def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell) -> Cell:
+    printed = row.printed.get(f"{header.metric}/{header.key}")
+    differs = _differs(spec, header)
+    judgement = judge(cell.values, printed, differs)
+    if judgement is None and printed is not None and printed.value is not None and cell.mean is not None:
+        reason = differs or "the baseline was trained with other seeds"
+        judgement = Judgement(verdict="not comparable" if differs else "inconclusive", reason=reason)
+    return beside(cell, printed, judgement)
 
 
 def mark_best(rows: list[GridRow]) -> list[GridRow]:
@@ -161,24 +130,12 @@ def _tested_seeds(significance: dict[str, Any]) -> str:
     return f", with each of {max(seeds)} training seeds" if seeds and max(seeds) > 1 else ""
 
 
-def _check_verdicts(path: Path | None, significance: dict[str, Any]) -> None:
-    """Refuse a file without verdicts: a mean delta and a p alone do not say that every seed agrees."""
-    for system, domains in significance.get("systems", {}).items():
-        for domain, metrics in domains.items():
-            for metric, tested in metrics.items():
-                if tested.get("verdict", "") not in ("better", "worse", None):
-                    raise DataError(
-                        f"{path}: {metric} of {system} on {domain} has no verdict; expected better, worse or null; "
-                        "run the test again"
-                    )
-
-
 def _was_tested(rows: list[GridRow]) -> bool:
     return any(cell.p is not None for row in rows for cell in row.cells)
 
 
 def _notes(
-    spec: ScoreTableSpec, facts: _Facts, rows: list[GridRow], significance: dict[str, Any], baseline: str | None
+    spec: ScoreTableSpec, facts: Facts, rows: list[GridRow], significance: dict[str, Any], baseline: str | None
 ) -> list[str]:
     notes = []
     trained = [row for row in rows if any(cell.num_seeds for cell in row.cells)]
@@ -208,6 +165,7 @@ def _notes(
     for metric, signatures in facts.signatures.items():
         text = f"{METRIC_LABELS[metric]}: {'; '.join(sorted(signatures))}"
         notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
+    notes += [f"No {METRIC_LABELS[metric]}: {why}." for metric, why in spec.metric_missing.items()]
     return [*notes, *spec.notes]
 
 
@@ -220,34 +178,31 @@ def build(spec: ScoreTableSpec) -> Grid:
     # A baseline that gives way to a better size is still what all others are tested against.
     baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), spec.baseline_label)
     spec = settle(spec)
-    significance: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
-    if significance and spec.baseline is not None and significance.get("baseline") != spec.baseline:
-        raise DataError(
-            f"{spec.significance}: tested against {significance.get('baseline')!r}, expected {spec.baseline!r}; "
-            "run the test again"
-        )
-    headers = [
-        Header(key=key, label=label, metric=metric, group=METRIC_LABELS[metric], places=PLACES)
-        for metric in spec.metrics
-        for key, label in [*((c.name, c.label) for c in spec.columns), (AVERAGE, spec.average_label)]
-    ]
-    _check_verdicts(spec.significance, significance)
-    facts, reasons, rows = _Facts(), Reasons(), []
-    labels = {column.name: column.label for column in spec.columns}
-    for row in spec.rows:
-        measured = _measure(row, spec, facts)
+    significance = _significance(spec)
+    headers, facts, reasons, rows = _headers(spec), Facts(), Reasons(), []
+    measured = [measure(row, spec, facts) for row in spec.rows]
+    baseline: Numbers = next(
+        (numbers for row, numbers in zip(spec.rows, measured, strict=True) if row.method == spec.baseline), {}
+    )
+    for row, numbers in zip(spec.rows, measured, strict=True):
         tests = significance.get("systems", {}).get(row.method, {})
-        cells = tuple(_cell(measured.get((h.metric, h.key)), tests.get(h.key, {}).get(h.metric, {})) for h in headers)
-        marks = [reasons.mark(row.missing)] if row.missing else []
-        absent = [label for name, label in labels.items() if (spec.metrics[0], name) not in measured]
-        if not row.missing and absent:
-            reason = f"no score on {', '.join(absent)}" if row.runs else "no run"
-            marks.append(reasons.mark(reason))
-        rows.append(GridRow(group=row.group, label=row.label, method=row.method, cells=cells, marks=tuple(marks)))
+        cells = []
+        for header in headers:
+            key = (header.metric.removeprefix(DELTA), header.key)
+            if header.metric.startswith(DELTA):
+                cell = _delta_cell(numbers.get(key), baseline.get(key))
+            else:
+                cell = _cell(numbers.get(key), tests.get(header.key, {}).get(header.metric, {}))
+            cells.append(_beside(spec, row, header, cell))
+        marks = [reasons.mark(why) for why in _absent(spec, row, numbers)]
+        runs = tuple(RowRun(seed=r.seed, folder=r.scores.parent.parent.as_posix()) for r in sorted_runs(row))
+        about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
+        rows.append(GridRow(cells=tuple(cells), **about))
     rows = mark_best(rows)
-    return Grid(
+    grid = Grid(
         kind="scores",
         title=spec.full_title,
+        where=spec.where,
         headers=tuple(headers),
         rows=tuple(rows),
         baseline=spec.baseline,
@@ -257,3 +212,43 @@ def build(spec: ScoreTableSpec) -> Grid:
         notes=tuple(_notes(spec, facts, rows, significance, baseline_label or spec.baseline)),
         test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
     )
+    return annotate(grid)
+
+
+def _significance(spec: ScoreTableSpec) -> dict[str, Any]:
+    """Return the tests, empty where there are none.
+
+    Raises:
+        DataError: they compare with another baseline, or one has no verdict: a mean delta and a p alone do not say
+            that every seed agrees.
+    """
+    found: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
+    if found and spec.baseline is not None and found.get("baseline") != spec.baseline:
+        raise DataError(
+            f"{spec.significance}: tested against {found.get('baseline')!r}, expected {spec.baseline!r}; "
+            "run the test again"
+        )
+    for system, domains in found.get("systems", {}).items():
+        for domain, metrics in domains.items():
+            for metric, tested in metrics.items():
+                if tested.get("verdict", "") not in ("better", "worse", None):
+                    raise DataError(
+                        f"{spec.significance}: {metric} of {system} on {domain} has no verdict; expected better, "
+                        "worse or null; run the test again"
+                    )
+    return found
+
+
+def _absent(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
+    """Return why a row lacks numbers, but for metrics of which the whole table has none."""
+    if row.missing:
+        return [row.missing]
+    if not row.runs:
+        return ["no run"]
+    labels = [c.label for c in spec.columns if not any((metric, c.name) in numbers for metric in spec.metrics)]
+    found = [f"no score on {', '.join(labels)}"] if labels else []
+    for metric in spec.metrics:
+        lacking = [c.label for c in spec.columns if (metric, c.name) not in numbers and c.label not in labels]
+        if lacking and metric not in spec.metric_missing:
+            found.append(f"no {METRIC_LABELS[metric]} on {', '.join(lacking)}")
+    return found

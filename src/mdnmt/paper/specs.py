@@ -12,57 +12,34 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.paper import FigureKind, Knowledge, TableKind, WordTableKind
+from mdnmt.config.paper import FigureKind, Metric, TableKind, WordTableKind
 from mdnmt.errors import ConfigError
+from mdnmt.paper.figure_specs import *  # noqa: F403  (who says specs.CurvesSpec need not know where it stands)
+from mdnmt.paper.figure_specs import AnyFigure
+from mdnmt.paper.spec_parts import *  # noqa: F403
+from mdnmt.paper.spec_parts import Column, Printed, ScoreRow, Titled, WordRow
 
 Spec = TypeVar("Spec")
 
 
-class Titled(Frozen):
-    """What has a title; `task` tells apart what a study with several tasks shows of each."""
+class Compared(Titled):
+    """A table with the paper's numbers beside ours."""
 
-    title: str
-    task: str = ""  # the task's title; empty in a study of one task
-
-    @property
-    def full_title(self) -> str:
-        """Return the title, with the task's behind it if it is given."""
-        return f"{self.title} ({self.task})" if self.task else self.title
+    where: str = ""  # "Table 2"
+    differs: str | None = None  # why none of its numbers can be held against the printed ones
+    metric_differs: dict[str, str] = Field({})  # metric or quantity -> why it cannot
 
 
-class Column(Frozen):
-    """A domain as a column of a table, or as a series of a figure."""
-
-    name: str  # the domain's key in scores.json
-    label: str
-
-
-class ScoreRun(Frozen):
-    """The scores of one run; `seed` is None where nothing was trained (copying the source)."""
-
-    scores: Path  # scores.json
-    seed: int | None = None
-
-
-class ScoreRow(Frozen):
-    """One system as a row: all its seeds, or the reason why there is none."""
-
-    group: str  # "Direct training", "Our domain mixing methods"
-    label: str  # as printed: "Mixed", "E/DC"
-    method: str  # the key in the significance file
-    runs: tuple[ScoreRun, ...] = ()
-    missing: str | None = None
-    choice: int | None = None  # of rows with one number the best by validation is shown
-    records: tuple[Path, ...] = ()  # run.json of each seed, where there is a choice
-
-
-class ScoreTableSpec(Titled):
+class ScoreTableSpec(Compared):
     """The papers' results table: systems by domains, with an average."""
 
     kind: Literal["scores"] = "scores"
     columns: tuple[Column, ...] = Field(min_length=1)
     rows: tuple[ScoreRow, ...]
-    metrics: tuple[Literal["bleu", "chrf"], ...] = Field(default=("bleu", "chrf"), min_length=1)
+    metrics: tuple[Metric, ...] = Field(default=("bleu", "chrf"), min_length=1)
+    metric_missing: dict[Metric, str] = Field({})  # metric -> why no run has it
+    shows: Literal["domains", "average"] = "domains"
+    delta: bool = False  # beside each score the difference to the baseline
     average_label: str = "Avg."
     baseline: str | None = None  # a method: stars compare with it
     baseline_label: str | None = None  # what it is called where no row shows it
@@ -79,9 +56,10 @@ class ResourceRow(Frozen):
     missing: str | None = None
     choice: int | None = None  # as in ScoreRow
     records: tuple[Path, ...] = ()
+    printed: dict[str, Printed] = Field({})  # quantity -> the published number
 
 
-class ResourceTableSpec(Titled):
+class ResourceTableSpec(Compared):
     """Parameters, time, throughput and memory of each system (Song et al. 2026, Table 4)."""
 
     kind: Literal["resources"] = "resources"
@@ -93,12 +71,6 @@ class ResourceTableSpec(Titled):
     notes: tuple[str, ...] = ()
 
 
-class WordRow(ScoreRow):
-    """One system as a row of a table of generated text; each run's `scores` is its words.json."""
-
-    knows: Knowledge | None = None
-
-
 class WordTableSpec(Titled):
     """Generated text: which words are right, or what was decided on them."""
 
@@ -108,95 +80,60 @@ class WordTableSpec(Titled):
     notes: tuple[str, ...] = ()
 
 
-AnyTable = ScoreTableSpec | ResourceTableSpec | WordTableSpec
+class CorpusRow(Frozen):
+    """A domain of a task as a row: how many sentences each split has."""
+
+    group: str = ""
+    label: str
+    domain: str  # its key in stats.json
+    stats: Path | None = None
+    missing: str | None = None
+    differs: str | None = None
+    printed: dict[str, Printed] = Field({})  # train, valid, test -> the published number
+
+
+class CorporaTableSpec(Compared):
+    """The data of a task: sentences of each domain in training, validation and test text."""
+
+    kind: Literal["corpora"] = "corpora"
+    rows: tuple[CorpusRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+class ExamplesTableSpec(Titled):
+    """Ambiguous words in test sentences, with the translations of several systems (Jiang et al. 2020, Table 7)."""
+
+    kind: Literal["examples"] = "examples"
+    where: str = ""
+    ambiguity: Path | None = None  # ambiguity.json
+    systems: tuple[ScoreRow, ...] = ()
+    columns: tuple[Column, ...] = ()
+    missing: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class NotationTableSpec(Titled):
+    """What symbols stand for."""
+
+    kind: Literal["notation"] = "notation"
+    where: str = ""
+    lines: tuple[tuple[str, str, str], ...]  # symbol, place, meaning
+
+
+AnyTable = ScoreTableSpec | ResourceTableSpec | WordTableSpec | CorporaTableSpec | ExamplesTableSpec | NotationTableSpec
 TableSpec = Annotated[AnyTable, Field(discriminator="kind")]
 
 
-class AnalysedRun(Frozen):
-    """One system's analysis directory, or the reason why there is none."""
-
-    label: str
-    analysis: Path | None = None
-    seed: int | None = None  # None: not known
-    missing: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Return the label, with the seed if it is known."""
-        return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
-
-
-class HeatmapSpec(Titled):
-    """Domain proportions of one sentence, word by layer (Jiang et al. 2020, Fig. 7 and 8)."""
-
-    kind: Literal["proportion_heatmap"] = "proportion_heatmap"
-    run: AnalysedRun
-    domains: tuple[Column, ...] = ()  # labels; empty: the names in meta.json
-    sentence: int | None = Field(default=None, ge=0)  # index in sentences.json; None: chosen by a fixed rule
-    domain: str | None = None  # choose among sentences of this domain
-    max_words: int = Field(default=22, ge=2, le=60)
-
-
-class HistogramsSpec(Titled):
-    """Distribution of word-level domain proportions, layer by layer (Jiang et al. 2020, Fig. 9)."""
-
-    kind: Literal["proportion_histograms"] = "proportion_histograms"
-    run: AnalysedRun
-    domains: tuple[Column, ...] = ()
-    bins: int = Field(default=20, ge=2, le=100)
-
-
-class TsneSpec(Titled):
-    """Encoder sentence vectors in two dimensions, a panel a system (Song et al. 2026, Fig. 5)."""
-
-    kind: Literal["tsne"] = "tsne"
-    systems: tuple[AnalysedRun, ...]
-    domains: tuple[Column, ...] = ()
-    perplexity: float = Field(default=30.0, gt=0)
-    seed: int = 1
-    max_sentences: int = Field(default=250, ge=5)  # a domain
-
-
-class CurveRun(Frozen):
-    """The curves of one run."""
-
-    curves: Path  # curves.tsv
-    seed: int
-
-
-class CurveSystem(Frozen):
-    """One system's runs, one a seed, or the reason why there is none."""
-
-    label: str
-    runs: tuple[CurveRun, ...] = ()
-    missing: str | None = None
-
-
-class CurvesSpec(Titled):
-    """Training loss, perplexity, accuracy and BLEU against updates, a line a system (Song et al. 2026, Fig. 3)."""
-
-    kind: Literal["curves"] = "curves"
-    systems: tuple[CurveSystem, ...]
-
-
-class SweepSpec(Titled):
-    """Right words of generated text as an option changes: a point a system, a line a kind of word."""
-
-    kind: Literal["word_sweep"] = "word_sweep"
-    num_domains: int = Field(ge=1)
-    systems: tuple[WordRow, ...]
-
-
-class GateUseSpec(Titled):
-    """How much each domain uses each expert (Song et al. 2026, Fig. 4), measured on generated text."""
-
-    kind: Literal["gate_use"] = "gate_use"
-    systems: tuple[WordRow, ...]
-    domains: tuple[Column, ...] = ()
-
-
-AnyFigure = HeatmapSpec | HistogramsSpec | TsneSpec | CurvesSpec | SweepSpec | GateUseSpec
 FigureSpec = Annotated[AnyFigure, Field(discriminator="kind")]
+
+
+class ReportRun(Frozen):
+    """A run that a table or figure is made from; `method` is its system's key there."""
+
+    method: str
+    label: str
+    seed: int | None = None
+    folder: Path
 
 
 class ReportTable(Titled):
@@ -206,6 +143,7 @@ class ReportTable(Titled):
     kind: TableKind
     data: Path  # what `mdnmt table --json` wrote: the page is drawn from it, so that nothing unescaped gets in
     caption: str = ""
+    runs: tuple[ReportRun, ...] = ()  # of rows that do not name their own: those that were measured
     missing: str | None = None
 
 
@@ -214,10 +152,33 @@ class ReportFigure(Titled):
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
     kind: FigureKind
+    where: str = ""  # "Figure 6"
     png: Path
+    numbers: Path | None = None  # what it shows, as JSON
     caption: str
     alt: str = ""  # empty: taken from the figure's own metadata
+    runs: tuple[ReportRun, ...] = ()
     missing: str | None = None
+
+
+class ReportItem(Frozen):
+    """A table or figure of a paper, in its place; no id: the study does not show it."""
+
+    kind: Literal["table", "figure"]
+    where: str = ""
+    title: str
+    id: str | None = None
+
+
+class ReportPaper(Frozen):
+    """A paper as a section of the page."""
+
+    name: str = Field(pattern=r"^[a-z0-9-]+$")
+    title: str
+    citation: str
+    items: tuple[ReportItem, ...] = ()  # in the paper's own order
+    claims: Path | None = None  # what `mdnmt claims --json` wrote; None: no claims are written down for it
+    audit: Path | None = None  # what `mdnmt audit --json` wrote; None: there is nothing to audit
 
 
 class SampleSystem(Frozen):
@@ -276,6 +237,7 @@ class ReportSpec(Frozen):
     study: str
     title: str
     introduction: str = ""  # two sentences for a reader who knows nothing yet
+    papers: tuple[ReportPaper, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     figures: tuple[ReportFigure, ...] = ()
     tasks: tuple[ReportTask, ...] = ()

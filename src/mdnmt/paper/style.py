@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -19,7 +20,8 @@ from matplotlib.figure import Figure
 # Five inches at nine points: on a phone, 360 pixels wide, the smallest letter is still about nine pixels high.
 WIDTH = 5.0
 DPI = 200
-DETAIL = 80  # characters on a line under the title
+DETAIL = 75  # characters on a line under the title
+LEGEND_ROW = 0.19  # inches
 INK, GREY, FAINT = "#1f2328", "#5c6470", "#d9dde3"
 
 # Okabe and Ito 2008, the yellow left out: it is too pale for lines and letters on white.
@@ -35,6 +37,7 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 # From almost white to dark blue, lightness falling evenly: it also reads in grey.
 SHADES = LinearSegmentedColormap.from_list("shades", ["#f7f9fb", "#b9d3e6", "#5a9bc8", "#1c5f93", "#08253f"])
 
+_WIDE = "\u2e80"  # from here on, most characters are Chinese or Japanese
 _WIDE_SCRIPTS = ("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "Droid Sans Fallback")
 
 
@@ -42,6 +45,13 @@ def _families() -> list[str]:
     """Return the fonts, first that of matplotlib itself, so that every machine draws the same letters."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     return ["DejaVu Sans", *(name for name in _WIDE_SCRIPTS if name in installed)]
+
+
+def font_note(words: Iterable[str]) -> str:
+    """Return what a figure must say if it shows words that no installed font can write, or nothing."""
+    if all(character < _WIDE for word in words for character in word) or len(_families()) > 1:
+        return ""
+    return f" Boxes: no installed font has these characters ({_WIDE_SCRIPTS[0]} has)."
 
 
 @contextmanager
@@ -81,7 +91,8 @@ def style() -> Iterator[None]:
         "pdf.fonttype": 42,
         "svg.hashsalt": "mdnmt",
     }
-    with rc_context(rc=settings):
+    with rc_context(rc=settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # `font_note` says it to the reader
         yield
 
 
@@ -110,6 +121,16 @@ def heading(figure: Figure, title: str, detail: str = "") -> None:
         figure.text(
             0.012, 1 - 0.27 / inches, _wrapped(detail, DETAIL), size=8.5, color=GREY, va="top", linespacing=1.25
         )
+
+
+def legend_grid(labels: Sequence[str], handle: float, most: int = 4) -> tuple[int, float]:
+    """Return how many labels of a legend stand in a row, and the inches that its rows need beyond the first.
+
+    `handle` is the width, in inches, of what stands before a label, with the space between two columns.
+    """
+    widest = handle + 0.073 * max(map(len, labels))
+    columns = max(1, min(most, len(labels), int((WIDTH - 0.05) / widest)))
+    return columns, LEGEND_ROW * (-(-len(labels) // columns) - 1)
 
 
 def quiet(axes: Axes) -> None:

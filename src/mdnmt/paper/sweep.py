@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from mdnmt.paper.measures import Measure
 from mdnmt.paper.numbers import half_up, mean
 from mdnmt.paper.specs import SweepSpec
 from mdnmt.paper.style import COLOURS, DASHES, DPI, GREY, MARKERS, WIDTH, empty, heading, more_room, quiet
 from mdnmt.paper.words_table import KINDS, accuracy, read_words
+
+
+def inputs(spec: SweepSpec) -> list[Path]:
+    """Return the files that the figure is made from."""
+    return [run.scores for system in spec.systems for run in system.runs]
+
+
+def measures(spec: SweepSpec) -> Iterator[Measure]:
+    """Yield `accuracy`, the percentage of right words, by kind of word and seed."""
+    for system in spec.systems:
+        for run in system.runs:
+            for kind, value in accuracy(read_words(run.scores)).items():
+                yield Measure(system.method, system.label, run.seed, "accuracy", value, {"kind": kind})
 
 
 def draw(spec: SweepSpec) -> tuple[Figure, str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,9 +14,10 @@ from matplotlib.lines import Line2D
 
 from mdnmt.paper import analysis
 from mdnmt.paper.analysis import Floats, Ints
+from mdnmt.paper.measures import Measure
 from mdnmt.paper.numbers import half_up
 from mdnmt.paper.specs import TsneSpec
-from mdnmt.paper.style import COLOURS, DPI, FAINT, GREY, MARKERS, WIDTH, empty, heading, more_room
+from mdnmt.paper.style import COLOURS, DPI, FAINT, GREY, MARKERS, WIDTH, empty, heading, legend_grid, more_room
 
 FOLDS = 5
 
@@ -28,6 +32,36 @@ class Projected:
     perplexity: float  # what was used: few sentences allow less than was asked for
     silhouette: float | None  # of the vectors themselves, -1 to 1
     probe: float | None  # accuracy of a linear classifier, cross-validated
+
+
+def inputs(spec: TsneSpec) -> list[Path]:
+    """Return the files that the figure is made from."""
+    return [path for system in spec.systems for path in analysis.files(system, "meta.json", "vectors.npz")]
+
+
+def measures(spec: TsneSpec) -> Iterator[Measure]:
+    """Yield how well the vectors themselves tell domains apart, for each seed: no picture is needed for that.
+
+    `silhouette`: -1 to 1. `probe_accuracy`: of a linear classifier on sentences that it was not trained on, 0 to 1.
+    """
+    for system in spec.systems:
+        for seed in system.seeds:
+            stored = analysis.arrays(seed.analysis / "vectors.npz", "vectors", "domain")
+            kept = subsample(stored["domain"], spec.max_sentences, spec.seed)
+            vectors, domain = stored["vectors"][kept].astype(np.float64), stored["domain"][kept]
+            with _one_thread():
+                found = separation(vectors, domain, spec.seed)
+            for name, value in zip(("silhouette", "probe_accuracy"), found, strict=True):
+                if value is not None:
+                    yield Measure(system.method, system.label, seed.seed, name, value)
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Return a block in which sums are taken in one order: in another, points would move."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    limited: AbstractContextManager[object] = threadpool_limits(limits=1)
+    return limited
 
 
 def subsample(domain_N: Ints, most: int, seed: int) -> Ints:
@@ -64,13 +98,11 @@ def separation(vectors_ND: Floats, domain_N: Ints, seed: int) -> tuple[float | N
 def project(label: str, vectors_ND: Floats, domain_N: Ints, spec: TsneSpec) -> Projected:
     """Return the picture of one system; the same vectors and seed give the same picture."""
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     kept = subsample(domain_N, spec.max_sentences, spec.seed)
     vectors, domain = vectors_ND[kept].astype(np.float64), domain_N[kept]
     perplexity = min(spec.perplexity, max(1.0, (len(kept) - 1) / 3))
-    # One thread: sums in another order would move points.
-    with threadpool_limits(limits=1):
+    with _one_thread():
         points = TSNE(perplexity=perplexity, init="pca", random_state=spec.seed, max_iter=500).fit_transform(vectors)
         silhouette, probe = separation(vectors, domain, spec.seed)
     return Projected(label, np.asarray(points, dtype=np.float64), domain, perplexity, silhouette, probe)
@@ -109,7 +141,8 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
     detail = f"t-SNE, perplexity {used}, seed {spec.seed}; a mark is a sentence. Probe by chance: {chance}%."
     detail = (f"{spec.task}. " if spec.task else "") + detail
     room = more_room(detail)
-    head, foot, between = 0.86 + room, 0.42 + 0.15 * len(absent), 0.62
+    legend_columns, rows_room = legend_grid(names, 0.38)
+    head, foot, between = 0.86 + room + rows_room, 0.42 + 0.15 * len(absent), 0.62
     height = head + rows * panel + (rows - 1) * between + foot
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     for position, system in enumerate(systems):
@@ -131,7 +164,7 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
         for k, name in enumerate(names)
     ]
     figure.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=min(4, len(handles)),
+        handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=legend_columns,
         borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
     )  # fmt: skip
     for line, text in enumerate(reversed(absent)):

@@ -11,9 +11,10 @@ import numpy as np
 
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
-from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
+from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.paper.numbers import half_up, mean, standard_deviation
-from mdnmt.paper.specs import WordRow, WordTableSpec
+from mdnmt.paper.spec_parts import WordRow
+from mdnmt.paper.specs import WordTableSpec
 
 KINDS = {"common": "Common", "cue": "Domain's own", "context": "By context", "label": "By label"}
 CEILING_GROUP = "The best there is"
@@ -56,7 +57,9 @@ def build(spec: WordTableSpec) -> Grid:
     for row, found, marks in measured:
         cells = [_cell([numbers[key] for numbers in found if key in numbers], key[1]) for key in columns]
         cells += _verdict(spec, row, found)
-        rows.append(GridRow(group=row.group, label=row.label, method=row.method, cells=tuple(cells), marks=marks))
+        runs = tuple(RowRun(seed=run.seed, folder=run.scores.parent.parent.as_posix()) for run in row.runs)
+        about = {"group": row.group, "label": row.label, "method": row.method, "marks": marks, "runs": runs}
+        rows.append(GridRow(cells=tuple(cells), **about))
     if spec.kind == "word_accuracy" and columns:
         rows = [*(_ceiling_row(name, spec.num_domains, columns) for name in CEILINGS), *rows]
     return Grid(
@@ -147,6 +150,7 @@ def _cell(values: Sequence[float], key: str) -> Cell:
     spread = standard_deviation(values)
     return Cell(
         text=half_up(mean(values), places),
+        values=tuple(values),
         mean=mean(values),
         sd=spread,
         spread=None if spread is None else half_up(spread, places),

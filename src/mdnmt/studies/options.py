@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig
+from mdnmt.config.paper import Recipe
 from mdnmt.config.study import Overrides, StudyConfig
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
@@ -31,12 +33,14 @@ class Options:
     Attributes:
         config: the study.
         methods: its methods and variants.
+        recipes: task -> the recipe of its paper, beneath everything else; none of tasks that use none.
         where: the study's file.
         folder: that of the methods' files.
     """
 
     config: StudyConfig
     methods: dict[str, MethodConfig]
+    recipes: dict[str, Recipe]
     where: str
     folder: Path
 
@@ -46,14 +50,15 @@ class Options:
         Raises:
             ConfigError: an option that the builder does not know, or a value that is not allowed.
         """
-        method, shared, own = self.methods[name], self._shared(name), self._own(name)
-        study = {**shared.architecture, **own.architecture}
+        method = self.methods[name]
+        study = self._study(task, name).architecture
         if method.builder != PRETRAINED_BUILDER:
 
             def check(options: Given, where: str) -> Architecture:
                 return validate(method.builder, options, where=where, others=[PRETRAINED_BUILDER])
 
-            return self._checked(check, name, method.architecture, study).model_dump(mode="json"), task.missing
+            given = {**self._recipe(task, name).architecture, **method.architecture}
+            return self._checked(check, name, given, study).model_dump(mode="json"), task.missing
 
         def check_pretrained(options: Given, where: str) -> Mbart50Config:
             return validate_pretrained(options, where=where)
@@ -66,8 +71,8 @@ class Options:
         )
         return weights.model_dump(mode="json"), task.missing or missing
 
-    def training(self, name: str) -> Training:
-        """Return the recipe of a method.
+    def training(self, task: Task, name: str) -> Training:
+        """Return how a method is trained on a task.
 
         Raises:
             ConfigError: a key that there is not, or a value that is not allowed.
@@ -76,22 +81,38 @@ class Options:
         def check(options: Given, where: str) -> Training:
             return validate_model(options, Training, f"{where}: training")
 
-        study = {**self._shared(name).training, **self._own(name).training}
-        return self._checked(check, name, self.methods[name].training, study)
+        given = {**self._recipe(task, name).training, **self.methods[name].training}
+        return self._checked(check, name, given, self._study(task, name).training)
 
-    def _shared(self, name: str) -> Overrides:
+    def decoding(self, task: Task) -> Decoding:
+        """Return how the test sets of a task are translated.
+
+        Raises:
+            ConfigError: a recipe has a key that there is not, or a value that is not allowed.
+        """
+        recipe = self.recipes.get(task.name, Recipe()).decoding
+        own = self.config.decoding.model_dump(exclude_unset=True)
+        return validate_model({**recipe, **own}, Decoding, f"{self.where}: decoding")
+
+    def _recipe(self, task: Task, name: str) -> Recipe:
+        # Pretrained weights have their own sizes, and the recipe that they were published with.
+        pretrained = self.methods[name].builder == PRETRAINED_BUILDER
+        return Recipe() if pretrained else self.recipes.get(task.name, Recipe())
+
+    def _study(self, task: Task, name: str) -> Overrides:
+        """Return what the study sets for a method: for all, for those of a task, for it alone."""
         # What a study sets for all methods are sizes and a recipe for models that it trains from nothing.
-        return Overrides() if self.methods[name].builder == PRETRAINED_BUILDER else self.config.all_methods
+        pretrained = self.methods[name].builder == PRETRAINED_BUILDER
+        of_task = self.config.per_task.get(task.name, Overrides())
+        layers = (self._own(name),) if pretrained else (self.config.all_methods, of_task, self._own(name))
+        return _joined(layers)
 
     def _own(self, name: str) -> Overrides:
         """Return what the study sets for one method alone: for a variant, behind what it sets for its method."""
         variant = self.config.variants.get(name)
         layers = [self.config.per_method.get(variant.method), variant] if variant else []
         found = [layer for layer in (*layers, self.config.per_method.get(name)) if layer is not None]
-        return Overrides(
-            architecture={key: value for layer in found for key, value in layer.architecture.items()},
-            training={key: value for layer in found for key, value in layer.training.items()},
-        )
+        return _joined(found)
 
     def _checked(self, check: Callable[[Given, str], T], name: str, method: Given, study: Given) -> T:
         """Return the checked options; a mistake of the method's own file is blamed on that file."""
@@ -101,3 +122,12 @@ class Options:
             variant = self.config.variants.get(name)
             check(method, f"{self.folder}/{variant.method if variant else name}.yaml")
             raise
+
+
+def _joined(layers: Iterable[Overrides]) -> Overrides:
+    """Return all layers as one; of two that set the same option the later one counts."""
+    found = list(layers)
+    return Overrides(
+        architecture={key: value for layer in found for key, value in layer.architecture.items()},
+        training={key: value for layer in found for key, value in layer.training.items()},
+    )

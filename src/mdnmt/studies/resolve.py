@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
+from mdnmt.config.claims import Claim, check_claims, load_claims
+from mdnmt.config.comet import CometConfig
 from mdnmt.config.corpus import CorpusConfig, load_corpus
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.method import MethodConfig, load_method
-from mdnmt.config.paper import PaperConfig, PaperTable, TableRow, load_paper
+from mdnmt.config.paper import PaperConfig, Recipe, load_paper
+from mdnmt.config.published import load_published
 from mdnmt.config.run import RunSpec
-from mdnmt.config.study import StudyConfig, load_study
+from mdnmt.config.study import Seeds, StudyConfig, load_study
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_any_missing
+from mdnmt.corpora.local import HashCache
 from mdnmt.corpora.lock import read_lock
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+from mdnmt.score.comet_files import COMET, plan
 from mdnmt.studies.buildable import Model, check_built, check_started
 from mdnmt.studies.options import Options
+from mdnmt.studies.shown import (
+    check_known,
+    check_rows,
+    load_papers,
+    methods_of,
+    table_variants,
+    tasks_of,
+    with_stand_ins,
+)
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.tasks.spec import task_spec
 
@@ -34,14 +47,19 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
     Raises:
         ConfigError: a mistake in any file that the study names; what is merely not to be had is no mistake.
     """
-    config = load_study(config_folder, name)
+    config = with_stand_ins(load_study(config_folder, name))
     if seeds is not None:
-        config = validate_model({**config.model_dump(), "seeds": seeds}, StudyConfig, "--config seeds")
+        config = config.model_copy(update={"seeds": seeds})
+        validate_model(config.model_dump(include={"seeds"}), Seeds, "--config seeds")
     where = f"{config_folder}/studies/{name}.yaml"
-    methods = {method: load_method(config_folder, method) for method in config.methods}
-    methods |= _variants(config_folder, config, where)
-    _known(config.per_method, methods, f"{where}: per_method")
-    _known([config.comparison.baseline], methods, f"{where}: comparison.baseline")
+    papers = load_papers(config_folder, config, where)
+    _variants_are_new(config_folder, config, where)
+    config = config.model_copy(update={"variants": {**config.variants, **table_variants(config, papers)}})
+    wanted = {task: methods_of(config, papers, task) for task in tasks_of(config)}
+    _something_is_made(wanted, where)
+    methods = _methods(config_folder, config, wanted)
+    check_known(config.per_method, methods, f"{where}: per_method")
+    check_known([config.comparison.baseline], methods, f"{where}: comparison.baseline")
     if methods[config.comparison.baseline].train_on == "each":
         raise ConfigError(
             f"{where}: comparison.baseline: {config.comparison.baseline!r} is one run a domain, so nothing can be "
@@ -49,30 +67,90 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
         )
     for method in methods:
         _start_is_there(method, methods, where)
-    tasks = {task: _task(config_folder, task, corpora_folder) for task in config.tasks}
-    papers = _papers(config_folder, config, tasks, where)
-    _rows_are_right(config_folder, config, papers, methods, where)
-    options = Options(config, methods, where, config_folder / "methods")
-    runs = tuple(run for task in tasks.values() for method in methods for run in _runs(options, task, method, where))
-    return Study(name, config, tasks, methods, papers, runs)
+    tasks = {task: _task(config_folder, task, corpora_folder) for task in wanted}
+    _tasks_are_there(config, tasks, where)
+    check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
+    recipes = _recipes(config_folder, config, tasks, papers)
+    options = Options(config, methods, recipes, where, config_folder / "methods")
+    runs = tuple(
+        run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
+    )
+    decoding = {task: options.decoding(tasks[task]) for task in tasks}
+    if config.in_one_process and len(set(decoding.values())) > 1:
+        raise ConfigError(
+            f"{where}: in_one_process: the recipes of its tasks decode in different ways; set all of `decoding` in it"
+        )
+    published = {paper: load_published(config_folder, paper) for paper in papers}
+    comet, no_comet = _comet(config)
+    claims = {paper: _claims(config_folder, paper, papers[paper]) for paper in papers}
+    return Study(name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs)
 
 
-def _known(names: object, known: dict[str, MethodConfig], where: str) -> None:
-    for name in names:  # type: ignore[attr-defined]
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise ConfigError(f"{where}: {name!r} is none of the study's methods{hint}; they are: {', '.join(known)}")
+def _claims(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Claim]:
+    if not (config_folder / "claims" / f"{name}.yaml").is_file():
+        return {}
+    claims = load_claims(config_folder, name)
+    methods = (path.stem for path in (config_folder / "methods").glob("*.yaml"))
+    check_claims(claims, paper, methods, f"{config_folder}/claims/{name}.yaml")
+    return claims
 
 
-def _variants(config_folder: Path, config: StudyConfig, where: str) -> dict[str, MethodConfig]:
-    """Return the study's variants as methods; their options are added with all others, in `Options`."""
-    for name in config.variants:
+def _comet(config: StudyConfig) -> tuple[CometConfig, str | None]:
+    """Return what COMET scores with, its files' sum settled, and why it cannot, if it cannot."""
+    cache = HashCache(COMET / "sha256.json")
+    found = plan(config.comet, COMET, cache.sha256)
+    cache.save()
+    return found
+
+
+def _something_is_made(wanted: dict[str, tuple[str, ...]], where: str) -> None:
+    if not wanted:
+        raise ConfigError(f"{where}: nothing is asked for; expected `tasks` and `methods`, or `tables` or `figures`")
+    for task, names in wanted.items():
+        if not names and not any(wanted.values()):
+            raise ConfigError(f"{where}: methods: no method for task {task!r}; expected at least one")
+
+
+def _methods(config_folder: Path, config: StudyConfig, wanted: dict[str, tuple[str, ...]]) -> dict[str, MethodConfig]:
+    """Return all methods of the study, and those that they start from where the study does not list its methods."""
+    found: dict[str, MethodConfig] = {}
+    for names in wanted.values():
+        for name in names:
+            variant = config.variants.get(name)
+            method = load_method(config_folder, variant.method if variant else name)
+            found[name] = method.model_copy(update={"label": variant.label}) if variant and variant.label else method
+    return found
+
+
+def _variants_are_new(config_folder: Path, config: StudyConfig, where: str) -> None:
+    for name, variant in config.variants.items():
+        if variant.label is None:
+            raise ConfigError(f"{where}: variants.{name}.label is missing; without it two rows have the same name")
         if name in config.methods or (config_folder / "methods" / f"{name}.yaml").is_file():
             raise ConfigError(f"{where}: variants.{name}: there is a method of this name; give the variant another one")
+
+
+def _recipes(
+    config_folder: Path, config: StudyConfig, tasks: dict[str, Task], papers: dict[str, PaperConfig]
+) -> dict[str, Recipe]:
+    """Return the recipe of each task's paper, where the study uses them."""
+    if not config.use_recipes:
+        return {}
     return {
-        name: load_method(config_folder, variant.method).model_copy(update={"label": variant.label})
-        for name, variant in config.variants.items()
+        name: (papers.get(task.config.of) or load_paper(config_folder, task.config.of)).recipe
+        for name, task in tasks.items()
+        if task.config.of is not None
     }
+
+
+def _tasks_are_there(config: StudyConfig, tasks: dict[str, Task], where: str) -> None:
+    for kind, shown in (("tables", config.tables), ("figures", config.figures)):
+        for key, choice in shown.items():
+            if choice.task not in tasks:
+                raise ConfigError(f"{where}: {kind}.{key}.task: {choice.task!r} is none of the study's tasks")
+    for name in config.per_task:
+        if name not in tasks and name not in config.stand_ins:
+            raise ConfigError(f"{where}: per_task: {name!r} is none of the study's tasks{did_you_mean(name, tasks)}")
 
 
 def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> None:
@@ -107,45 +185,6 @@ def _task(config_folder: Path, name: str, corpora_folder: Path) -> Task:
     return Task(name, config, corpora, None, missing)
 
 
-def _papers(config_folder: Path, config: StudyConfig, tasks: dict[str, Task], where: str) -> dict[str, PaperConfig]:
-    papers: dict[str, PaperConfig] = {}
-    for kind, shown in (("tables", config.tables), ("figures", config.figures)):
-        for key, choice in shown.items():
-            paper, _, item = key.partition("-")
-            papers.setdefault(paper, load_paper(config_folder, paper))
-            items = getattr(papers[paper], kind)
-            if item not in items:
-                hint = did_you_mean(item, items)
-                raise ConfigError(f"{where}: {kind}.{key}: {paper} has no {item!r}{hint}; it has: {', '.join(items)}")
-            if choice.task not in tasks:
-                raise ConfigError(f"{where}: {kind}.{key}.task: {choice.task!r} is none of the study's tasks")
-    return papers
-
-
-def _rows_are_right(
-    config_folder: Path,
-    config: StudyConfig,
-    papers: dict[str, PaperConfig],
-    methods: dict[str, MethodConfig],
-    where: str,
-) -> None:
-    for key, shown in config.tables.items():
-        paper, _, item = key.partition("-")
-        table, own = papers[paper].tables[item], f"{where}: tables.{key}.rows"
-        _known([name for row in shown.rows for name in row.methods], methods, own)
-        validate_model({**table.model_dump(), "rows": (*table.rows, *shown.rows)}, PaperTable, own)
-        _choices_are_of_a_kind(shown.rows, methods, own)
-        _choices_are_of_a_kind(table.rows, methods, f"{config_folder}/papers/{paper}.yaml: tables.{item}")
-
-
-def _choices_are_of_a_kind(rows: Iterable[TableRow], methods: dict[str, MethodConfig], where: str) -> None:
-    for row in rows:
-        known = {name: methods[name].train_on for name in row.best_of or () if name in methods}
-        if len(set(known.values())) > 1:
-            kinds = ", ".join(f"{name} has train_on: {kind}" for name, kind in known.items())
-            raise ConfigError(f"{where}: best_of: {kinds}; expected methods that are trained alike")
-
-
 def _buildable(options: Options, task: Task, name: str, where: str) -> None:
     """Build the model without numbers, and start it from what it starts from."""
     method = options.methods[name]
@@ -173,24 +212,23 @@ def _runs(options: Options, task: Task, name: str, where: str) -> list[Run]:
     started = {run.seed: run for run in _runs(options, task, start, where)} if start is not None else {}
     all_domains = tuple(task.config.domains)
     architecture, missing = options.architecture(task, name)
-    training = options.training(name)
+    training = options.training(task, name)
     _buildable(options, task, name, where)
     subsets = [all_domains] if method.train_on == "all" else [(domain,) for domain in all_domains]
     runs = []
     for domains in subsets:
         directory = name if method.train_on == "all" else f"{name}-{domains[0]}"
-        label = method.label.replace("{domain}", domains[0].capitalize())
+        label = method.label.replace("{domain}", task.label(domains[0]))
         for seed in options.config.seed_list:
-            spec = None
-            if task.spec is not None and missing is None:
-                spec = RunSpec(
-                    task_fingerprint=task.spec.fingerprint,
-                    builder=method.builder,
-                    architecture=architecture,
-                    training=training,
-                    domains=domains,
-                    seed=seed,
-                    initial_run=started[seed].fingerprint if started else None,
-                )
-            runs.append(Run(task.name, name, directory, label, domains, seed, spec, missing))
+            planned = RunSpec(
+                task_fingerprint=task.fingerprint,
+                builder=method.builder,
+                architecture=architecture,
+                training=training,
+                domains=domains,
+                seed=seed,
+                initial_run=started[seed].fingerprint if started else None,
+            )
+            spec = planned if task.spec is not None and missing is None else None
+            runs.append(Run(task.name, name, directory, label, domains, seed, spec, missing, planned))
     return runs

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mdnmt.config.claims import Claim
+from mdnmt.config.comet import CometConfig
 from mdnmt.config.corpus import CorpusConfig
+from mdnmt.config.decoding import Decoding
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
+from mdnmt.config.published import Published
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
@@ -29,6 +33,10 @@ class Task:
         """Return the content address, or `missing` where there is none."""
         return self.spec.fingerprint if self.spec is not None else "missing"
 
+    def label(self, domain: str) -> str:
+        """Return a domain's name as it is printed in tables."""
+        return self.config.domains[domain].label or domain.replace("-", " ").capitalize()
+
 
 @dataclass(frozen=True)
 class Run:
@@ -43,6 +51,7 @@ class Run:
         seed: the seed.
         spec: what the trainer gets; None where the run cannot be made.
         missing: why it cannot be made.
+        planned: what the trainer would get, also where the run cannot be made.
     """
 
     task: str
@@ -53,6 +62,7 @@ class Run:
     seed: int
     spec: RunSpec | None
     missing: str | None = None
+    planned: RunSpec | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -69,6 +79,11 @@ class Study:
     tasks: dict[str, Task]
     methods: dict[str, MethodConfig]
     papers: dict[str, PaperConfig]
+    published: dict[str, Published]  # of each paper
+    claims: dict[str, dict[str, Claim]]  # of each paper
+    decoding: dict[str, Decoding]  # of each task
+    comet: CometConfig
+    no_comet: str | None  # why COMET cannot score; None: it can
     runs: tuple[Run, ...]
 
     def runs_of(self, task: str, method: str | None = None) -> list[Run]:
@@ -97,16 +112,18 @@ class Study:
         return next(one for one in self.runs if (one.task, one.fingerprint) == (run.task, run.spec.initial_run))
 
     def decode_fingerprint(self, run: Run) -> str:
-        """Return the content address of a run's hypotheses and scores."""
-        value = {"run": run.fingerprint, "decoding": self.config.decoding.model_dump(mode="json")}
-        return fingerprint("decode", value)
+        """Return the content address, within its own folder, of a run's hypotheses and scores."""
+        return fingerprint("decode", self.decoding[run.task].model_dump(mode="json"))
+
+    @property
+    def comet_fingerprint(self) -> str:
+        """Return the content address, beside the hypotheses, of COMET's scores."""
+        return fingerprint("score", {"comet": self.comet.model_dump(mode="json")})
 
     def copy_fingerprint(self, task: str) -> str:
         """Return the content address of the copied sources of a task and their scores."""
-        return fingerprint("score", {"task": self.tasks[task].fingerprint, "limit": self.config.decoding.max_sentences})
+        return fingerprint("score", {"task": self.tasks[task].fingerprint, "limit": self.decoding[task].max_sentences})
 
     def analysis_fingerprint(self, run: Run) -> str:
-        """Return the content address of a run's analyses."""
-        return fingerprint(
-            "analyse", {"run": run.fingerprint, "analysis": self.config.analysis.model_dump(mode="json")}
-        )
+        """Return the content address, within its own folder, of a run's analyses: the same for all."""
+        return fingerprint("analyse", self.config.analysis.model_dump(mode="json"))

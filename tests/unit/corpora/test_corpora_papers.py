@@ -79,6 +79,7 @@ CASES = {
         {"test": ["TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"]},
     ),
     "iwslt17-en-fr": Case(iwslt("en-fr", "IWSLT17", *SETS_17), TALKS_17.train, TALKS_17.held_out),
+    "iwslt17-en-fr-all": Case(iwslt("en-fr", "IWSLT17", *SETS_17), ["T", "D", "One", "Two"], {"test": SETS_17}),
     "iwslt17-zh-en": Case(iwslt("zh-en", "IWSLT17", *SETS_17), TALKS_17.train, TALKS_17.held_out),
     "opus-ecb-en-fr": Case(opus("ECB"), ["Bank", "Rate"], pack=zipped),
     "opus-kde4-en-fr": Case(opus("KDE4"), ["Bank", "Rate"], pack=zipped),

@@ -41,12 +41,22 @@ def analysed(tmp_path):
                 "target_tokens": target,
                 "encoder": proportions(len(source)).tolist(),
                 "decoder": proportions(len(target)).tolist(),
+                "attention": proportions(len(source)).tolist(),
             }
         )
     (folder / "sentences.json").write_text(json.dumps(sentences))
     (folder / "meta.json").write_text(json.dumps({"domains": DOMAINS, "source_lang": "en", "target_lang": "fr"}))
-    words = generator.integers(0, 3, 60)
-    np.savez(folder / "proportions.npz", encoder=proportions(60).astype("f4"), encoder_domain=words)
+    words = {
+        "encoder_domain": generator.integers(0, 3, 60),
+        "encoder_word": generator.integers(-1, 9, 60),
+        "encoder_position": np.arange(60) % 7,
+        "encoder_occurrence": np.arange(60),
+    }
+    np.savez(folder / "proportions.npz", encoder=proportions(60).astype("f4"), **words)
+    np.savez(folder / "attention.npz", encoder=proportions(60).astype("f4"), **words)
+    lexicon = {"words": [*"abcdefghi"], "counts": generator.integers(0, 9, (9, 3)).tolist(), "totals": [40, 50, 60]}
+    (folder / "lexicon.json").write_text(json.dumps({"source": lexicon}))
+    (folder / "gates.json").write_text(json.dumps({name: [[0.2, 0.8], [0.5, 0.5]] for name in DOMAINS}))
     domain = np.repeat(np.arange(3), 12)
     centres = generator.normal(0, 3, (3, 8))
     np.savez(
@@ -70,8 +80,19 @@ def curve_file(path, values):
 
 def spec_of(kind, analysed, tmp_path):
     run = {"label": "E/DC $x_1$", "analysis": str(analysed)}
+    scores = tmp_path / "scores.json"
+    scores.write_text(json.dumps({"mean": {"bleu": 20.0}}))
+    counts = {name: {"words": 4, "right": 3, "confused": 1} for name in DOMAINS}
+    judged = {"systems": [{"method": "edc", "label": "E/DC", "seed": 1, "domains": counts}]}
+    (tmp_path / "ambiguity.json").write_text(json.dumps(judged))
     return {
         "proportion_heatmap": {"run": run, "domain": "news"},
+        "proportion_words": {"run": run, "domain": "news"},
+        "domain_attention": {"run": run, "domain": "news", "min_count": 1},
+        "gate_use": {"analysed": [run]},
+        "option_sweep": {"points": [
+            {"value": 0.05, "label": "0.05", "runs": [{"scores": str(scores), "analysis": str(analysed), "seed": 1}]}]},
+        "ambiguity": {"ambiguity": str(tmp_path / "ambiguity.json"), "systems": [{"label": "E/DC", "method": "edc"}]},
         "proportion_histograms": {"run": run},
         "tsne": {"systems": [run, {"label": "DSA", "missing": "needs a corpus"}]},
         "curves": {"systems": [{"label": "a", "runs": [
@@ -79,15 +100,30 @@ def spec_of(kind, analysed, tmp_path):
     }[kind] | {"kind": kind, "title": "A title"}  # fmt: skip
 
 
-KINDS = ("proportion_heatmap", "proportion_histograms", "tsne", "curves")
+KINDS = (
+    "proportion_heatmap",
+    "proportion_words",
+    "proportion_histograms",
+    "domain_attention",
+    "tsne",
+    "curves",
+    "gate_use",
+    "ambiguity",
+    "option_sweep",
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_carry_their_provenance_and_are_the_same_twice(kind, analysed, tmp_path):
     spec = specs.parse_figure(json.dumps(spec_of(kind, analysed, tmp_path)))
     for name in ("one", "two"):
-        figures.save(spec, tmp_path / f"{name}.png", tmp_path / f"{name}.pdf")
+        figures.save(spec, tmp_path / f"{name}.png", tmp_path / f"{name}.pdf", tmp_path / f"{name}.numbers")
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+    assert (tmp_path / "one.numbers").read_bytes() == (tmp_path / "two.numbers").read_bytes()
+    numbers = json.loads((tmp_path / "one.numbers").read_text())
+    assert (numbers["kind"], numbers["title"]) == (kind, "A title") and numbers["measures"]
+    for measure in numbers["measures"]:
+        assert set(measure) == {"method", "label", "seed", "name", "at", "value"}
     pdf = (tmp_path / "one.pdf").read_bytes()
     assert pdf == (tmp_path / "two.pdf").read_bytes()
     assert b"CreationDate" not in pdf and b"spec_sha256" in pdf
@@ -104,9 +140,17 @@ def test_files_carry_their_provenance_and_are_the_same_twice(kind, analysed, tmp
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_to_draw_gives_a_page_that_says_why(kind, tmp_path):
     absent = {"label": "DSA", "missing": "needs UM-Corpus: register"}
-    part = {"systems": [absent]} if kind in {"tsne", "curves"} else {"run": absent}
+    part = {
+        "tsne": {"systems": [absent]},
+        "curves": {"systems": [absent]},
+        "gate_use": {"analysed": [absent]},
+        "ambiguity": {"systems": [absent | {"method": "dsa"}]},
+        "option_sweep": {"points": [absent | {"value": 0.5}]},
+    }.get(kind, {"run": absent})
     arguments = ["figure", "--spec", json.dumps({"kind": kind, "title": "T", **part})]
-    assert main([*arguments, "--png", str(tmp_path / "x.png"), "--pdf", str(tmp_path / "x.pdf")]) == 0
+    files = {kind: tmp_path / f"x.{kind}" for kind in ("png", "pdf", "json")}
+    assert main([*arguments, *(text for kind, path in files.items() for text in (f"--{kind}", str(path)))]) == 0
+    assert json.loads(files["json"].read_text())["measures"] == []
     with Image.open(tmp_path / "x.png") as picture:
         assert "needs UM-Corpus: register" in picture.text["Description"]
 
@@ -204,7 +248,7 @@ def drawn(spec):
 def test_every_panel_of_the_curves_is_drawn_from_what_the_trainer_writes(tmp_path):
     runs = [{"curves": curve_file(tmp_path / "c.tsv", {100: 500.0, 200: 40.0}), "seed": 1}]
     figure, words, text = drawn({"kind": "curves", "title": "T", "systems": [{"label": "a", "runs": runs}]})
-    assert "not measured" not in text
+    assert "not recorded" not in text
     lines = {axes.get_title(loc="left"): axes.lines[0].get_ydata().tolist() for axes in figure.axes}
     assert lines == {
         "Training loss": [7.5, 7.5],

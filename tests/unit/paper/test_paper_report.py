@@ -9,8 +9,9 @@ import pytest
 from mdnmt.cli import main
 from mdnmt.commands.runs import COLUMNS
 from mdnmt.errors import DataError
-from mdnmt.paper import facts, reading, report, samples, specs
+from mdnmt.paper import reading, report, samples, specs
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header
+from mdnmt.paper.page import runs
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 VOID = {"meta", "img", "br", "link", "col", "hr", "input"}
@@ -300,23 +301,25 @@ def test_runs_are_joined_by_their_directory_not_by_fingerprint(tmp_path):
             same | {"label": "B", "run_dir": "b-ff", "updates": 20},
         ],
     )
-    found = facts.runs(tsv, tuple(reversed(paths)))
-    assert (found.done, found.total, found.seconds, found.missing) == (2, 2, 3.0, [])
-    assert [(row[0].text, row[4].text) for row in found.table.rows] == [("A", "10"), ("B", "20")]
-    assert "Task" not in found.table.headers
-    assert [row[4].text for row in facts.runs(None, paths).table.rows] == ["10", "20"]
+    found = runs.read_runs(tsv, tuple(reversed(paths)))
+    assert [record.state for record in found] == ["done", "done"] and runs.missing(found) == []
+    table = runs.table(found)
+    assert [(row[0].text, row[4].text) for row in table.rows] == [("A", "10"), ("B", "20")]
+    assert "Task" not in table.headers
+    assert [row[4].text for row in runs.table(runs.read_runs(None, paths)).rows] == ["10", "20"]
 
 
 def test_runs_of_several_tasks_are_told_apart(tmp_path):
     rows = [{"task": t, "label": "A", "seed": "1", "run_dir": f"{t}/a", "updates": 7, "state": "done"} for t in "uv"]
     rows.append({"task": "v", "label": "B", "seed": "1", "state": "missing", "reason": "why"})
-    found = facts.runs(*study_runs(tmp_path, rows))
-    assert found.table.headers[:3] == ["System", "Task", "Seed"]
-    assert [[cell.text for cell in row[:3]] for row in found.table.rows] == [
+    found = runs.read_runs(*study_runs(tmp_path, rows))
+    table = runs.table(found)
+    assert table.headers[:3] == ["System", "Task", "Seed"]
+    assert [[cell.text for cell in row[:3]] for row in table.rows] == [
         ["A", "u", "1"], ["A", "v", "1"], ["B", "v", "1"],
     ]  # fmt: skip
-    assert all(len(row) == len(found.table.headers) == len(found.table.numeric) for row in found.table.rows)
-    assert found.missing == [("Run B, seed 1 (v)", "why")]
+    assert all(len(row) == len(table.headers) == len(table.numeric) for row in table.rows)
+    assert runs.missing(found) == [("Run B, seed 1 (v)", "why")]
 
 
 def test_a_partial_report_says_how_far_each_run_is(tmp_path):

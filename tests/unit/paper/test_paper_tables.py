@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mdnmt.cli import main
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.paper import render, render_html, resources_table, scores_table, specs
+from mdnmt.paper import render, render_html, render_latex, resources_table, scores_table, specs
 from mdnmt.paper.grid import mark
 
 HOSTILE = "<script>alert(1)</script>|&%_\"'\\"
@@ -188,7 +188,7 @@ def test_missing_rows_show_a_dash_and_the_reason_in_every_format(tmp_path):
     grid = scores_table.build(table_spec(rows))
     assert all(cell.mean is None for cell in grid.rows[1].cells)
     assert grid.reasons == (reason,)
-    markdown, latex, html = render.to_markdown(grid), render.to_latex(grid), render_html.to_html(grid)
+    markdown, latex, html = render.to_markdown(grid), render_latex.to_latex(grid), render_html.to_html(grid)
     assert "b (a)" in markdown and "needs UM-Corpus: register &amp; wait" in markdown
     assert r"b$^{\mathrm{a}}$ & --" in latex and r"register \& wait" in latex
     assert '<sup class="mark">a</sup>' in html and "register &amp; wait" in html
@@ -242,7 +242,7 @@ def test_hostile_labels_stay_text(tmp_path):
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in markdown.splitlines() if line.startswith("|")}
     assert len(widths) == 1
     assert not re.search(r"(?<!\\)<", markdown)
-    assert not re.search(r"(?<!\\)%", render.to_latex(grid).split("\n", 1)[1])
+    assert not re.search(r"(?<!\\)%", render_latex.to_latex(grid).split("\n", 1)[1])
 
 
 def test_html_is_accessible(tmp_path):
@@ -320,7 +320,7 @@ def test_resources_are_relative_to_the_baseline(tmp_path):
     assert grid.rows[1].cells[2].mean == pytest.approx(2 / 3)
     assert grid.reasons == ("needs weights",)
     assert any("CPU_1, 2 cores" in note for note in grid.notes)
-    assert r"CPU\_1" in render.to_latex(grid)
+    assert r"CPU\_1" in render_latex.to_latex(grid)
 
 
 def test_resources_without_measurement_say_so():

@@ -154,15 +154,15 @@ def test_a_sweep_is_a_line_a_kind_of_word(tmp_path: Path) -> None:
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["M0", "M1", "M2"]
 
 
-def test_gates_are_drawn_a_row_a_domain_in_the_order_of_the_labels(tmp_path: Path) -> None:
+def test_gates_are_drawn_a_panel_a_domain_in_the_order_of_the_labels(tmp_path: Path) -> None:
     used = {"south": [[0.9, 0.1]], "north": [[0.2, 0.8]]}
     system = row(tmp_path, "dmoe", words({"common": 1}, gates=used))
     columns = tuple(specs.Column(name=name, label=name.capitalize()) for name in DOMAINS[:2])
     with style():
         figure, said = gates.draw(specs.GateUseSpec(title="Gates", systems=(system,), domains=columns))
-    image = figure.axes[0].get_images()[0].get_array()
-    assert image.tolist() == [[0.2, 0.8], [0.9, 0.1]]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["North", "South"]
+    images = [axes.get_images()[0].get_array().tolist() for axes in figure.axes[:2]]
+    assert images == [[[0.2, 0.8]], [[0.9, 0.1]]]
+    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["North", "South"]
     assert said == "Dmoe: experts in use 1.99 in layer 1."
 
 

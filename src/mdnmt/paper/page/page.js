@@ -9,13 +9,19 @@ for (const table of document.querySelectorAll("table")) {
     if (head.parentElement === last) return head.cellIndex + (table.tHead.rows.length > 1 ? 1 : 0);
     return 0;
   };
+  // A number may stand in a cell that is no number's: "+0.12", "\u22121.5", "12 345*".
   const value = (row, index) => {
     const cell = row.cells[index];
-    if (cell.dataset.sort === undefined) return cell.textContent.trim();
-    return cell.dataset.sort === "" ? null : Number(cell.dataset.sort);
+    if (cell.dataset.sort === "") return null;
+    if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
+    const text = cell.textContent.trim();
+    if (text === "" || text === "\u2013") return null;
+    const plain = text.replace(/[\u202f\s,+*]/g, "").replace("\u2212", "-");
+    return plain === "" || Number.isNaN(Number(plain)) ? text : Number(plain);
   };
   const compare = (a, b, sign) => {
     if (a === null || b === null) return (a === null) - (b === null);
+    if (typeof a !== typeof b) return typeof a === "number" ? -sign : sign;
     return sign * (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
   };
   for (const head of heads) {
@@ -40,3 +46,17 @@ for (const table of document.querySelectorAll("table")) {
     });
   }
 }
+// What a link leads to may be folded away: unfold it, and all around it.
+const unfold = (address) => {
+  for (let node = document.getElementById(decodeURIComponent(address.slice(1))); node; node = node.parentElement)
+    if (node.tagName === "DETAILS") node.open = true;
+};
+document.addEventListener("click", (event) => {
+  const link = event.target.closest('a[href^="#"]');
+  if (link) unfold(link.hash);
+});
+if (location.hash) {
+  unfold(location.hash);
+  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+}
+addEventListener("hashchange", () => unfold(location.hash));

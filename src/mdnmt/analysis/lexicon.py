@@ -1,0 +1,42 @@
+"""How often words stand in the training text of each domain: what figures hold a model's decisions against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mdnmt.tasks.data import Ragged, TaskData
+from mdnmt.tasks.pieces import join_pieces
+from mdnmt.tasks.vocab import Vocab
+
+
+def training_counts(data: TaskData, text: str, words: Sequence[str]) -> dict[str, Any]:
+    """Count words in the training text of each domain; pieces are joined.
+
+    Args:
+        data: the task.
+        text: `source` or `target`.
+        words: those to count.
+
+    Returns:
+        {"words": as given, "counts": [words][K], "totals": [K]}; the totals are of all words.
+    """
+    split = data.split("train")
+    side, vocab = (split.source, data.source_vocab) if text == "source" else (split.target, data.target_vocab)
+    counts = [_counts(side, vocab, np.flatnonzero(split.domains == label)) for label in range(len(data.domains))]
+    return {
+        "words": list(words),
+        "counts": [[domain[word] for domain in counts] for word in words],
+        "totals": [domain.total() for domain in counts],
+    }
+
+
+def _counts(side: Ragged, vocab: Vocab, rows: Any) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update(join_pieces(vocab.decode(side[int(row)].tolist())).split(" "))
+    found.pop("", None)
+    return found

@@ -1,0 +1,119 @@
+"""What layers decide on each word of some sentences, collected by batches: proportions, domain attention, gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mdnmt.models.batch import Batch
+from mdnmt.models.context import DomainContext, Side
+from mdnmt.tasks.data import Split, TaskData
+from mdnmt.tasks.pieces import MARKER
+from mdnmt.tasks.vocab import Vocab
+from mdnmt.train.batches import Indices
+
+SIDES: tuple[Side, ...] = ("encoder", "memory", "decoder")
+END, START = -1, -2  # in place of a word's number: </s> of the source, <s> before the target
+
+
+class WordRecords:
+    """Of each piece of text that a model reads: what every layer decided, and which word the piece is part of.
+
+    Pieces of one word stand side by side. Words have numbers in the order in which they are first seen, by text
+    (`source`, `target`); records of several kinds share the numbers that they are given.
+    """
+
+    def __init__(self, data: TaskData, numbers: dict[str, dict[str, int]]) -> None:
+        self.numbers = numbers
+        self._vocabs = {"source": data.source_vocab, "target": data.target_vocab}
+        self._parts: dict[str, list[NDArray[Any]]] = {}
+        self._occurrences: dict[str, int] = {}
+
+    def add(self, kind: str, context: DomainContext, batch: Batch, split: Split, rows: Indices) -> None:
+        """Take what the layers recorded of this kind, as logits, on the sentences `rows` of the split: the batch."""
+        for side in SIDES:
+            if layers := context.recorded(kind, side):
+                text = "target" if side == "decoder" else "source"
+                mask_BT = batch.target_mask_BT if text == "target" else batch.source_mask_BS
+                real_BT = mask_BT.cpu().numpy()
+                self._keep(side, shares(layers)[:, real_BT])
+                self._keep(f"{side}_domain", np.repeat(split.domains[rows], real_BT.sum(axis=1)).astype(np.int64))
+                for row in rows:
+                    self._place(side, text, split, int(row))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return for each side that has any [L, N, ...] of N pieces, and [N] of its domain, word, place and occurrence.
+
+        `<side>_occurrence` numbers the words of the text: pieces of one word share it. `<side>_word` is END or START
+        for what is no word; `<side>_position` counts pieces from the sentence's start.
+        """
+        return {
+            name: np.concatenate(parts, axis=1 if name in SIDES else 0) for name, parts in sorted(self._parts.items())
+        }
+
+    def _keep(self, name: str, values: NDArray[Any]) -> None:
+        self._parts.setdefault(name, []).append(values)
+
+    def _place(self, side: Side, text: str, split: Split, row: int) -> None:
+        sentence = split.source[row] if text == "source" else split.target[row]
+        words = words_of(self._vocabs[text], sentence)
+        known = self.numbers[text]
+        number, member = [], []
+        for place, (word, size) in enumerate(words):
+            number += [known.setdefault(word, len(known))] * size
+            member += [place] * size
+        edge = len(words)
+        number, member = ([*number, END], [*member, edge]) if text == "source" else ([START, *number], [edge, *member])
+        before = self._occurrences.get(side, 0)
+        self._keep(f"{side}_word", np.array(number, dtype=np.int64))
+        self._keep(f"{side}_position", np.arange(len(number), dtype=np.int64))
+        self._keep(f"{side}_occurrence", np.array(member, dtype=np.int64) + before)
+        self._occurrences[side] = before + edge + 1
+
+
+def words_of(vocab: Vocab, ids: Iterable[int]) -> list[tuple[str, int]]:
+    """Return the words of a binarised sentence with the number of pieces of each."""
+    found: list[tuple[str, int]] = []
+    inside = False
+    for piece in vocab.decode(np.asarray(ids).tolist()):
+        text = piece.removesuffix(MARKER)
+        if inside:
+            word, size = found[-1]
+            found[-1] = (word + text, size + 1)
+        else:
+            found.append((text, 1))
+        inside = piece.endswith(MARKER)
+    return found
+
+
+def shares(logits: list[Tensor]) -> NDArray[np.float32]:
+    """Return what all layers decided as shares that sum to one, [L, B, T, K]."""
+    return torch.stack([layer.float().softmax(-1) for layer in logits]).cpu().numpy()
+
+
+class MeanGates:
+    """The mean gate of each domain's words, layer by layer."""
+
+    def __init__(self) -> None:
+        self._sums: dict[int, NDArray[np.float64]] = {}
+        self._counts: dict[int, int] = {}
+
+    def add(self, context: DomainContext, batch: Batch, labels_B: NDArray[Any]) -> None:
+        """Take the gates of a batch; one that sees the domain alone, [B, 1, N], is that of all words of a sentence."""
+        if not (layers := context.recorded("gate", "encoder")):
+            return
+        mask_BS = batch.source_mask_BS.cpu().numpy()
+        g_LBSN = torch.stack([g.expand(*mask_BS.shape, -1) for g in layers]).double().cpu().numpy()
+        for label in np.unique(labels_B):
+            chosen = mask_BS & (labels_B == label)[:, None]
+            self._sums[int(label)] = self._sums.get(int(label), 0.0) + g_LBSN[:, chosen].sum(axis=1)
+            self._counts[int(label)] = self._counts.get(int(label), 0) + int(chosen.sum())
+
+    def values(self, domains: tuple[str, ...]) -> dict[str, list[list[float]]]:
+        """Return domain -> [L][N]; empty for a method without gates."""
+        return {domains[label]: (total / self._counts[label]).tolist() for label, total in sorted(self._sums.items())}

@@ -1,0 +1,1 @@
+"""The papers' own arithmetic and consistency, recomputed from the numbers that they print."""

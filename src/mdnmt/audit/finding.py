@@ -1,0 +1,47 @@
+"""What the audit says: findings, and how much was looked at."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from mdnmt.config.base import Frozen
+
+Status = Literal["inconsistent", "consistent", "noted"]
+
+
+class Finding(Frozen):
+    """One entry of the audit."""
+
+    id: str
+    paper: str = Field(description="a file of config/papers/")
+    where: str = Field(description="section, table or equation")
+    kind: str = Field(description="the sweep or check that computed it; of what is noted: what it is about")
+    printed: str = Field(description="what stands there, in our words")
+    recomputed: str | None = Field(description="what comes out; null: not computed")
+    status: Status
+    computed: bool = Field(description="false: noted, and the comment says why it cannot be computed")
+    ours: bool = Field(description="not among the inconsistencies that reading the papers had brought up")
+    comment: str
+
+
+class Checked(Frozen):
+    """How many single comparisons of a kind were made, and how many of them agreed with the print."""
+
+    paper: str
+    kind: str
+    compared: int
+    agreed: int
+
+
+class AuditResult(Frozen):
+    """The audit of some papers."""
+
+    papers: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    checked: tuple[Checked, ...]
+
+    def of(self, paper: str) -> tuple[Finding, ...]:
+        """Return the findings of a paper."""
+        return tuple(finding for finding in self.findings if finding.paper == paper)

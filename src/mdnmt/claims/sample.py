@@ -1,0 +1,106 @@
+"""A number measured once a seed, and how surely it differs from another: Welch's t interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mdnmt.claims.outcome import Comparison
+from mdnmt.config.claims import Threshold
+from mdnmt.paper.numbers import mean, standard_deviation
+from mdnmt.paper.verdict import MIN_SEEDS
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Mean and spread over seeds.
+
+    Attributes:
+        mean: over the seeds.
+        sd: sample standard deviation; None of fewer than two seeds.
+        num_seeds: how many.
+        slack: of a number that does not depend on a seed: how far it is known (0: exactly).
+        doubt: why nothing can be decided by it.
+    """
+
+    mean: float
+    sd: float | None = None
+    num_seeds: int = 1
+    slack: float | None = None
+    doubt: str | None = None
+
+
+def of_values(values: Sequence[float]) -> Sample:
+    """Return the sample of at least one value, one a seed."""
+    return Sample(mean(values), standard_deviation(values), len(values))
+
+
+def half_width(parts: Sequence[tuple[float, Sample]]) -> float | None:
+    """Return how far the 95 % interval of a weighted sum of samples reaches; None with fewer than two seeds of one.
+
+    Welch (1947): the degrees of freedom are those of Satterthwaite's approximation. What does not depend on a seed
+    adds its slack.
+    """
+    fixed, variances = 0.0, []
+    for weight, sample in parts:
+        if sample.slack is not None:
+            fixed += abs(weight) * sample.slack
+        elif sample.sd is None:
+            return None
+        else:
+            variances.append(((weight * sample.sd) ** 2 / sample.num_seeds, sample.num_seeds))
+    total = math.fsum(variance for variance, _ in variances)
+    if total == 0.0:
+        return fixed
+    freedom = 1 / math.fsum((variance / total) ** 2 / (count - 1) for variance, count in variances)
+    return fixed + _quantile(freedom) * math.sqrt(total)
+
+
+def _quantile(freedom: float) -> float:
+    from scipy.stats import t  # type: ignore[import-untyped]  # a second to import, so only where it is needed
+
+    return float(t.ppf((1 + LEVEL) / 2, freedom))
+
+
+def fulfils(threshold: Threshold, low: float, high: float) -> bool | None:
+    """Say whether all values from `low` to `high` fulfil a threshold (True), none does (False), or some do (None)."""
+    side, bound = threshold.bound
+    if side == "within":
+        if -bound < low and high < bound:
+            return True
+        return False if low >= bound or high <= -bound else None
+    if side == "below":
+        low, high, bound = -high, -low, -bound
+    if low > bound:
+        return True
+    return False if high <= bound else None
+
+
+def compare(
+    threshold: Threshold, left: Sample, right: Sample | None = None, *, times: float = 1.0, **told: Any
+) -> Comparison:
+    """Return the comparison of `left - times * right` with the threshold; `told` are further fields of it.
+
+    It is decided with three seeds of each side or more, if the 95 % interval lies on one side of the threshold.
+    """
+    parts = [(1.0, left)] if right is None else [(1.0, left), (-times, right)]
+    difference = math.fsum(weight * sample.mean for weight, sample in parts)
+    seeds = [sample.num_seeds for _, sample in parts if sample.slack is None]
+    reach = half_width(parts)
+    doubt = next((sample.doubt for _, sample in parts if sample.doubt), None)
+    decided = reach is not None and min(seeds, default=MIN_SEEDS) >= MIN_SEEDS and doubt is None
+    return Comparison(
+        left=left.mean,
+        right=None if right is None else right.mean,
+        difference=difference,
+        half_width=reach,
+        toward=fulfils(threshold, difference, difference),
+        holds=fulfils(threshold, difference - (reach or 0.0), difference + (reach or 0.0)) if decided else None,
+        num_seeds=min(seeds, default=None),
+        doubt=doubt,
+        **told,
+    )

@@ -1,0 +1,43 @@
+"""Say how often systems translate ambiguous words of the test sets as the domain does, with example sentences."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `mdnmt ambiguity`."""
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument("--words", type=Path, required=True, help="what `mdnmt ambiguous-words` wrote for the task")
+    parser.add_argument("--spec", required=True, help="whose, as JSON (mdnmt.analysis.word_choice.ChoiceSpec)")
+    parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
+    parser.add_argument("--out", type=Path, required=True, help="ambiguity.json to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Judge every system and write the counts."""
+    from mdnmt.analysis.word_choice import ChoiceSpec, Words, cases, examples, judge
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.fsio import read_json, write_json
+    from mdnmt.score.testset import load_test_sets
+
+    spec, tests = parse_spec(args.spec, ChoiceSpec), load_test_sets(args.task, args.limit)
+    words = read_json(args.words)["words"]
+    texts = {name: list(zip(tests.sources(name), tests.references(name), strict=True)) for name in tests.domains}
+    found = {}
+    for name, pairs in texts.items():
+        sides = zip(zip(*pairs, strict=True), (tests.source_lang, tests.target_lang), strict=True)
+        found[name] = cases(words, name, *(Words.of(lines, args.task, lang, name) for lines, lang in sides))
+    judged = []
+    hypotheses: dict[str, dict[str, list[str]]] = {}
+    for system in spec.systems:
+        said = {name: tests.hypotheses(system.folder, name) for name in tests.domains}
+        hypotheses.setdefault(system.method, said)  # of several seeds the first stands in the examples
+        counts = {
+            name: judge(words, name, found[name], Words.of(lines, args.task, tests.target_lang, name))
+            for name, lines in said.items()
+        }
+        judged.append({"method": system.method, "label": system.label, "seed": system.seed, "domains": counts})
+    shown = examples(words, found, texts, hypotheses)
+    write_json(args.out, {"words": words, "systems": judged, "examples": shown})

@@ -1,0 +1,26 @@
+"""Find the words of a task whose translation depends on the domain, in its training text."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `mdnmt ambiguous-words`."""
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument(
+        "--spec", default="{}", help="when a word counts, as JSON (mdnmt.analysis.ambiguous_words.AmbiguityConfig)"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the words, the most telling first."""
+    from mdnmt.analysis.ambiguous_words import AmbiguityConfig, find
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.fsio import write_json
+    from mdnmt.tasks.data import TaskData
+
+    config = parse_spec(args.spec, AmbiguityConfig)
+    write_json(args.out, {"words": find(TaskData.load(args.task), config), "rule": config.model_dump(mode="json")})

@@ -1,0 +1,51 @@
+"""Score a system's translations of the test sets with COMET; offline, with weights in resources/comet."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `mdnmt comet`."""
+    parser.add_argument("--task", type=Path, help="directory of the task, with task.json and text/")
+    parser.add_argument("--hypotheses", type=Path, help="directory with hyp.<domain>.txt, a line each")
+    parser.add_argument("--spec", default="{}", help="the model and how it computes, as JSON (mdnmt.config.comet)")
+    parser.add_argument("--out", type=Path, help="comet.json to write; the scores of sentences go beside it")
+    parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
+    parser.add_argument("--weights", type=Path, default="resources/comet", help="where models stand")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int, help="CPU threads")
+    parser.add_argument(
+        "--make-toy", type=Path, metavar="FOLDER", help="write a tiny model of random weights there, and score nothing"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the scores of `args.hypotheses` and print them, one line a domain; or make the toy."""
+    from mdnmt.config.comet import CometConfig
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.errors import ConfigError
+    from mdnmt.score.testset import load_test_sets
+
+    if args.make_toy is not None:
+        from mdnmt.score.toy_comet import make_toy
+
+        make_toy(args.make_toy)
+        print(f"{args.make_toy}: a toy; its scores say nothing about a translation")
+        return
+    if absent := [name for name in ("task", "hypotheses", "out") if getattr(args, name) is None]:
+        raise ConfigError(f"--{absent[0]} is missing; expected --task, --hypotheses and --out, or --make-toy")
+    config = parse_spec(args.spec, CometConfig)
+    test_sets = load_test_sets(args.task, args.limit)
+
+    from mdnmt.score.comet import score_domains, write_scores
+    from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
+
+    make_deterministic(SEED_OF_LOADING, args.threads)
+    device = choose_device(args.device)
+    scores, segments = score_domains(test_sets, args.hypotheses, config, args.weights, device)
+    write_scores(args.out, scores, segments)
+    for domain, values in scores["domains"].items():
+        print(f"{domain}: COMET {values['comet']['score']:.2f} ({values['num_sentences']} sentences)")
+    print(f"mean: COMET {scores['mean']['comet']:.2f}{' (a toy: says nothing)' if scores['model']['toy'] else ''}")

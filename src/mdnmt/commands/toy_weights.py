@@ -1,0 +1,18 @@
+"""Make a toy of pretrained weights, which knows nothing: for the smoke study."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("--out", type=Path, required=True, help="folder of the weights")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Make them."""
+    from mdnmt.pretrained.toy import make_toy
+
+    make_toy(args.out)

@@ -1,0 +1,255 @@
+"""A paper's sentences as rules that data can decide: config/claims/<paper>.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.loader import did_you_mean, find_named, load_model
+from mdnmt.config.paper import PaperConfig, PaperTable
+from mdnmt.config.task import Name
+from mdnmt.errors import ConfigError
+
+ClaimKind = Literal["better", "worse", "smaller", "larger", "order", "shape", "collapse", "arithmetic"]
+Share = Annotated[float, Field(gt=0, le=1)]
+Needed = Literal["all", "most", "one"] | Share
+Columns = Literal["each", "average"] | tuple[Name, ...]
+Metric = Literal[
+    "bleu", "chrf", "comet",
+    "num_parameters", "train_seconds_per_update", "epoch_seconds", "train_tokens_per_second",
+    "decode_sentences_per_second", "decode_tokens_per_second", "peak_memory_mb",
+]  # fmt: skip
+Position = str | int | float  # a value of a key of `at`; of a number also `first` or `last`
+Reduction = Literal["mean", "min", "max"]
+
+
+class Threshold(Frozen):
+    """What must hold of a number, and in what share of all comparisons; without a bound: above 0."""
+
+    above: float | None = Field(None, description="more than this")
+    below: float | None = Field(None, description="less than this")
+    within: float | None = Field(None, gt=0, description="nearer to 0 than this")
+    needed: Needed = Field("all", description="in how many of the comparisons it must hold: all, most, one, or a share")
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Self:
+        if sum(bound is not None for bound in (self.above, self.below, self.within)) > 1:
+            raise ValueError("a rule has one of above, below, within")
+        return self
+
+    @property
+    def bound(self) -> tuple[Literal["above", "below", "within"], float]:
+        """Return which bound it is, and its value."""
+        if self.below is not None:
+            return "below", self.below
+        return ("within", self.within) if self.within is not None else ("above", self.above or 0.0)
+
+
+class CellsRule(Threshold):
+    """Rows of a table minus rows of a table: each of `rows` with each of `than`, in each column and metric."""
+
+    kind: Literal["cells"]
+    table: Name | None = None
+    tables: dict[Name, Name] = Field({}, description="in place of table: that of rows -> that of than")
+    metrics: tuple[Metric, ...] = Field(("bleu",), min_length=1)
+    columns: Columns = Field("each", description="each domain, their average, or domains of the paper's own task")
+    leaving_out: tuple[Name, ...] = Field((), description="domains of the paper's own task")
+    rows: tuple[Name, ...] = Field(min_length=1, description="methods; one trained on each domain: its own domain's")
+    than: tuple[Name, ...] = Field((), description="methods; none: the same method in another table or column")
+    than_columns: tuple[Name, ...] = Field((), description="columns of than; none: the same column")
+    than_trained_on: Literal["own", "others"] = Field("own", description="of methods that are trained on each domain")
+    times: float = Field(1.0, gt=0, description="that of than counts so many times")
+    per_row: bool = Field(False, description="the share is needed of each of rows")
+
+    @model_validator(mode="after")
+    def _compares_two_things(self) -> Self:
+        if (self.table is None) == (not self.tables):
+            raise ValueError("a rule has either `table` or `tables`")
+        same_table = any(left == right for left, right in self.pairs)
+        if not self.than and same_table and not self.than_columns:
+            raise ValueError("without `than`, a rule needs other `tables` or `than_columns`")
+        return self
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return (table of rows, table of than)."""
+        return ((self.table, self.table),) if self.table is not None else tuple(self.tables.items())
+
+
+class StarsRule(Frozen):
+    """Cells that are significantly better than the table's baseline."""
+
+    kind: Literal["stars"]
+    table: Name
+    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(("bleu",), min_length=1)
+    rows: tuple[Name, ...] = Field(min_length=1)
+    needed: Needed = "all"
+
+
+class Numbers(Frozen):
+    """Which numbers of a figure; as the right side of a comparison, what is left out is as on the left."""
+
+    figure: Name | None = None
+    name: str | None = Field(None, description="of the measure: entropy")
+    methods: tuple[Name, ...] = ()
+    at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
+
+
+class MeasureRule(Threshold):
+    """Numbers of a figure minus others, or by themselves."""
+
+    kind: Literal["measure"]
+    figure: Name
+    name: str
+    methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
+    at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
+    each: tuple[str, ...] = Field((), description="keys of `at`: a comparison for each value; of all others the mean")
+    reduce: dict[str, Reduction] = Field({}, description="keys of `at`, in this order: what is taken over its values")
+    than: Numbers | None = None
+    if_none: str | None = Field(None, description="the measure of a run that has none of this name")
+
+
+class TrendRule(Threshold):
+    """The rank correlation of a measure of a figure with a key of its place, such as the layer."""
+
+    kind: Literal["trend"]
+    figure: Name
+    name: str
+    methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
+    at: dict[str, Position] = Field({})
+    each: tuple[str, ...] = ()
+    over: str
+
+
+class AgreementRule(Threshold):
+    """The rank correlation between metrics, over the rows of a table."""
+
+    kind: Literal["agreement"]
+    table: Name
+    rows: tuple[Name, ...] = Field(min_length=3)
+    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(min_length=2)
+    columns: Literal["each", "average"] = "average"
+
+
+class NotedRule(Frozen):
+    """Nothing that a study makes can decide it."""
+
+    kind: Literal["noted"]
+    why: str = Field(min_length=1)
+
+
+AnyRule = CellsRule | StarsRule | MeasureRule | TrendRule | AgreementRule | NotedRule
+Rule = Annotated[AnyRule, Field(discriminator="kind")]
+
+
+class Claim(Frozen):
+    """A sentence of a paper, in our words; it holds if each of its rules does."""
+
+    where: str = Field(min_length=1, description="section, table or figure of the paper")
+    says: str = Field(min_length=1)
+    kind: ClaimKind
+    rules: tuple[Rule, ...] = Field(min_length=1)
+
+
+class ClaimsConfig(Frozen):
+    """One file of config/claims/."""
+
+    claims: dict[Name, Claim] = Field(min_length=1)
+
+
+class Needs(Frozen):
+    """What a claim is decided from."""
+
+    tables: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+
+
+def uses(rule: AnyRule) -> list[tuple[Literal["tables", "figures"], str, tuple[str, ...]]]:
+    """Return (kind of item, item, methods that are looked for in it) of a rule."""
+    if isinstance(rule, CellsRule):
+        found: list[Any] = []
+        for left, right in rule.pairs:
+            found += [("tables", left, rule.rows), ("tables", right, rule.than or rule.rows)]
+        return found
+    if isinstance(rule, StarsRule | AgreementRule):
+        return [("tables", rule.table, rule.rows)]
+    if isinstance(rule, MeasureRule | TrendRule):
+        found = [("figures", rule.figure, rule.methods)]
+        if isinstance(rule, MeasureRule) and rule.than is not None:
+            found.append(("figures", rule.than.figure or rule.figure, rule.than.methods or rule.methods))
+        return found
+    return []
+
+
+def needs(claim: Claim) -> Needs:
+    """Return the tables and figures that decide a claim, each once, in the order of its rules."""
+    found = [(kind, item) for rule in claim.rules for kind, item, _ in uses(rule)]
+    return Needs(
+        tables=tuple(dict.fromkeys(item for kind, item in found if kind == "tables")),
+        figures=tuple(dict.fromkeys(item for kind, item in found if kind == "figures")),
+    )
+
+
+def load_claims(config_folder: Path, paper: str) -> dict[str, Claim]:
+    """Return the claims of config/claims/<paper>.yaml.
+
+    Raises:
+        ConfigError: there is no such file, or a mistake in it.
+    """
+    return load_model(find_named(config_folder / "claims", paper, "file of claims"), ClaimsConfig).claims
+
+
+def row_names(table: PaperTable) -> dict[str, tuple[str, ...]]:
+    """Return method -> the names under which it may stand in a table: of a variant, or of the method chosen for it."""
+    suffix = f"-{table.variant.suffix}" if table.variant is not None else ""
+    found: dict[str, tuple[str, ...]] = {}
+    for row in table.rows:
+        plain = [name.removesuffix(suffix) if suffix else name for name in row.methods]
+        found |= dict.fromkeys(plain, tuple(f"{name}{suffix}" for name in plain))
+    return found
+
+
+def check_claims(claims: Mapping[str, Claim], paper: PaperConfig, methods: Iterable[str], where: str) -> None:
+    """Raise an error if a claim names what there is not.
+
+    Args:
+        claims: id -> claim, of one paper.
+        paper: its tables and figures.
+        methods: the names of config/methods.
+        where: the file of the claims.
+
+    Raises:
+        ConfigError: a table or figure that the paper does not have, or a method or domain that it does not show.
+    """
+    known = set(methods)
+    for name, claim in claims.items():
+        for index, rule in enumerate(claim.rules):
+            place = f"{where}: claims.{name}.rules.{index}"
+            for kind, item, looked_for in uses(rule):
+                items: Mapping[str, Any] = getattr(paper, kind)
+                _there(item, items, f"{place}: the paper has no {kind[:-1]}")
+                shown = row_names(paper.tables[item]) if kind == "tables" else paper.figures[item].methods
+                for method in looked_for:
+                    _there(method, known | set(shown), f"{place}: there is no method")
+                    _there(method, shown, f"{place}: {item} does not show")
+            if isinstance(rule, CellsRule):
+                _check_domains(rule, paper, place)
+
+
+def _check_domains(rule: CellsRule, paper: PaperConfig, place: str) -> None:
+    named = rule.columns if isinstance(rule.columns, tuple) else ()
+    for item in dict.fromkeys(item for pair in rule.pairs for item in pair):
+        domains = paper.tables[item].printed_columns
+        for domain in (*named, *rule.leaving_out, *rule.than_columns):
+            if domains:
+                _there(domain, domains, f"{place}: {item} has no domain")
+
+
+def _there(name: str, names: Iterable[str], what: str) -> None:
+    there = sorted(names)
+    if name not in there:
+        raise ConfigError(f"{what} {name!r}{did_you_mean(name, there)}; there are: {', '.join(there) or 'none'}")

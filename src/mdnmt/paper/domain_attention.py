@@ -1,0 +1,142 @@
+"""Draw how words attend to the domain vectors: one sentence, and the top words of each (Zhang et al. 2021, Fig. 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from mdnmt.paper import analysed_words, analysis, cells
+from mdnmt.paper.analysed_words import MIN_COUNT, AnalysedWords
+from mdnmt.paper.analysis import Floats
+from mdnmt.paper.heatmap import find_sentence
+from mdnmt.paper.measures import Measure, entropy, rank_correlation
+from mdnmt.paper.specs import DomainAttentionSpec
+from mdnmt.paper.style import DPI, GREY, INK, WIDTH, empty, font_note, heading, more_room
+
+SPARE = "(spare)"
+ROW, LINE = 0.2, 0.155  # inches: a domain vector, a line of the lists
+
+
+def inputs(spec: DomainAttentionSpec) -> list[Path]:
+    """Return the files that the figure is made from."""
+    return analysis.files(spec.run, "meta.json", "sentences.json", "attention.npz", "lexicon.json")
+
+
+def measures(spec: DomainAttentionSpec) -> Iterator[Measure]:
+    """Yield what the attention of source words to the domain vectors is like, a mean over layers, for each seed.
+
+    `attention` (by domain of the sentence and slot, from 1): mean over words. `entropy`: mean over words, from 0 to 1;
+    `entropy_function`, `entropy_shared`, `entropy_specific`: over words of a class (`AnalysedWords.classes`).
+    `specificity_correlation`: among words, Spearman's correlation of how one-sided domains use a word in the training
+    text with how one-sided its attention is (one minus the entropy, both).
+    """
+    for seed in spec.run.seeds:
+        if (words := _source_words(seed.analysis)) is None:
+            continue
+        for name, at, value in _of(words, analysis.domain_names(seed.analysis)):
+            yield Measure(spec.run.method, spec.run.label, seed.seed, name, value, at)
+
+
+def _source_words(directory: Path) -> AnalysedWords | None:
+    """Return the source words as the encoder attends for them, else as the encoder-decoder attention does."""
+    found = analysed_words.read(directory, "attention")
+    return found.get("encoder") or found.get("memory")
+
+
+def _of(words: AnalysedWords, domains: Sequence[str]) -> Iterator[tuple[str, dict[str, Any], float]]:
+    real, a_MN = words.is_word_M, words.values_LMK.mean(axis=0)
+    for label, domain in enumerate(domains):
+        if (chosen := real & (words.domain_M == label)).any():
+            for slot, value in enumerate(a_MN[chosen].mean(axis=0), start=1):
+                yield "attention", {"domain": domain, "slot": slot}, float(value)
+    entropy_M = entropy(a_MN)
+    yield "entropy", {}, float(entropy_M[real].mean()) if real.any() else math.nan
+    for name, numbers in words.classes().items():
+        if (chosen := np.isin(words.word_M, numbers)).any():
+            yield f"entropy_{name}", {}, float(entropy_M[chosen].mean())
+    numbers, mean_1W = words.mean_by_word(entropy_M[None], real)
+    known = words.counts_WK[numbers].sum(axis=1) >= MIN_COUNT
+    one_sided = 1 - entropy(words.share_WK[numbers])
+    yield "specificity_correlation", {}, rank_correlation(one_sided[known], 1 - mean_1W[0, known])
+
+
+def top_words(words: AnalysedWords, count: int, min_count: int) -> list[list[str]]:
+    """Return for each slot the words with the highest mean attention, over layers and occurrences (sec. 6.1).
+
+    Dividing by the sum over all words, as the paper does to get a distribution over words, changes no order. Words are
+    of letters, and stand `min_count` times or more in the text that was analysed.
+    """
+    a_NM = words.values_LMK.mean(axis=0).T
+    numbers, mean_NW = words.mean_by_word(a_NM, words.is_word_M, min_count)
+    letters = np.array([words.words[number].isalpha() for number in numbers], dtype=bool)
+    numbers, mean_NW = numbers[letters], mean_NW[:, letters]
+    return [[words.words[numbers[at]] for at in np.argsort(-row, kind="stable")[:count]] for row in mean_NW]
+
+
+def draw(spec: DomainAttentionSpec) -> tuple[Figure, str]:
+    """Return the figure and what it shows in words.
+
+    Raises:
+        DataError: the analysis is not what it should be, or has no such sentence.
+    """
+    if spec.run.analysis is None:
+        reason = spec.run.missing or "the run was not analysed"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
+    words = _source_words(spec.run.analysis)
+    sentence = find_sentence(spec.run.analysis, spec.sentence, spec.domain, spec.max_words)
+    if words is None or sentence is None or sentence.get("attention") is None:
+        reason = f"{spec.run.name} has no domain vectors"
+        return empty(spec.full_title, reason), f"Not drawn: {reason}"
+    joined = analysis.whole_words(sentence["source_tokens"], sentence["attention"])
+    cut = len(joined.words) > spec.max_words
+    joined = joined.first(spec.max_words)
+    a_NT = joined.proportions.mean(axis=0).T
+    names = slot_names(spec, a_NT.shape[0])
+    gold = analysis.labels([sentence["domain"]], spec.domains)[0]
+    # A vector that is tied to no domain, where others are, gets the same small share of every word.
+    tops = top_words(words, spec.top_words, spec.min_count)[: len(names) - names.count(SPARE)]
+    detail = f"{spec.run.name}: source words of a sentence of {gold}, mean over layers; below, over all text analysed."
+    detail = (f"{spec.task}. " if spec.task else "") + detail + (f" First {spec.max_words} words." if cut else "")
+    detail += font_note([*joined.words, *(word for top in tops for word in top)])
+    figure = _figure(a_NT, joined.words, names, tops, gold, more_room(detail))
+    heading(figure, spec.title, detail)
+    listed = "; ".join(f"{name}: {', '.join(top)}" for name, top in zip(names, tops, strict=False))
+    return figure, f"Attention of {spec.run.name} to domain vectors for one sentence of {gold}. Top words: {listed}."
+
+
+def slot_names(spec: DomainAttentionSpec, count: int) -> list[str]:
+    """Return what to call the domain vectors: by the domains that training ties them to, or by number."""
+    assert spec.run.analysis is not None
+    tied = analysis.labels(analysis.read(spec.run.analysis / "meta.json").get("slots", ()), spec.domains)
+    return [tied[slot] if slot < len(tied) else SPARE if tied else f"Vector {slot + 1}" for slot in range(count)]
+
+
+def _figure(a_NT: Floats, words: list[str], names: list[str], tops: list[list[str]], gold: str, more: float) -> Figure:
+    head, foot, between = 0.55 + more, 0.68, 0.42
+    room, lists = cells.word_room(words), LINE * max(len(top) for top in tops)
+    height = head + ROW * len(names) + room + between + lists + foot
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    left = 0.3 + 0.085 * max(map(len, names))
+    bottom = height - head - ROW * len(names)
+    place = (left / WIDTH, bottom / height, (WIDTH - left - 0.1) / WIDTH, ROW * len(names) / height)
+    axes = figure.add_axes(place)
+    image = cells.shade(axes, a_NT)
+    axes.set_yticks(range(len(names)), names)
+    for label, name in zip(axes.get_yticklabels(), names, strict=True):
+        label.set_fontweight("bold" if name == gold else "normal")
+    cells.words_below(axes, words)
+    top = bottom - room - between + 0.2
+    column = (WIDTH - 0.2) / len(tops)
+    figure.text(0.1 / WIDTH, (top + 0.06) / height, "Top words", weight="bold", va="bottom")
+    for slot, (name, listed) in enumerate(zip(names, tops, strict=False)):
+        at = (0.1 + slot * column) / WIDTH
+        figure.text(at, (top - 0.04) / height, name, color=GREY, va="top", size=8.5)
+        for line, word in enumerate(listed, start=1):
+            figure.text(at, (top - 0.04 - LINE * line) / height, cells.short(word), color=INK, va="top", size=8.5)
+    cells.scale(figure, image, len(names), 0.1, "attention of the word")
+    return figure

@@ -1,0 +1,66 @@
+"""What several specs of tables and figures are made of: titles, columns, and the scores of a system's runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.paper import Knowledge
+
+
+class Titled(Frozen):
+    """What has a title; `task` tells apart what a study with several tasks shows of each."""
+
+    title: str
+    task: str = ""  # the task's title; empty in a study of one task
+
+    @property
+    def full_title(self) -> str:
+        """Return the title, with the task's behind it if it is given."""
+        return f"{self.title} ({self.task})" if self.task else self.title
+
+
+class Column(Frozen):
+    """A domain as a column of a table, or as a series of a figure."""
+
+    name: str  # the domain's key in scores.json
+    label: str
+    differs: str | None = None  # why its scores cannot be held against the printed ones
+
+
+class Printed(Frozen):
+    """A published number; no value: it is not available."""
+
+    value: float | None
+    raw: str = ""  # as it is printed
+    star: bool = False
+    note: str = ""
+
+
+class ScoreRun(Frozen):
+    """The scores of one run; `seed` is None where nothing was trained (copying the source)."""
+
+    scores: Path  # scores.json
+    seed: int | None = None
+    comet: Path | None = None  # comet.json, where COMET was scored
+
+
+class ScoreRow(Frozen):
+    """One system as a row: all its seeds, or the reason why there is none."""
+
+    group: str  # "Direct training", "Our domain mixing methods"
+    label: str  # as printed: "Mixed", "E/DC"
+    method: str  # the key in the significance file
+    runs: tuple[ScoreRun, ...] = ()
+    missing: str | None = None
+    choice: int | None = None  # of rows with one number the best by validation is shown
+    records: tuple[Path, ...] = ()  # run.json of each seed, where there is a choice
+    printed: dict[str, Printed] = Field({})  # "<metric>/<domain or avg>" -> the published number
+
+
+class WordRow(ScoreRow):
+    """One system as a row of a table of generated text; each run's `scores` is its words.json."""
+
+    knows: Knowledge | None = None

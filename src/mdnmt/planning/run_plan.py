@@ -1,0 +1,157 @@
+"""The plan of one run: how far it is, what is left of it in hours and bytes, and where these numbers are from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mdnmt.config.run import RunSpec
+from mdnmt.methods.method import VocabSizes
+from mdnmt.paths import RunPaths
+from mdnmt.planning import estimate
+from mdnmt.planning.estimate import NOTHING, Estimate
+from mdnmt.planning.layout import decode_benchmarks, name_of, train_benchmark
+from mdnmt.planning.records import TrainingRecord, benchmark_seconds
+from mdnmt.planning.state import Progress, State, is_translated, progress, run_state, size_bytes
+from mdnmt.planning.work import Work, work_of
+from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study
+
+# Of a test sentence, in pieces; and of a test set whose size the task does not give.
+PIECES_A_SENTENCE = 30
+SENTENCES = 1000
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One run.
+
+    Attributes:
+        run: what it is.
+        state: of its model.
+        translated: its test sets are translated and scored.
+        made: updates so far.
+        updates: that it will make at most; None: not known.
+        parameters: of its model; None: not known.
+        train: left to train; None: cannot be said.
+        decode: left to translate; None: likewise.
+        spent_seconds: of one CPU thread or one GPU, that its training took; None: it has not ended.
+        to_add: bytes that will come to the disk, least and most.
+        used_bytes: what stands there.
+        missing: why it cannot be made.
+    """
+
+    run: Run
+    state: State
+    translated: bool
+    made: int
+    updates: int | None
+    parameters: int | None
+    train: Estimate | None
+    decode: Estimate | None
+    spent_seconds: float | None
+    to_add: tuple[int, int]
+    used_bytes: int
+    missing: str | None
+
+    @property
+    def name(self) -> str:
+        """Return its name in the study."""
+        return name_of(self.run)
+
+
+@dataclass
+class RunPlanner:
+    """Makes the plans of a study's runs; what was measured is looked up once."""
+
+    study: Study
+    places: Places
+    benchmarks: Path
+    vocabs: dict[str, VocabSizes]
+    records: list[TrainingRecord]
+    device: str
+    translations: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read how long translations took that were made."""
+        for run in self.study.makeable():
+            work = self._work(run)
+            for path in decode_benchmarks(self.benchmarks, self.study, run):
+                seconds = benchmark_seconds(path)
+                if seconds and work is not None:
+                    self.translations[run.directory] = (self._translation(run, work), seconds)
+
+    def plan(self, run: Run) -> RunPlan:
+        """Return the plan of a run."""
+        state, translated = run_state(run, self.places), is_translated(run, self.places)
+        paths, spec, work = RunPaths(Path(self.places.run(run))), spec_of(run), self._work(run)
+        done = progress(paths.metrics) if state == "begun" else Progress(0, 0.0)
+        train = decode = updates = None
+        to_add = (0, 0)
+        if spec is not None and work is not None:
+            updates = 0 if _is_untrained(spec) else spec.training.max_updates
+            train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
+            decode = NOTHING if translated else self._decode(run, work)
+            if state != "done" and updates:
+                to_add = estimate.kept_sizes(work.parameters, spec.training.average_checkpoints)
+        used = size_bytes(paths.folder)
+        record = next((one for one in self.records if run.spec is not None and one.spec == run.spec), None)
+        return RunPlan(
+            run=run,
+            state=state,
+            translated=translated,
+            made=(updates or 0) if state == "done" else done.updates,
+            updates=updates,
+            parameters=work.parameters if work is not None else None,
+            train=train,
+            decode=decode,
+            spent_seconds=record.seconds * record.threads if record is not None else None,
+            to_add=(max(0, to_add[0] - used), max(0, to_add[1] - used)),
+            used_bytes=used,
+            missing=run.missing or self.study.tasks[run.task].missing,
+        )
+
+    def _train(self, run: Run, spec: RunSpec, work: Work, done: Progress, updates: int) -> Estimate:
+        left = max(0, updates - done.updates)
+        before = train_benchmark(self.benchmarks, run.task, run.directory, run.seed, run.fingerprint)
+        seconds = benchmark_seconds(before) if run.spec is not None and self.device == "cpu" else None
+        if left == 0:
+            return NOTHING
+        if done.updates and done.seconds:
+            found = estimate.own_speed(done.seconds / done.updates, done.updates, left)
+        elif seconds is not None:
+            found = estimate.removed_run(seconds)
+        else:
+            operations = work.of_update(spec.training)
+            found = estimate.training(spec, run.task, operations, self.records, self.device, left)
+        return found.earlier() if spec.training.patience else found
+
+    def _decode(self, run: Run, work: Work) -> Estimate:
+        return estimate.decoding(self._translation(run, work), self._sentences(run), self.translations, self.device)
+
+    def _translation(self, run: Run, work: Work) -> float:
+        """Return the operations of translating the test sets of a run's task."""
+        words = self._sentences(run) * PIECES_A_SENTENCE
+        return work.of_translation(words, self.study.decoding[run.task].beam_size)
+
+    def _sentences(self, run: Run) -> int:
+        """Return how many test sentences a run's task has."""
+        tests = [domain.test or SENTENCES for domain in self.study.tasks[run.task].config.domains.values()]
+        return sum(min(number, self.study.decoding[run.task].max_sentences or number) for number in tests)
+
+    def _work(self, run: Run) -> Work | None:
+        spec = spec_of(run)
+        if spec is None:
+            return None
+        num_domains = len(self.study.tasks[run.task].config.domains)
+        return work_of(spec.builder, spec.architecture, num_domains, self.vocabs[run.task])
+
+
+def spec_of(run: Run) -> RunSpec | None:
+    """Return what a run is; also of one that cannot be made."""
+    return run.spec or run.planned
+
+
+def _is_untrained(spec: RunSpec) -> bool:
+    return spec.builder == PRETRAINED_BUILDER and spec.architecture.get("use") == "zero-shot"

@@ -1,0 +1,102 @@
+"""How large a model is and how much it computes for a word, read off the model itself, built without numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+
+from mdnmt.config.training import Training
+from mdnmt.fingerprint import canonical_json
+from mdnmt.methods import build, validate
+from mdnmt.methods.method import VocabSizes
+from mdnmt.models.transformer import Transformer
+from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+
+# A multiplication with its addition, forward once and backward twice: for weights and for what goes into them.
+OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
+# Padding takes the rest of a batch.
+FILLED = 0.95
+# mBART-50: width, width inside the feed-forward block, layers of each side, vocabulary (Tang et al. 2021).
+MBART = (1024, 4096, 12, 250_054)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a model computes.
+
+    Attributes:
+        parameters: of the model, tied ones once.
+        source: multiplications of the forward pass for a source word.
+        target: likewise for a target word.
+    """
+
+    parameters: int
+    source: int
+    target: int
+
+    def of_update(self, training: Training) -> float:
+        """Return the operations of an update; sentences are taken to be as long on both sides."""
+        words = FILLED * training.max_tokens * training.accumulate_batches
+        return OPERATIONS_TRAINING * words * (self.source + self.target)
+
+    def of_translation(self, words: float, beam_size: int) -> float:
+        """Return the operations of beam search over so many source words."""
+        return OPERATIONS_FORWARD * words * (self.source + beam_size * self.target)
+
+
+def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab: VocabSizes) -> Work:
+    """Return the work of a complete architecture.
+
+    Raises:
+        ConfigError: the builder or an option is unknown: a record of another version, say.
+    """
+    if builder == PRETRAINED_BUILDER:
+        return _mbart()
+    return _work(builder, canonical_json(architecture), num_domains, vocab)
+
+
+@cache
+def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Work:
+    architecture = validate(builder, json.loads(options), where=builder)
+    with torch.device("meta"):
+        model = build(builder, architecture, vocab, num_domains).model
+    return Work(sum(parameter.numel() for parameter in model.parameters()), *_multiplications(model))
+
+
+def _multiplications(model: Transformer) -> tuple[int, int]:
+    """Return those of a source word and of a target word: of the decoder, keys and values of the source are read once.
+
+    Classifiers of the decoder's states are counted with the target, others with the source.
+    """
+    reads_source = [model.decoder.memory_conditioner]
+    reads_source += [layer.cross_attention.key_value for layer in model.decoder.layers]  # type: ignore[union-attr,misc]
+    memory = sum(map(_size, reads_source))
+    beside = {side: _size(module) for side, module in model.classifiers.items()}
+    source = _size(model.encoder) + _size(model.bridge) + memory + beside.get("encoder", 0)
+    target = _size(model.decoder) - memory + beside.get("decoder", 0)
+    return source, target + model.output_weight.numel()
+
+
+def _size(module: nn.Module | None) -> int:
+    """Return the numbers in all matrices of a module, those in plain lists included: each meets each word once."""
+    if module is None:
+        return 0
+    found = {id(parameter): parameter for parameter in module.parameters()}
+    for inner in module.modules():
+        lists = (value for value in vars(inner).values() if isinstance(value, list))
+        hidden = (one for value in lists for one in value if isinstance(one, nn.Module))
+        found |= {id(parameter): parameter for one in hidden for parameter in one.parameters()}
+    return sum(parameter.numel() for parameter in found.values() if parameter.dim() > 1)
+
+
+def _mbart() -> Work:
+    width, inner, layers, words = MBART
+    encoder = layers * (4 * width * width + 2 * width * inner)
+    decoder = layers * (8 * width * width + 2 * width * inner)
+    memory = layers * 2 * width * width
+    return Work(encoder + decoder + words * width, encoder + memory, decoder - memory + words * width)

@@ -1,0 +1,52 @@
+"""A tiny model of mBART-50's own classes, made on disk, knowing nothing: for the smoke study and nothing else."""
+
+from __future__ import annotations
+
+import io
+import string
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mdnmt.fsio import write_bytes
+from mdnmt.pretrained.files import CONFIG, PIECES
+
+_SIZES = {
+    "d_model": 16,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "max_position_embeddings": 256,
+    "scale_embedding": True,
+}
+
+
+def make_toy(folder: Path, seed: int = 1) -> None:
+    """Write weights, configuration and pieces of a toy mBART-50 to `folder`; the same bytes for the same seed."""
+    import sentencepiece
+    import torch
+    from transformers import MBart50Tokenizer, MBartConfig, MBartForConditionalGeneration
+
+    # Every letter, and every pair of two different ones: enough to write any word of the generated text.
+    pairs = [a + b for a in string.ascii_lowercase for b in string.ascii_lowercase if a != b]
+    pieces = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*string.ascii_letters, *string.digits, *string.punctuation, *pairs]),
+        model_writer=pieces,
+        vocab_size=300,
+        hard_vocab_limit=False,
+        character_coverage=1.0,
+        num_threads=1,
+        minloglevel=2,
+    )
+    write_bytes(folder / PIECES, pieces.getvalue())
+    torch.manual_seed(seed)
+    sizes: Any = MBartConfig(vocab_size=MBart50Tokenizer(str(folder / PIECES)).vocab_size, **_SIZES)  # type: ignore[no-untyped-call]
+    with tempfile.TemporaryDirectory() as name:
+        MBartForConditionalGeneration(sizes).save_pretrained(name)
+        # The configuration last: who finds it finds all.
+        for path in sorted(Path(name).iterdir(), key=lambda path: path.name == CONFIG):
+            write_bytes(folder / path.name, path.read_bytes())

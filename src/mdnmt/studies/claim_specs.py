@@ -1,0 +1,50 @@
+"""From a study to what the verb `claims` is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdnmt.claims.spec import ClaimsSpec
+from mdnmt.config.claims import needs, row_names
+from mdnmt.studies.figure_specs import paper_figure
+from mdnmt.studies.places import Places
+from mdnmt.studies.shown import split_key
+from mdnmt.studies.study import Study, Task
+from mdnmt.studies.table_specs import paper_table
+
+
+def claims_spec(study: Study, paper: str, places: Places) -> ClaimsSpec:
+    """Return the claims of a paper, and the tables and figures of the study that decide them."""
+    claims = study.claims[paper]
+    of = [needs(claim) for claim in claims.values()]
+    tables = _shown(study.config.tables, paper, {item for one in of for item in one.tables})
+    figures = _shown(study.config.figures, paper, {item for one in of for item in one.figures})
+    made_from = {item: paper_table(study, key)[1] for item, key in tables.items()}
+    made_from |= {item: paper_figure(study, key)[1] for item, key in figures.items()}
+    return ClaimsSpec(
+        paper=paper,
+        title=study.papers[paper].title,
+        claims=claims,
+        tables={item: Path(places.table(key, "json")) for item, key in tables.items()},
+        figures={item: Path(places.figure(key, "json")) for item, key in figures.items()},
+        missing={item: task.missing for item, task in made_from.items() if task.missing},
+        rows={item: row_names(paper_table(study, key)[0]) for item, key in tables.items()},
+        domains={item: _domains(task) for item, task in made_from.items()},
+        on_other_text={item: why for item, task in made_from.items() if (why := _differs(task, paper))},
+    )
+
+
+def _shown(keys: object, paper: str, wanted: set[str]) -> dict[str, str]:
+    """Return item -> key of what the study shows of a paper, as far as it is wanted."""
+    found = {split_key(key)[1]: key for key in keys if split_key(key)[0] == paper}  # type: ignore[attr-defined]
+    return {item: key for item, key in found.items() if item in wanted}
+
+
+def _domains(task: Task) -> dict[str, str]:
+    return {domain.stands_for or name: name for name, domain in task.config.domains.items()}
+
+
+def _differs(task: Task, paper: str) -> str | None:
+    if task.config.of != paper:
+        return f"made from another task ({task.config.title})"
+    return task.config.differs

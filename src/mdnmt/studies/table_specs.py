@@ -1,0 +1,304 @@
+"""From a study to what the verb `table` is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from mdnmt.config.paper import PaperTable, TableRow
+from mdnmt.config.published import Published, PublishedNumber
+from mdnmt.paper import specs
+from mdnmt.score.comet_files import TOY
+from mdnmt.studies.places import Places
+from mdnmt.studies.shown import baseline_of, split_key
+from mdnmt.studies.study import Run, Study, Task
+
+COPY = "copy-source"
+AVERAGE = "avg"
+NOT_YET = "not made yet"
+# How the papers head the columns of a metric.
+PRINTED_METRICS = {"bleu": ("BLEU", "BLEU-4"), "chrf": ("chrF",), "comet": ("COMET",)}
+QUANTITIES = ("seconds_per_update", "seconds_per_epoch", "seconds_per_batch", "memory", "parameters")
+SPLITS = ("train", "valid", "test")
+
+
+def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
+    """Return a table of the study, with the rows that the study adds, and the task it is made from."""
+    paper, item = split_key(key)
+    table, shown = study.papers[paper].tables[item], study.config.tables[key]
+    return table.model_copy(update={"rows": (*table.rows, *shown.rows)}), study.tasks[shown.task]
+
+
+def columns(task: Task) -> tuple[specs.Column, ...]:
+    """Return the domains of a task as columns."""
+    return tuple(
+        specs.Column(name=name, label=task.label(name), differs=domain.differs)
+        for name, domain in task.config.domains.items()
+    )
+
+
+def task_title(study: Study, task: Task) -> str:
+    """Return the task's title where a reader must be told which one is meant: in a study of several."""
+    return task.config.title if len(study.tasks) > 1 else ""
+
+
+def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return runs by the row they stand in: one row a directory, with all its seeds."""
+    rows: dict[str, list[Run]] = {}
+    for run in runs:
+        rows.setdefault(run.directory, []).append(run)
+    return rows
+
+
+def table_runs(study: Study, key: str) -> list[Run]:
+    """Return the runs of the systems that stand in a table, and of their baseline, that can be made."""
+    table, task = paper_table(study, key)
+    if table.kind in ("corpora", "notation"):
+        return []
+    names = {name for row in table.rows for name in row.methods} | {baseline_of(study.config, table)}
+    return [run for run in study.makeable(task.name) if run.method in names]
+
+
+def table_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyTable:
+    """Return the spec of one table; methods that the study does not have are left out and named.
+
+    A partial one is made of the scores that are there at this moment.
+    """
+    table, task = paper_table(study, key)
+    left_out = dict.fromkeys(name for row in table.rows for name in row.methods if name not in study.methods)
+    notes = (f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()
+    title: dict[str, Any] = {"title": table.title, "task": task_title(study, task), "notes": notes}
+    if table.kind in ("word_accuracy", "word_proportions", "gate_use"):
+        return _word_table(study, table, task, places, partial, title)
+    title["where"] = table.where
+    if table.kind == "notation":
+        return specs.NotationTableSpec(title=table.title, where=table.where, lines=table.notation)
+    if table.kind == "examples":
+        return _examples(study, table, task, places, partial, title)
+    printed = _Printed(study, key, table, task)
+    toy = {"comet": "scored with a toy of random weights"} if study.comet.name == TOY else {}
+    title |= {"differs": printed.differs, "metric_differs": {**table.metric_differs, **toy}}
+    if table.kind == "corpora":
+        return specs.CorporaTableSpec(**title, rows=tuple(_corpus_rows(task, places, printed, partial)))
+    baseline = baseline_of(study.config, table)
+    compared = {"baseline": baseline, "baseline_label": study.methods[baseline].label}
+    rows = list(_rows(study, table, task))
+    if table.kind == "resources":
+        return specs.ResourceTableSpec(
+            **title,
+            **compared,
+            rows=tuple(
+                specs.ResourceRow(
+                    group=row.group,
+                    label=row.label or runs[0].label,
+                    method=runs[0].directory,
+                    missing=runs[0].missing,
+                    printed=printed.resources(row, runs[0]),
+                    **_choice(choice, runs, places, partial),
+                )
+                for row, runs, choice in rows
+            ),
+            measure=existing(places.measure(task.name), partial) if task.spec is not None else None,
+            missing=task.missing or (NOT_YET if partial else None),
+        )
+    return specs.ScoreTableSpec(
+        **title,
+        **compared,
+        columns=columns(task),
+        rows=(
+            *_copy_row(study, task, places, partial),
+            *(
+                _with_comet(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
+                    update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
+                )
+                for row, runs, choice in rows
+            ),
+        ),
+        metrics=table.metrics,
+        metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},
+        shows=table.shows,
+        delta=table.delta,
+        significance=existing(places.significance(key), partial) if task.spec is not None else None,
+    )
+
+
+def comparison(study: Study, key: str, places: Places) -> dict[str, Any]:
+    """Return what the verb `significance` is told of a table: its systems, its baseline, where hypotheses stand."""
+    table, task = paper_table(study, key)
+    return {
+        "task": places.task(task.name),
+        "baseline": baseline_of(study.config, table),
+        "limit": study.decoding[task.name].max_sentences,
+        "num_resamples": study.config.comparison.num_resamples,
+        "systems": {
+            row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs}
+            for row, runs in by_row(table_runs(study, key)).items()
+        },
+    }
+
+
+class _Printed:
+    """The published numbers of one table, where its task is the paper's or stands for it."""
+
+    def __init__(self, study: Study, key: str, table: PaperTable, task: Task) -> None:
+        paper, _ = split_key(key)
+        self.table, self.task = table, task
+        self.numbers: Published | None = study.published.get(paper) if task.config.of == paper else None
+        other = None if task.config.of == paper else f"made from another task ({task.config.title})"
+        self.differs = (table.differs or task.config.differs or other) if table.printed else None
+
+    def scores(self, row: TableRow, run: Run) -> dict[str, specs.Printed]:
+        """Return "<metric>/<domain or avg>" -> number, and of printed differences "d<metric>/avg"."""
+        found = {}
+        for metric in self.table.metrics:
+            for domain in (*self.task.config.domains, AVERAGE):
+                for prefix in ("", "d"):
+                    names = tuple(prefix + name for name in PRINTED_METRICS[metric])
+                    number = self._find(self._row(row, run), self._column(domain), names)
+                    if number is not None:
+                        found[f"{prefix}{metric}/{domain}"] = number
+        return found
+
+    def resources(self, row: TableRow, run: Run) -> dict[str, specs.Printed]:
+        """Return quantity -> number."""
+        numbers = {
+            name: self._find(self._row(row, run), self.table.printed_columns.get(name, ()), (name,))
+            for name in QUANTITIES
+        }
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    def sentences(self, domain: str) -> dict[str, specs.Printed]:
+        """Return split -> number of sentences."""
+        columns = self._column(domain)
+        row = columns if isinstance(columns, str) else next(iter(columns), "")
+        numbers = {name: self._find(row, (name, name.capitalize(), *_ALSO[name]), ("sentences",)) for name in SPLITS}
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    def _row(self, row: TableRow, run: Run) -> str:
+        name = row.printed or row.label or run.label
+        if "{domain}" not in name:
+            return name
+        column = self._column(run.domains[0])
+        return name.replace("{domain}", column if isinstance(column, str) else next(iter(column), run.domains[0]))
+
+    def _column(self, domain: str) -> str | tuple[str, ...]:
+        config = self.task.config.domains.get(domain)
+        return self.table.printed_columns.get((config and config.stands_for) or domain, ())
+
+    def _find(self, row: str, columns: str | tuple[str, ...], metrics: tuple[str, ...]) -> specs.Printed | None:
+        if self.numbers is None or self.table.printed is None:
+            return None
+        for column in (columns,) if isinstance(columns, str) else columns:
+            for metric in metrics:
+                number: PublishedNumber | None = self.numbers.find(self.table.printed, row, column, metric)
+                if number is not None:
+                    return specs.Printed(value=number.value, raw=number.raw, star=number.star, note=number.note)
+        return None
+
+
+_ALSO = {"train": (), "valid": ("dev", "Dev"), "test": ()}
+
+
+def _corpus_rows(task: Task, places: Places, printed: _Printed, partial: bool) -> Iterator[specs.CorpusRow]:
+    stats = existing(f"{places.task(task.name)}/stats.json", partial) if task.spec is not None else None
+    for name, domain in task.config.domains.items():
+        yield specs.CorpusRow(
+            label=task.label(name),
+            domain=name,
+            stats=stats,
+            missing=None if stats else task.missing or NOT_YET,
+            differs=domain.differs,
+            printed=printed.sentences(name),
+        )
+
+
+def _examples(
+    study: Study, table: PaperTable, task: Task, places: Places, partial: bool, title: dict[str, Any]
+) -> specs.ExamplesTableSpec:
+    path = existing(places.ambiguity(task.name), partial) if task.spec is not None else None
+    return specs.ExamplesTableSpec(
+        **title,
+        ambiguity=path,
+        systems=tuple(_score_row(row, runs, places, partial) for row, runs, _ in _rows(study, table, task)),
+        columns=columns(task),
+        missing=None if path else task.missing or NOT_YET,
+    )
+
+
+def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRow, list[Run], int | None]]:
+    """Yield the rows whose methods the study has, with their runs; what shares a number is to be chosen from.
+
+    A choice among methods trained on one domain is a choice for each domain.
+    """
+    numbers = count(1)
+    for row in table.rows:
+        rivals: dict[tuple[str, ...], list[list[Run]]] = {}
+        for method in row.methods:
+            for runs in by_row(study.runs_of(task.name, method)).values():
+                rivals.setdefault(runs[0].domains, []).append(runs)
+        for found in rivals.values():
+            choice = next(numbers) if len(found) > 1 else None
+            yield from ((row, runs, choice) for runs in found)
+
+
+def _choice(choice: int | None, runs: list[Run], places: Places, partial: bool) -> dict[str, Any]:
+    """Return what a row needs to be chosen by: the number of the choice and the run.json of its runs."""
+    if choice is None:
+        return {}
+    paths = [existing(f"{places.run(run)}/run.json", partial) for run in runs if run.spec is not None]
+    return {"choice": choice, "records": tuple(path for path in paths if path is not None)}
+
+
+def _word_table(
+    study: Study, table: PaperTable, task: Task, places: Places, partial: bool, title: dict[str, Any]
+) -> specs.WordTableSpec:
+    rows = [
+        specs.WordRow(**dict(_score_row(row, runs, places, partial, "words.json")), knows=row.knows)
+        for row, runs, _ in _rows(study, table, task)
+    ]
+    return specs.WordTableSpec.model_validate(
+        {"kind": table.kind, "num_domains": len(task.config.domains), "rows": rows, **title}
+    )
+
+
+def existing(path: str, partial: bool) -> Path | None:
+    """Return the path; of a partial page only if the file is there."""
+    return Path(path) if not partial or Path(path).exists() else None
+
+
+def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[specs.ScoreRow]:
+    if not study.config.copy_source:
+        return []
+    scores = existing(f"{places.copied(task.name)}/scores.json", partial) if task.spec is not None else None
+    runs = (specs.ScoreRun(scores=scores),) if scores else ()
+    missing = None if runs else task.missing or NOT_YET
+    return [specs.ScoreRow(group="No training", label="Copy the source", method=COPY, runs=runs, missing=missing)]
+
+
+def _with_comet(
+    row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: Places, partial: bool
+) -> specs.ScoreRow:
+    if "comet" not in table.metrics or study.no_comet:
+        return row
+    of_seed = {run.seed: existing(places.comet(run), partial) for run in runs if run.spec is not None}
+    made = tuple(run.model_copy(update={"comet": of_seed.get(run.seed)}) for run in row.runs if run.seed is not None)
+    return row.model_copy(update={"runs": made})
+
+
+def _score_row(
+    row: TableRow, runs: list[Run], places: Places, partial: bool, file: str = "scores.json"
+) -> specs.ScoreRow:
+    return score_row(row.group, row.label or runs[0].label, runs, places, partial, file)
+
+
+def score_row(group: str, label: str, runs: list[Run], places: Places, partial: bool, file: str) -> specs.ScoreRow:
+    """Return a system with the file of each seed that was or will be made, or the reason why there is none."""
+    made = tuple(
+        specs.ScoreRun(scores=scores, seed=run.seed)
+        for run in runs
+        if run.spec is not None and (scores := existing(f"{places.test(run)}/{file}", partial))
+    )
+    missing = None if made else runs[0].missing or NOT_YET
+    return specs.ScoreRow(group=group, label=label, method=runs[0].directory, runs=made, missing=missing)

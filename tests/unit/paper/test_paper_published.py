@@ -1,0 +1,427 @@
+"""The published number beside ours: random cells against an independent computation, and what a reader gets to see."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import statistics
+import tempfile
+from decimal import ROUND_HALF_UP, Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from mdnmt.cli import main
+from mdnmt.errors import DataError
+from mdnmt.paper import reading, render, render_html, render_latex, specs, tables
+from mdnmt.paper.grid import Grid, read_grid
+
+HOSTILE = "<script>alert(1)</script>|&%_\"'\\{$#^~\nsecond line"
+DOMAINS = ("law", "news")
+FORMATS = (render.to_csv, render.to_markdown, render_latex.to_latex, render_html.to_html)
+
+
+def write(path: Path, value: Any) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return str(path)
+
+
+def run_of(folder: Path, method: str, seed: int, scores: dict[str, dict[str, float]], comet: bool = False) -> Any:
+    """Write the scores {metric: {domain: score}} of a run as the verbs do, COMET in a file of its own."""
+    home = folder / "runs" / method / f"seed{seed}" / "test-0"
+    by_domain: dict[str, Any] = {domain: {"num_sentences": 50} for domain in DOMAINS}
+    for metric in set(scores) - {"comet"}:
+        for domain, score in scores[metric].items():
+            by_domain[domain][metric] = {"score": score, "signature": "s"}
+    run = {"scores": write(home / "scores.json", {"domains": by_domain}), "seed": seed}
+    if comet:
+        found = {
+            d: {"comet": {"score": s, "signature": "wmt"}, "num_sentences": 50} for d, s in scores["comet"].items()
+        }
+        run["comet"] = write(home / "comet.json", {"domains": found})
+    return run
+
+
+def row(label: str, runs: list[Any], printed: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"group": "G", "label": label, "method": label, "runs": runs, "printed": printed or {}, **more}
+
+
+def spec(rows: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    columns = [{"name": domain, "label": domain.title()} for domain in DOMAINS]
+    return {"kind": "scores", "title": "T", "columns": columns, "rows": rows, "metrics": ["bleu"], **more}
+
+
+def build(value: dict[str, Any]) -> Grid:
+    return tables.build(specs.parse_table(json.dumps(value)))
+
+
+def same(folder: Path, label: str, score: float, number: Any = None, seeds: int = 3, **more: Any) -> dict[str, Any]:
+    runs = [run_of(folder, label, k, {"bleu": dict.fromkeys(DOMAINS, score)}) for k in range(1, seeds + 1)]
+    return row(label, runs, {"bleu/law": number} if number is not None else None, **more)
+
+
+# --- random cells in, an independent computation out ---
+
+Row = tuple[list[tuple[float, float]], list[float | None], list[bool]]  # scores of each seed; printed; starred there
+SCORE = st.integers(500, 60_000).map(lambda thousandths: thousandths / 1000)
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> list[Row]:
+    found: list[Row] = []
+    for _ in range(draw(st.integers(1, 4))):
+        centres = [draw(SCORE), draw(SCORE)]
+        # Seeds lie close together mostly, else hardly anything is conclusive.
+        width = draw(st.sampled_from([0, 30, 300, 3000]))
+        near = [st.integers(-width, width).map(lambda off, c=c: round(max(0.001, c + off / 1000), 3)) for c in centres]
+        seeds = draw(st.lists(st.tuples(*near), min_size=1, max_size=5))
+        means = [statistics.fmean(column) for column in zip(*seeds, strict=True)]
+        targets = [*means, statistics.fmean(means)]
+        offs = st.one_of(st.none(), st.integers(-150, 150), st.integers(-3000, 3000))
+        printed = [None if (off := draw(offs)) is None else round(target + off / 100, 2) for target in targets]
+        found.append((seeds, printed, [draw(st.booleans()) for _ in range(3)]))
+    return found
+
+
+def shown(value: float, places: str = "0.01") -> Decimal:
+    return Decimal(repr(round(value, 9))).quantize(Decimal(places), ROUND_HALF_UP)
+
+
+def expected_verdict(values: list[float], number: float, differs: str | None) -> str:
+    """The rule, from its definition, by the distribution functions of scipy."""
+    if differs:
+        return "not comparable"
+    if len(values) < 3:
+        return "inconclusive"
+    n, centre, spread = len(values), statistics.fmean(values), statistics.stdev(values)
+    t = stats.t(n - 1).ppf(0.975)
+    if t * spread / math.sqrt(n) > 1:
+        return "inconclusive"
+    inside = abs(number - centre) <= t * spread * math.sqrt(1 + 1 / n) + 0.005 + 1e-9
+    return "reproduced" if inside else "not reproduced"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    systems(),
+    st.sampled_from([None, "other text"]),
+    st.lists(st.sampled_from(["better", "worse", None]), min_size=8, max_size=8),
+)
+def test_every_cell_equals_an_independent_computation(
+    found: list[Row], news_differs: str | None, tests: list[str | None]
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows, tested = [], {}
+        for number, (seeds, printed, stars) in enumerate(found):
+            runs = [
+                run_of(folder, f"s{number}", k, {"bleu": dict(zip(DOMAINS, pair, strict=True))})
+                for k, pair in enumerate(seeds, 1)
+            ]
+            cells = {
+                f"bleu/{key}": {"value": value, "raw": "" if value is None else f"{value:.2f}", "star": star}
+                for key, value, star in zip((*DOMAINS, "avg"), printed, stars, strict=True)
+            }
+            # The order in which the runs are named decides nothing.
+            rows.append(row(f"s{number}", runs[::-1], cells))
+            if number:
+                tested[f"s{number}"] = {
+                    domain: {"bleu": {"delta": 0.0, "p": 0.5, "verdict": tests[2 * number + k - 2]}}
+                    for k, domain in enumerate(DOMAINS)
+                }
+        value = spec(rows, baseline="s0", significance=write(folder / "s.json", {"baseline": "s0", "systems": tested}))
+        value["columns"][1]["differs"] = news_differs
+        out = {form: folder / f"out.{form}" for form in ("json", "csv")}
+        options = [text for form, path in out.items() for text in (f"--{form}", str(path))]
+        assert main(["table", "--spec", json.dumps(value), *options]) == 0
+        grid = read_grid(out["json"])
+        lines = list(csv.DictReader(io.StringIO(out["csv"].read_text(encoding="utf-8"))))
+
+    columns = [[[pair[0] for pair in s], [pair[1] for pair in s], [sum(pair) / 2 for pair in s]] for s, _, _ in found]
+    for number, (_, printed, stars) in enumerate(found):
+        for column, key in enumerate((*DOMAINS, "avg")):
+            cell, line, values = grid.rows[number].cells[column], lines[3 * number + column], columns[number][column]
+            centre = statistics.fmean(values)
+            assert cell.values == pytest.approx(values) and cell.num_seeds == len(values)
+            assert cell.mean == pytest.approx(centre) and cell.text == str(shown(centre))
+            if len(values) > 1:
+                assert cell.sd == pytest.approx(statistics.stdev(values), abs=1e-9)
+                assert cell.spread == str(shown(cell.sd or 0.0))
+            else:
+                assert cell.sd is None and cell.spread is None
+            top = max(statistics.fmean(other[column]) for other in columns)
+            assert cell.best == (len(found) > 1 and shown(centre) == shown(top))
+            assert cell.star == bool(number and column < 2 and tests[2 * number + column - 2] == "better")
+            published = printed[column]
+            assert cell.published == published
+            assert (line["column"], line["published"]) == (key, "" if published is None else repr(float(published)))
+            if published is None:
+                assert cell.judgement is None and cell.difference is None
+                assert (line["verdict"], line["difference"]) == ("", "")
+                continue
+            assert cell.published_text == f"{published:.2f}" + "*" * stars[column]
+            assert cell.difference == pytest.approx(centre - published)
+            assert cell.judgement is not None
+            differs = news_differs if column else None  # the average is of news too
+            assert cell.judgement.verdict == expected_verdict(values, published, differs) == line["verdict"]
+            assert line["reason"] == cell.judgement.reason != ""
+
+
+# --- what a reader gets to see ---
+
+
+def number(value: float | None, raw: str = "", **more: Any) -> dict[str, Any]:
+    return {"value": value, "raw": raw or ("" if value is None else f"{value:.2f}"), **more}
+
+
+def test_the_published_number_stands_beside_ours_in_every_format(tmp_path: Path) -> None:
+    a = same(tmp_path, "a", 26.21, number(26.21, "26.21*", star=True))
+    grid = build(spec([a, same(tmp_path, "b", 20.0, number(26.0))], where="Table 2"))
+    assert [r.cells[0].judgement.verdict for r in grid.rows if r.cells[0].judgement] == ["reproduced", "not reproduced"]
+    markdown, latex, html = (draw(grid) for draw in FORMATS[1:])
+    assert r"**26.21** ± 0.00 \[26.21\*, 0.00, ≈\]" in markdown
+    assert r"20.00 ± 0.00 \[26.00, −6.00, ≠\]" in markdown
+    assert r"{\scriptsize 26.21* 0.00 $\approx$}" in latex and r"{\scriptsize 26.00 $-$6.00 $\neq$}" in latex
+    assert 'role="img" aria-label="not reproduced" title="not reproduced: 26.00 does not lie' in html
+    for drawn in (markdown, latex, html):
+        assert "Table 2: T" in drawn and "not reproduced" in drawn
+    assert any(note.startswith("≈ reproduced (1): ") for note in grid.notes)
+
+
+def test_each_row_leads_to_its_runs(tmp_path: Path) -> None:
+    value = spec([same(tmp_path, "a", 1.0)])
+    value["rows"][0]["runs"].reverse()
+    grid = build(value)
+    folder = (tmp_path / "runs" / "a").as_posix()
+    assert [(run.seed, run.folder) for run in grid.rows[0].runs] == [(k, f"{folder}/seed{k}") for k in (1, 2, 3)]
+    html = render_html.to_html(grid, {f"{folder}/seed2": '#run-"2"'})
+    assert '<a href="#run-&quot;2&quot;" aria-label="run of a, seed 2">2</a>' in html and html.count("<a ") == 1
+    assert "<a " not in render_html.to_html(grid)
+
+
+def test_a_reason_of_the_whole_table_is_said_once(tmp_path: Path) -> None:
+    rows = [same(tmp_path, name, 5.0, number(26.09)) for name in ("a", "b")]
+    grid = build(spec(rows, differs="made of other text", metric_differs={"bleu": "never read"}))
+    assert grid.verdict is not None and grid.verdict.verdict == "not comparable"
+    for drawn in (draw(grid) for draw in FORMATS[1:]):
+        assert drawn.count("made of other text") == 1
+        assert "n/c" not in drawn and "21.09" not in drawn, "what cannot be compared has no difference"
+        assert drawn.count("26.09") == 2
+    one = build(spec([same(tmp_path, "c", 5.0, number(5.0), seeds=1)]))
+    assert any(note.endswith("Inconclusive: 1 seed; a verdict needs 3.") for note in one.notes)
+
+
+def test_reasons_of_some_cells_are_lettered_once_each(tmp_path: Path) -> None:
+    printed = {f"bleu/{key}": number(5.0, note="a slip" if key == "law" else "") for key in (*DOMAINS, "avg")}
+    value = spec([{**same(tmp_path, name, 5.0), "printed": printed} for name in ("a", "b")])
+    value["columns"][1]["differs"] = "News of another year"
+    value["rows"].append(row("c", [], missing="needs a licence"))
+    grid = build(value)
+    assert grid.reasons == ("needs a licence", "a slip", "News of another year")
+    assert [cell.marks for cell in grid.rows[0].cells] == [(1,), (2,), (2,)]
+    html = render_html.to_html(grid)
+    assert html.count("<li><sup>c</sup> News of another year</li>") == 1
+    assert "n/c not comparable (4): the letter says why." in grid.notes
+    assert html.count('<th scope="row">a</th><td>') == 3, "every verdict is told with its reason below"
+    assert r"\[5.00, n/c\] (c)" in render.to_markdown(grid)
+
+
+def test_numbers_that_cannot_be_had_are_said_to_be_so(tmp_path: Path) -> None:
+    missing = number(None, note="the table is not there")
+    nothing = build(spec([same(tmp_path, "a", 5.0, missing)]))
+    assert nothing.rows[0].cells[0].published_text == "not available" and not nothing.is_compared
+    assert any("type them into config/published" in note for note in nothing.notes)
+    assert "All published numbers: the table is not there." in nothing.notes and nothing.reasons == ()
+    assert "n/a" not in render.to_markdown(nothing)
+    some = build(spec([same(tmp_path, "a", 5.0, missing), same(tmp_path, "b", 5.0, number(5.0))]))
+    assert r"\[n/a\]" in render.to_markdown(some)
+
+
+def test_a_row_without_runs_still_shows_what_was_published(tmp_path: Path) -> None:
+    value = spec([row("a", [], {"bleu/law": number(26.09)}, missing="needs a GPU"), same(tmp_path, "b", 5.0)])
+    grid = build(value)
+    cell = grid.rows[0].cells[0]
+    assert (cell.mean, cell.published, cell.judgement, cell.difference) == (None, 26.09, None, None)
+    assert r"– \[26.09\]" in render.to_markdown(grid)
+    assert any("beside 1 of 1 stands none of ours yet" in note for note in grid.notes)
+
+
+class Texts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.stack: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+        if tag != "br":
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+
+def test_hostile_notes_stay_text(tmp_path: Path) -> None:
+    printed = {"bleu/law": number(5.0, raw=HOSTILE, note=HOSTILE), "bleu/news": number(5.0)}
+    value = spec([{**same(tmp_path, "a", 5.0), "printed": printed}], where=HOSTILE)
+    value["columns"][0]["differs"] = HOSTILE + "!"
+    grid = build(value)
+    assert len(grid.reasons) == 2
+    parser = Texts()
+    html = render_html.to_html(grid, {grid.rows[0].runs[0].folder: HOSTILE})
+    parser.feed(html)
+    assert parser.stack == [] and "script" not in parser.tags
+    assert "alert(1)&lt;/script&gt;" in html and "<script" not in html
+    latex = render_latex.to_latex(grid).split("\n", 1)[1]
+    assert not re.search(r"(?<!\\)[%#]|(?<!\\)_(?!\{)", latex) and "second line" in latex
+    assert not [line for line in latex.splitlines() if line.startswith("second")]
+    body = [line for line in render.to_markdown(grid).splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in body}) == 1
+    assert not re.search(r"(?<!\\)<", render.to_markdown(grid))
+    assert next(csv.DictReader(io.StringIO(render.to_csv(grid))))["published_note"] == HOSTILE
+
+
+# --- the layouts of single tables ---
+
+
+def ablation(folder: Path, **more: Any) -> dict[str, Any]:
+    rows = []
+    for name, law in (("base", 20.0), ("more", 22.0)):
+        runs = [
+            run_of(
+                folder,
+                name,
+                k,
+                {"bleu": {"law": law + k * len(name) / 10, "news": 10.0}, "comet": {"law": 80.0, "news": 70.0}},
+                comet=True,
+            )
+            for k in (1, 2, 3)
+        ]
+        rows.append(row(name, runs))
+    rows[1]["printed"] = {"bleu/avg": number(16.4), "dbleu/avg": number(1.0, "+1.0"), "comet/avg": number(75.0)}
+    layout = {"shows": "average", "delta": True, "baseline": "base", "metrics": ["bleu", "comet"]}
+    return spec(rows, **{**layout, **more})
+
+
+def test_averages_with_differences_to_the_baseline(tmp_path: Path) -> None:
+    grid = build(ablation(tmp_path, metric_differs={"comet": "another model"}))
+    assert [(h.group, h.label, h.metric) for h in grid.headers] == [
+        ("Avg.", "BLEU", "bleu"), ("Avg.", "ΔBLEU", "dbleu"), ("Avg.", "COMET", "comet"), ("Avg.", "ΔCOMET", "dcomet"),
+    ]  # fmt: skip
+    assert [cell.text for cell in grid.rows[0].cells] == ["15.40", "–", "75.00", "–"]
+    assert [cell.text for cell in grid.rows[1].cells] == ["16.40", "+1.00", "75.00", "0.00"]
+    delta = grid.rows[1].cells[1]
+    assert delta.values == pytest.approx((1.0, 1.0, 1.0)) and delta.published == 1.0
+    verdicts = [cell.judgement and cell.judgement.verdict for cell in grid.rows[1].cells]
+    assert verdicts == ["reproduced", "reproduced", "not comparable", None]
+    assert "COMET: wmt" in grid.notes
+    told = reading.read(grid)
+    assert told.headline.startswith("On average over the domains, more scores highest: 16.40 BLEU, 1.00 above base")
+    assert r"$\Delta$BLEU" in render_latex.to_latex(grid)
+
+
+def test_differences_of_other_seeds_have_no_spread_and_decide_nothing(tmp_path: Path) -> None:
+    value = ablation(tmp_path)
+    del value["rows"][0]["runs"][0]
+    delta = build(value).rows[1].cells[1]
+    assert (delta.values, delta.sd) == ((), None)
+    assert delta.mean == pytest.approx(16.4 - 15.5)
+    assert delta.judgement is not None and delta.judgement.verdict == "inconclusive"
+    assert "other seeds" in delta.judgement.reason
+
+
+def test_comet_that_no_run_has_is_a_dash_with_its_reason(tmp_path: Path) -> None:
+    value = ablation(tmp_path, shows="domains", delta=False, metric_missing={"comet": "no weights here"})
+    for each in value["rows"]:
+        for run in each["runs"]:
+            del run["comet"]
+    grid = build(value)
+    assert [h.label for h in grid.headers] == ["Law", "News", "Avg."] * 2
+    assert "No COMET: no weights here." in grid.notes and grid.reasons == ()
+    lines = list(csv.DictReader(io.StringIO(render.to_csv(grid))))
+    assert {line["missing"] for line in lines if line["metric"] == "comet"} == {"no weights here"}
+    del value["metric_missing"]
+    assert build(value).reasons == ("no COMET on Law, News",)
+
+
+def test_comet_of_other_sentences_is_refused(tmp_path: Path) -> None:
+    value = ablation(tmp_path)
+    path = Path(value["rows"][0]["runs"][0]["comet"])
+    broken = json.loads(path.read_text(encoding="utf-8"))
+    broken["domains"]["law"]["num_sentences"] = 49
+    write(path, broken)
+    with pytest.raises(DataError, match=r"comet.json: 49 sentences for law, but 50 in .*run COMET again"):
+        build(value)
+    write(path, {"no": 1})
+    with pytest.raises(DataError, match=r"comet.json: expected a comet.json with domains"):
+        build(value)
+
+
+def test_resources_are_judged_by_number_or_not_at_all(tmp_path: Path) -> None:
+    measured = {"num_parameters": 89_300_000, "epoch_seconds": 900.0, "peak_memory_mb": 15000, "repeats": 3}
+    printed = {
+        "parameters": number(89e6, "89 M"), "seconds_per_epoch": number(911.86), "memory": number(14942, "14,942"),
+        "seconds_per_batch": number(0.74),
+    }  # fmt: skip
+    rows = [{"group": "", "label": "Base", "method": "base", "printed": printed}]
+    value = {"kind": "resources", "title": "R", "rows": rows, "metric_differs": {"memory": "another GPU"}}
+    grid = build({**value, "measure": write(tmp_path / "m.json", {"rows": {"base": measured}})})
+    found = {h.key: cell for h, cell in zip(grid.headers, grid.rows[0].cells, strict=True)}
+    verdicts = {key: cell.judgement and cell.judgement.verdict for key, cell in found.items()}
+    assert verdicts == {
+        "num_parameters": "reproduced", "epoch_seconds": "inconclusive", "decode_seconds_per_batch": None,
+        "peak_memory_mb": "not comparable",
+    }  # fmt: skip
+    assert found["epoch_seconds"].judgement.reason == "1 measurement; a verdict needs 3"
+    assert found["epoch_seconds"].difference_text == "−1.3 %"
+    assert found["decode_seconds_per_batch"].published == 0.74
+
+
+def test_a_file_of_an_older_version_is_one_clear_line(tmp_path: Path) -> None:
+    grid = build(spec([same(tmp_path, "a", 5.0)]))
+    new = grid.model_dump(mode="json")
+    path = tmp_path / "table.json"
+    write(path, new)
+    assert read_grid(path) == grid
+    old = {key: value for key, value in new.items() if key not in ("format", "where", "verdict")}
+    for broken in (old, {**new, "format": 1}, {**new, "format": 3}):
+        write(path, broken)
+        with pytest.raises(DataError) as caught:
+            read_grid(path)
+        said = str(caught.value)
+        assert "\n" not in said and "not 2: of another version of mdnmt; make it again" in said and str(path) in said
+    path.write_text("[]")
+    with pytest.raises(DataError, match="expected a table written by"):
+        read_grid(path)
+
+
+def test_wide_tables_fit_the_page_and_scroll_in_a_box_of_their_own(tmp_path: Path) -> None:
+    grid = build(spec([same(tmp_path, "a", 5.0, number(5.0))]))
+    wide = grid.model_copy(
+        update={
+            "headers": grid.headers * 5,
+            "rows": tuple(each.model_copy(update={"cells": each.cells * 5}) for each in grid.rows),
+        }
+    )
+    latex = render_latex.to_latex(wide)
+    assert r"\resizebox{\linewidth}{!}{%" in latex and r"\end{table*}" in latex and "graphicx" in latex
+    assert "resizebox" not in render_latex.to_latex(grid)
+    assert render_html.to_html(wide).index('<div class="scroll"') < render_html.to_html(wide).index("<table>")
+    for drawn in (latex, render_latex.to_latex(grid)):
+        assert drawn.count("{") - drawn.count(r"\{") == drawn.count("}") - drawn.count(r"\}")
+        body = [line for line in drawn.splitlines() if " & " in line and "multicolumn" not in line]
+        assert len({len(re.findall(r"(?<!\\)&", line)) for line in body}) == 1
+
+
+def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
+    value = spec([same(tmp_path, "a", 5.0, number(5.0)), same(tmp_path, "b", 6.0, number(9.0))])
+    assert [draw(build(value)) for draw in FORMATS] == [draw(build(value)) for draw in FORMATS]

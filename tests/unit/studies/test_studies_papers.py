@@ -1,0 +1,89 @@
+"""The studies that rebuild the papers: how many runs they are, and that the small ones show what the large one shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.study import Study
+from mdnmt.studies.table_specs import columns, paper_table
+
+CONFIG = Path(__file__).parents[3] / "config"
+# Runs a seed by task, counted once where several tables share them. Jiang et al., two domains: 4 on one domain, 2 + 8
+# baselines, 4 + 2 mixing rows, 6 combined with embeddings, 2 without labels are 28; EN-DE has two frozen ones and a
+# sweep of five more. Four domains: 4 more on one domain are 32, and Table 8 has 8 + 10 + 2 + 2 of its own, post-norm.
+RUNS = {
+    "jiang-en-de": 35,
+    "jiang-en-fr": 28,
+    "jiang-zh-en": 54,
+    "zhang-zh-en": 8,
+    "zhang-en-fr": 4,
+    "song-en-zh": 24,
+    "song-en-fr": 9,
+    "phan-en-de": 7,
+}
+
+
+@cache
+def study(name: str, folder: Path) -> Study:
+    return resolve(CONFIG, name, folder)
+
+
+@pytest.fixture
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Study]:
+    """Return the studies, resolved where no corpus has been fetched."""
+    folder = tmp_path_factory.getbasetemp() / "no-corpora"
+    return {name: study(name, folder) for name in ("paper", "smoke", "registry", "registry-small", "open")}
+
+
+def shown(study: Study) -> set[tuple[str, str, str]]:
+    """Return (table, row, column) of every cell, by what paper and task call them."""
+    cells = set()
+    for key in study.config.tables:
+        table, task = paper_table(study, key)
+        domains = [task.config.domains[column.name].stands_for or column.name for column in columns(task)]
+        rows = [name for row in table.rows for name in row.methods] or ["-"]
+        cells |= {
+            (key, row, f"{metric} {column}") for row in rows for metric in table.metrics for column in (*domains, "avg")
+        }
+    return cells
+
+
+def test_the_paper_study_has_every_run_of_every_table(found: dict[str, Study]) -> None:
+    paper = found["paper"]
+    assert paper.config.seed_list == (1, 2, 3)
+    assert Counter(run.task for run in paper.runs if run.seed == 1) == RUNS
+    assert len(paper.runs) == 3 * sum(RUNS.values())
+    everything = {f"{name}-{item}" for name, one in paper.papers.items() for item in one.tables}
+    assert set(paper.config.tables) == everything
+    assert set(paper.config.figures) == {f"{name}-{item}" for name, one in paper.papers.items() for item in one.figures}
+
+
+@pytest.mark.parametrize("name", ["smoke", "registry", "registry-small"])
+def test_the_others_show_the_same_cells_of_the_same_methods(found: dict[str, Study], name: str) -> None:
+    assert shown(found[name]) == shown(found["paper"])
+    assert set(found[name].config.figures) == set(found["paper"].config.figures)
+    stand_in = found[name].config.stand_ins
+    assert Counter((run.task, run.directory) for run in found[name].runs if run.method != "single") >= Counter(
+        (stand_in[run.task], run.directory)
+        for run in found["paper"].runs
+        if run.seed == 1 and not run.method.startswith("single")
+    )
+
+
+def test_open_needs_no_form(found: dict[str, Study]) -> None:
+    tasks = found["open"].tasks
+    assert set(tasks) == {"jiang-en-de", "zhang-en-fr", "song-en-fr", "phan-en-de"}
+    providers = {corpus.source.provider for task in tasks.values() for corpus in task.corpora.values()}
+    assert providers == {"http"}
+
+
+def test_smoke_needs_no_network_and_leaves_nothing_out(found: dict[str, Study]) -> None:
+    smoke = found["smoke"]
+    assert not [run for run in smoke.runs if run.missing]
+    providers = {corpus.source.provider for task in smoke.tasks.values() for corpus in task.corpora.values()}
+    assert providers == {"generated"}

@@ -1,0 +1,38 @@
+# Words whose translation depends on the domain: found in the training text, counted in the translations.
+rule ambiguous_words:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+    output:
+        words="results/tasks/{task}-{fp}/ambiguous-words.json",
+    log:
+        "logs/ambiguity/{task}-{fp}-words.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        data=lambda w: task_dir(w.task),
+        version=STAGE_VERSIONS["analyse"],
+    message:
+        "Looking for ambiguous words in the training text of {wildcards.task}"
+    shell:
+        "mdnmt ambiguous-words --task {params.data:q} --out {output.words:q} > {log:q} 2>&1"
+
+
+rule ambiguity:
+    input:
+        words=lambda w: f"{task_dir(w.task)}/ambiguous-words.json",
+        hypotheses=lambda w: [f"{test_dir(run)}/hyp" for run in figure_specs.ambiguous_systems(STUDY, w.task)],
+    output:
+        counts=f"results/{STUDY.name}/ambiguity/{{task}}.json",
+    log:
+        f"logs/ambiguity/{STUDY.name}-{{task}}.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        spec=lambda w: spec_file(figure_specs.choice_spec(STUDY, w.task, PLACES)),
+        data=lambda w: task_dir(w.task),
+        limit=limit,
+    message:
+        "Counting how ambiguous words of {wildcards.task} are translated"
+    shell:
+        "mdnmt ambiguity --task {params.data:q} --words {input.words:q} --spec @{params.spec:q} {params.limit:q}"
+        " --out {output.counts:q} > {log:q} 2>&1"

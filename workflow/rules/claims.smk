@@ -1,0 +1,36 @@
+# What the papers say, held against our tables and figures; and their own numbers, held against each other.
+rule claims:
+    input:
+        tables=lambda w: [path for path in claims_of(w).tables.values() if path],
+        figures=lambda w: [path for path in claims_of(w).figures.values() if path],
+    output:
+        json=f"results/{STUDY.name}/claims/{{paper}}.json",
+        markdown=f"results/{STUDY.name}/claims/{{paper}}.md",
+    log:
+        f"logs/claims/{STUDY.name}-{{paper}}.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        spec=lambda w: spec_file(claims_of(w)),
+    message:
+        "Judging the claims of {wildcards.paper}"
+    shell:
+        "mdnmt claims --spec @{params.spec:q} --json {output.json:q} --markdown {output.markdown:q} > {log:q} 2>&1"
+
+
+rule audit:
+    output:
+        json="results/audit/{paper}.json",
+    log:
+        "logs/audit/{paper}.log",
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        config=str(CONFIG),
+    params:
+        # Of the papers' numbers and the checks of them: all that the result depends on.
+        identity=AUDIT,
+    message:
+        "Auditing the numbers that {wildcards.paper} prints"
+    shell:
+        "mdnmt audit --config {resources.config:q} --paper {wildcards.paper:q} --json {output.json:q} > {log:q} 2>&1"
