@@ -49,7 +49,7 @@ synthetic: setup
 long: synthetic
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 check: setup
 	$(BIN)/ruff check src tests

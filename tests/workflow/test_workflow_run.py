@@ -59,6 +59,7 @@ def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) 
         "score",
         "significance",
         "measure",
+        "claims",
         "table",
         "figure",
         "runs_table",

@@ -53,7 +53,7 @@ def test_more_seeds_and_single_domains_from_a_partial_page_to_the_whole(project:
     assert cells["copy-source", "law"]["n_seeds"] == "0"
 
     # Every system was compared with the baseline, seed by seed.
-    compared = json.loads((made / "significance/tiny.json").read_text())["systems"]
+    compared = json.loads((made / "significance/jiang2020-table2.json").read_text())["systems"]
     seeds = {method: value["law"]["bleu"]["seeds"] for method, value in compared.items()}
     assert seeds == dict.fromkeys(METHODS - {"mixed"}, 2)
 

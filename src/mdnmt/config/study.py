@@ -45,6 +45,12 @@ class ShownTable(Shown):
     rows: tuple[TableRow, ...] = Field((), description="of your own, behind those of the paper")
 
 
+class ShownFigure(Shown):
+    """A figure of a paper, of the paper's systems or of others."""
+
+    methods: tuple[str, ...] = Field((), description="in place of the paper's; none: the paper's")
+
+
 class Comparison(Frozen):
     """What is compared with what, and how."""
 
@@ -96,7 +102,7 @@ class StudyConfig(Seeds):
     copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
     measure_repeats: int = Field(3, gt=0, description="of time and memory; the median is shown")
     tables: dict[str, ShownTable] = Field({}, description="<paper>-<table>")
-    figures: dict[str, Shown] = Field({}, description="<paper>-<figure>")
+    figures: dict[str, ShownFigure] = Field({}, description="<paper>-<figure>")
 
     @property
     def seed_list(self) -> tuple[int, ...]:

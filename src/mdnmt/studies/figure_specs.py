@@ -10,15 +10,15 @@ from mdnmt.config.paper import PaperFigure
 from mdnmt.config.run import RunSpec
 from mdnmt.paper import specs
 from mdnmt.studies.places import Places
-from mdnmt.studies.shown import split_key
+from mdnmt.studies.shown import figures_of
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.table_specs import NOT_YET, by_row, columns, existing, paper_table, score_row, task_title
 
 
 def paper_figure(study: Study, key: str) -> tuple[PaperFigure, Task]:
     """Return a figure of the study and the task it is made from."""
-    paper, item = split_key(key)
-    return study.papers[paper].figures[item], study.tasks[study.config.figures[key].task]
+    figure = next(figure for name, figure in figures_of(study.config, study.papers) if name == key)
+    return figure, study.tasks[study.config.figures[key].task]
 
 
 def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyFigure:

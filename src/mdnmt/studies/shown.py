@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mdnmt.config.loader import did_you_mean, validate_model
-from mdnmt.config.paper import PaperConfig, PaperTable, TableRow, load_paper
+from mdnmt.config.paper import PaperConfig, PaperFigure, PaperTable, TableRow, load_paper
 from mdnmt.config.study import StudyConfig, Variant
 from mdnmt.errors import ConfigError
 
@@ -111,6 +111,14 @@ def tables_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[t
         yield key, table.model_copy(update={"rows": (*table.rows, *shown.rows)})
 
 
+def figures_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperFigure]]:
+    """Yield (key, figure) of all figures of the study, of the systems that the study wants in them."""
+    for key, shown in config.figures.items():
+        paper, item = split_key(key)
+        figure = papers[paper].figures[item]
+        yield key, figure.model_copy(update={"methods": shown.methods}) if shown.methods else figure
+
+
 def tasks_of(config: StudyConfig) -> tuple[str, ...]:
     """Return the tasks of a study: those that it lists, or else those that tables and figures are made from."""
     shown = (*config.tables.values(), *config.figures.values())
@@ -128,10 +136,9 @@ def methods_of(config: StudyConfig, papers: dict[str, PaperConfig], task: str) -
         if config.tables[key].task == task and table.kind not in ("corpora", "notation")
         for name in (baseline_of(config, table), *(name for row in table.rows for name in row.methods))
     ]
-    for key, shown in config.figures.items():
-        paper, item = split_key(key)
-        if shown.task == task:
-            found += papers[paper].figures[item].methods
+    for key, figure in figures_of(config, papers):
+        if config.figures[key].task == task:
+            found += figure.methods
     return tuple(dict.fromkeys(found))
 
 
@@ -150,6 +157,8 @@ def check_rows(
     Raises:
         ConfigError: a row names a method that there is not, or chooses among methods that are trained differently.
     """
+    for key, figure in config.figures.items():
+        check_known(figure.methods, train_on, f"{where}: figures.{key}.methods")
     for key, shown in config.tables.items():
         paper, item = split_key(key)
         table, own = papers[paper].tables[item], f"{where}: tables.{key}.rows"

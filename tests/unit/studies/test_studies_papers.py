@@ -1,4 +1,4 @@
-"""The studies that rebuild the papers: how many runs they are, and that the small ones show what the large one shows."""
+"""The studies that rebuild the papers: how many runs they are, and that small ones show all of the large one."""
 
 from __future__ import annotations
 
