@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,27 @@ def test_help_lists_every_verb_with_what_it_does(capsys: pytest.CaptureFixture[s
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == __version__
+
+
+def test_several_verbs_in_one_process_end_with_the_first_that_fails(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["--version", "then", "--version"]) == 0
+    assert capsys.readouterr().out.split() == [__version__, __version__]
+    assert main(["--version", "then", "trainn", "then", "--version"]) == EXIT_USER
+    assert capsys.readouterr().out.split() == [__version__]
+
+
+def test_an_argument_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec, out = tmp_path / "spec.json", tmp_path / "runs.tsv"
+    keys = ("task", "label", "domains", "seed", "fingerprint", "run_dir", "test_dir", "reason")
+    row = {**dict.fromkeys(keys, ""), "method": "x" * 200_000, "reason": "none"}
+    spec.write_text(f"{json.dumps([row])}\n")
+    assert main(["runs", "--spec", f"@{spec}", "--out", str(out)]) == 0
+    assert "x" * 200_000 in out.read_text()
+    with pytest.raises(SystemExit):
+        main(["runs", "--spec", f"@{tmp_path}/none.json", "--out", str(out)])
+    assert "none.json" in capsys.readouterr().err
 
 
 def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:

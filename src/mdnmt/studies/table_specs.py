@@ -164,7 +164,7 @@ class _Printed:
     def resources(self, row: TableRow, run: Run) -> dict[str, specs.Printed]:
         """Return quantity -> number."""
         numbers = {
-            name: self._find(self._row(row, run), self.table.printed_columns.get(name, ()), (name,))
+            name: self._find(self._row(row, run), self.table.printed_columns.get(name, ()), (name, "time_per_step"))
             for name in QUANTITIES
         }
         return {name: number for name, number in numbers.items() if number is not None}

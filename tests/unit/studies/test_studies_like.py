@@ -1,0 +1,148 @@
+"""Studies laid over one another, and the recipes, stand-ins and variants that the papers' studies are made with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mdnmt.config.study import load_study
+from mdnmt.errors import ConfigError
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.study import Run, Study
+from mdnmt.studies.table_specs import comparison, table_runs
+
+CONFIG = Path(__file__).parents[3] / "config"
+
+
+def write(folder: Path, name: str, value: dict[str, Any]) -> None:
+    (folder / "studies").mkdir(exist_ok=True)
+    (folder / "studies" / f"{name}.yaml").write_text(yaml.safe_dump(value))
+
+
+BELOW = {
+    "title": "Below",
+    "description": "d",
+    "seeds": 3,
+    "methods": ["a", "b"],
+    "all_methods": {"training": {"max_updates": 5, "max_tokens": 7}, "architecture": {"norm": "pre"}},
+    "tables": {"p-one": {"task": "t"}, "p-two": {"task": "t"}},
+    "decoding": {"beam_size": 3, "length_penalty": 0.5},
+}
+
+
+def test_mappings_are_merged_lists_replaced_and_null_takes_away(tmp_path: Path) -> None:
+    write(tmp_path, "below", BELOW)
+    over = {
+        "like": "below",
+        "title": "Over",
+        "description": "e",
+        "methods": ["c"],
+        "seeds": None,
+        "all_methods": {"training": {"max_updates": 9}, "architecture": None},
+        "tables": {"p-one": None, "p-three": {"task": "u"}},
+        "decoding": {"beam_size": 1},
+    }
+    write(tmp_path, "over", over)
+    study = load_study(tmp_path, "over")
+    assert (study.title, study.methods, study.seeds) == ("Over", ("c",), 1)
+    assert study.all_methods.training == {"max_updates": 9, "max_tokens": 7}
+    assert study.all_methods.architecture == {}
+    assert {key: shown.task for key, shown in study.tables.items()} == {"p-two": "t", "p-three": "u"}
+    assert study.decoding.model_dump(exclude_unset=True) == {"beam_size": 1, "length_penalty": 0.5}
+    assert load_study(tmp_path, "below").title == "Below"
+
+
+def test_three_studies_deep(tmp_path: Path) -> None:
+    write(tmp_path, "below", BELOW)
+    write(tmp_path, "middle", {"like": "below", "tables": {"p-one": {"task": "m"}}})
+    write(tmp_path, "top", {"like": "middle", "decoding": {"beam_size": 2}})
+    study = load_study(tmp_path, "top")
+    assert study.tables["p-one"].task == "m"
+    assert (study.decoding.beam_size, study.decoding.length_penalty) == (2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ({"like": "second"}, {"like": "first"}, "leads back"),
+        ({"like": "first"}, BELOW, "leads back"),
+        ({"like": "secnd"}, BELOW, "no study 'secnd' (did you mean 'second'?)"),
+        ({"like": 3}, BELOW, "like"),
+    ],
+)
+def test_mistakes(tmp_path: Path, first: dict[str, Any], second: dict[str, Any], said: str) -> None:
+    write(tmp_path, "first", first)
+    write(tmp_path, "second", second)
+    with pytest.raises(ConfigError) as error:
+        load_study(tmp_path, "first")
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return resolve(CONFIG, "paper", tmp_path_factory.mktemp("none"))
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return resolve(CONFIG, "smoke", tmp_path_factory.mktemp("none"))
+
+
+def planned(study: Study, task: str, method: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    run: Run = study.runs_of(task, method)[0]
+    assert run.planned is not None
+    return run.planned.architecture, run.planned.training.model_dump()
+
+
+def test_each_task_has_the_recipe_of_its_paper(paper: Study) -> None:
+    architecture, training = planned(paper, "jiang-en-de", "mixed")
+    assert (architecture["model_dim"], architecture["ffn_dim"], architecture["num_heads"]) == (512, 1024, 4)
+    assert (architecture["norm"], training["warmup_updates"]) == ("post", 4000)
+    architecture, _ = planned(paper, "song-en-zh", "mixed")
+    assert (architecture["ffn_dim"], architecture["num_heads"]) == (2048, 8)
+    assert planned(paper, "zhang-zh-en", "dsa")[1]["warmup_updates"] == 8000
+    # What a study says of one task wins over the recipe.
+    assert planned(paper, "jiang-zh-en", "mixed")[0]["norm"] == "pre"
+    assert paper.decoding["jiang-en-de"].beam_size == 5
+    assert paper.decoding["phan-en-de"].beam_size == 1
+
+
+def test_pretrained_weights_get_neither_sizes_nor_recipe(paper: Study) -> None:
+    architecture, training = planned(paper, "song-en-zh", "mbart50-finetuned")
+    assert "model_dim" not in architecture
+    assert training["schedule"] == "polynomial"
+
+
+def test_sizes_of_a_study_win_over_recipes_and_reach_stand_ins(smoke: Study) -> None:
+    architecture, training = planned(smoke, "toy-jiang-zh-en", "waldm-edc")
+    assert (architecture["model_dim"], architecture["norm"]) == (16, "pre")
+    assert training["max_updates"] == 12
+    assert planned(smoke, "toy-jiang-en-de", "waldm-edc")[0]["norm"] == "post"
+    assert len({decoding.model_dump_json() for decoding in smoke.decoding.values()}) == 1
+
+
+def test_the_systems_of_a_table_variant_are_runs_of_their_own(smoke: Study) -> None:
+    runs = table_runs(smoke, "jiang2020-table8")
+    assert runs and all(run.method.endswith("-post-norm") for run in runs)
+    assert {run.planned.architecture["norm"] for run in runs if run.planned} == {"post"}
+    assert {run.label for run in runs if run.method == "mixed-post-norm"} == {"Mixed"}
+    places: Any = type("P", (), {"task": lambda self, name: name, "test": lambda self, run: run.directory})()
+    told = comparison(smoke, "jiang2020-table8", places)
+    assert told["baseline"] == "mixed-post-norm"
+    assert told["baseline"] in told["systems"]
+    assert comparison(smoke, "jiang2020-table4", places)["baseline"] == "mixed"
+
+
+def test_runs_in_one_process_must_be_decoded_alike(tmp_path: Path) -> None:
+    for folder in CONFIG.iterdir():
+        if folder.name != "studies":
+            (tmp_path / folder.name).symlink_to(folder)
+    (tmp_path / "studies").mkdir()
+    for name in ("paper", "smoke"):
+        text = (CONFIG / "studies" / f"{name}.yaml").read_text()
+        (tmp_path / "studies" / f"{name}.yaml").write_text(text.replace("  beam_size: 2\n", ""))
+    with pytest.raises(ConfigError, match="in_one_process"):
+        resolve(tmp_path, "smoke", tmp_path)

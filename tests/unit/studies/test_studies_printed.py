@@ -1,0 +1,105 @@
+"""The printed numbers reach the cells that they belong to, and no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdnmt.config.published import load_published
+from mdnmt.paper import specs
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.study import Study
+from mdnmt.studies.table_specs import paper_table, table_spec
+
+CONFIG = Path(__file__).parents[3] / "config"
+
+
+class Places:
+    """Paths that mean nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: name
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return resolve(CONFIG, "paper", tmp_path_factory.mktemp("none"))
+
+
+def spec_of(study: Study, key: str) -> Any:
+    places: Any = Places()
+    return table_spec(study, key, places)
+
+
+def printed(study: Study, key: str) -> list[specs.Printed]:
+    spec = spec_of(study, key)
+    if isinstance(spec, specs.NotationTableSpec | specs.ExamplesTableSpec):
+        return []
+    # Of two sizes one will be shown: both carry the numbers of their row.
+    seen, found = set(), []
+    for row in spec.rows:
+        choice = getattr(row, "choice", None)
+        if choice is None or choice not in seen:
+            found += row.printed.values()
+        seen.add(choice)
+    return found
+
+
+# Not in any of our tables: the averages and totals that a table of sentences has no row for, the development set of
+# Zhang et al., and rows of Jiang et al. Table 5 that have two of ours each.
+ABSENT = {("zhang2021", "T1"): 3, ("zhang2021", "T3"): 4}
+
+
+def test_every_printed_number_stands_beside_a_cell_of_ours(paper: Study) -> None:
+    found: Counter[tuple[str, str]] = Counter()
+    for key in paper.config.tables:
+        name, _, _ = key.partition("-")
+        table, _ = paper_table(paper, key)
+        if table.printed:
+            found[name, table.printed] += len(printed(paper, key))
+    for name in paper.papers:
+        numbers = load_published(CONFIG, name).numbers
+        there = Counter((name, place[0]) for place in numbers)
+        for table, count in there.items():
+            assert found[table] >= count - ABSENT.get(table, 0), table
+            if table != ("jiang2020", "T6"):  # one unknown column, shown for each language pair
+                assert found[table] == count - ABSENT.get(table, 0), table
+
+
+def test_they_stand_in_the_right_cells(paper: Study) -> None:
+    rows = {row.method: row for row in spec_of(paper, "jiang2020-table2").rows}
+    assert rows["mixed"].printed["bleu/news"].value == 26.06
+    assert rows["single-ted"].printed["bleu/ted"].value == 29.09
+    assert rows["single-ted"].printed["bleu/news"].value == 4.90
+    assert rows["waldm-edc-released-code"].printed == {}
+    rows = {row.method: row for row in spec_of(paper, "song2026-table6").rows}
+    assert rows["damha"].printed["dbleu/avg"].value == 1.63
+    rows = {row.method: row for row in spec_of(paper, "song2026-table4").rows}
+    assert rows["mixed"].printed["seconds_per_epoch"].value == 911.86
+    rows = {row.method: row for row in spec_of(paper, "jiang2020-table8").rows}
+    assert rows["single-post-norm-speech"].printed["bleu/speech"].value == 6.19
+    rows = {row.label: row for row in spec_of(paper, "zhang2021-table2").rows}
+    assert rows["ECB"].printed["train"].value == 194000
+
+
+def test_missing_numbers_are_not_available_rather_than_absent(paper: Study) -> None:
+    numbers = printed(paper, "jiang2020-table3")
+    assert len(numbers) == 22 and {number.value for number in numbers} == {None}
+
+
+def test_a_task_of_no_paper_gets_no_printed_number(tmp_path: Path) -> None:
+    demo = resolve(CONFIG, "demo", tmp_path)
+    for key in demo.config.tables:
+        assert printed(demo, key) == []
+    assert "another task" in spec_of(demo, "jiang2020-table2").differs
+
+
+def test_a_stand_in_says_why_it_cannot_be_compared(tmp_path: Path) -> None:
+    registry = resolve(CONFIG, "registry", tmp_path)
+    spec = spec_of(registry, "zhang2021-table3-en-fr")
+    assert "registries" in spec.differs
+    rows = {row.method: row for row in spec.rows}
+    assert rows["dsa"].printed["bleu/economy"].value is not None  # ECB's
