@@ -45,7 +45,7 @@ PACKAGES: dict[str, set[str]] = {
     "paper": {"config", "methods", "models"},  # the last two: diagrams of architectures
     "claims": {"config", "paper"},
     "audit": {"config", "methods", "models"},
-    "studies": {"analysis", "claims", "config", "corpora", "methods", "paper", "pretrained", "score", "tasks", "train"},
+    "studies": {"claims", "config", "corpora", "methods", "paper", "pretrained", "score", "tasks", "train"},
     "planning": {"config", "corpora", "methods", "models", "paper", "pretrained", "studies"},
 }
 # What a bare GPU machine has; the two that cut words are reached through `tasks.segment` alone.

@@ -28,7 +28,7 @@ rule ambiguity:
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=lambda w: spec_file(figure_specs.choice_spec(STUDY, w.task, PLACES)),
+        spec=lambda w: spec_file(json.dumps(figure_specs.choice_spec(STUDY, w.task, PLACES))),
         data=lambda w: task_dir(w.task),
         limit=limit,
     message:

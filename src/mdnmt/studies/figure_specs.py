@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from mdnmt.analysis.word_choice import ChoiceSpec, Hypotheses
 from mdnmt.config.paper import PaperFigure
 from mdnmt.config.run import RunSpec
 from mdnmt.paper import specs
@@ -86,14 +84,13 @@ def ambiguous_systems(study: Study, task: str) -> list[Run]:
     return [run for method in dict.fromkeys(wanted) for run in study.makeable(task) if run.method == method]
 
 
-def choice_spec(study: Study, task: str, places: Places) -> ChoiceSpec:
+def choice_spec(study: Study, task: str, places: Places) -> dict[str, Any]:
     """Return what the verb `ambiguity` is told of a task: whose translations are looked at."""
-    return ChoiceSpec(
-        systems=tuple(
-            Hypotheses(method=run.directory, label=run.label, seed=run.seed, folder=Path(places.test(run), "hyp"))
-            for run in ambiguous_systems(study, task)
-        )
-    )
+    systems = [
+        {"method": run.directory, "label": run.label, "seed": run.seed, "folder": f"{places.test(run)}/hyp"}
+        for run in ambiguous_systems(study, task)
+    ]
+    return {"systems": systems}
 
 
 def _baseline(study: Study) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from mdnmt.config.claims import Claim
 from mdnmt.config.comet import CometConfig
@@ -28,7 +29,7 @@ class Task:
     spec: TaskSpec | None
     missing: str | None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Return the content address, or `missing` where there is none."""
         return self.spec.fingerprint if self.spec is not None else "missing"
@@ -64,7 +65,7 @@ class Run:
     missing: str | None = None
     planned: RunSpec | None = None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Return the content address, or `missing` where there is none."""
         return self.spec.fingerprint if self.spec is not None else "missing"
@@ -100,10 +101,14 @@ class Study:
         Raises:
             KeyError: the study has no such run.
         """
-        for run in self.runs:
-            if (run.task, run.directory, run.seed, run.fingerprint) == (task, directory, seed, fp):
-                return run
-        raise KeyError(f"study {self.name} has no run {task}/{directory}/seed{seed}-{fp}")
+        try:
+            return self._by_address[task, directory, seed, fp]
+        except KeyError:
+            raise KeyError(f"study {self.name} has no run {task}/{directory}/seed{seed}-{fp}") from None
+
+    @cached_property
+    def _by_address(self) -> dict[tuple[str, str, int, str], Run]:
+        return {(run.task, run.directory, run.seed, run.fingerprint): run for run in reversed(self.runs)}
 
     def start_of(self, run: Run) -> Run | None:
         """Return the run whose final weights `run` starts from; None: it starts from random ones."""
