@@ -54,7 +54,7 @@ rule measure:
     input:
         records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(STUDY, w.task)],
         # After everything else that computes, so that waiting for an idle machine holds nothing up.
-        scores=lambda w: [ancient(f"{test_dir(run)}/scores.json") for run in STUDY.makeable(w.task)],
+        scores=lambda w: [ancient(f"{test_dir(run)}/scores.json") for run in STUDY.makeable()],
     output:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:
