@@ -18,7 +18,7 @@ from mdnmt.paper import domain_attention, figures, specs, style
 DOMAINS = ["laws", "spoken", "thesis", "news-commentary"]
 COLUMNS = [{"name": name, "label": name.capitalize()} for name in DOMAINS]
 LAYERS, WORDS = 6, 400
-TEXT = "the effect of iso@@ prenal@@ ine on the cardi@@ ac myocytes of laboratory rats was studied"
+TEXT = "the effect of iso@@ prenal@@ in on the cardi@@ ac myocytes of laboratory rats was studied"
 SOURCE = TEXT.split()
 
 
@@ -153,10 +153,10 @@ def test_one_strip_shows_the_sentences_own_domain(folder: Path) -> None:
     (strip,) = cells(figure)
     sentence = json.loads((folder / "sentences.json").read_text())[0]
     own_LT = np.array(sentence["encoder"])[:, :, DOMAINS.index("thesis")]
-    # isoprenaline is three pieces, cardiac two.
+    # isoprenalin is three pieces, cardiac two.
     joined = np.stack([own_LT[:, at].mean(axis=1) for at in ([0], [1], [2], [3, 4, 5], [6], [7], [8, 9])], axis=1)
     np.testing.assert_allclose(strip[:, :7], joined)
-    assert [text.get_text() for text in figure.axes[0].get_xticklabels()][:4] == ["the", "effect", "of", "isoprenaline"]
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()][:4] == ["the", "effect", "of", "isoprenalin"]
     assert "one sentence of Thesis" in words
 
 

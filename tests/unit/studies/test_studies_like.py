@@ -69,7 +69,7 @@ def test_three_studies_deep(tmp_path: Path) -> None:
     [
         ({"like": "second"}, {"like": "first"}, "leads back"),
         ({"like": "first"}, BELOW, "leads back"),
-        ({"like": "secnd"}, BELOW, "no study 'secnd' (did you mean 'second'?)"),
+        ({"like": "secondd"}, BELOW, "no study 'secondd' (did you mean 'second'?)"),
         ({"like": 3}, BELOW, "like"),
     ],
 )
