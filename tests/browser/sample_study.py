@@ -156,6 +156,10 @@ def _write_run(folder: Path, method: str, seed: int) -> None:
     mean = sum(one["bleu"]["score"] for one in scores.values()) / len(scores)  # type: ignore[misc]
     found = {"domains": scores, "mean": {"bleu": mean}}
     (run / "test-1" / "scores.json").write_text(json.dumps(found))
+    comet = {name: {"comet": {"score": 70.25 + place, "signature": "model:a"}} for place, name in enumerate(DOMAINS)}
+    (run / "test-1" / "comet-01234567.json").write_text(json.dumps({"domains": comet, "mean": {"comet": 71.0}}))
+    segments = {"domains": {name: [0.5, 0.9] for name in DOMAINS}}
+    (run / "test-1" / "comet-01234567.segments.json").write_text(json.dumps(segments))
     for name in DOMAINS:
         lines = [f"{method} {seed} translates sentence {n} of {name}" for n in range(1, 13)]
         (run / "test-1" / "hyp" / f"hyp.{name}.txt").write_text("\n".join(lines) + "\n")

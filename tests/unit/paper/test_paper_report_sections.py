@@ -313,3 +313,8 @@ def test_the_same_study_gives_the_same_page_but_for_when_it_was_made(
     made = report.provenance.collect()
     monkeypatch.setattr(report.provenance, "collect", lambda: made)
     assert report.render(study) == report.render(study)
+
+
+def test_a_run_shows_its_scores_by_comet_beside_the_others(study: specs.ReportSpec) -> None:
+    html = report.render(study)
+    assert "70.25" in text_of(html) and "model:a" in text_of(html)

@@ -83,7 +83,8 @@ def detail(
     labels = {column.name: column.label for column in task.domains} if task else {}
     test = Path(record.line["test_dir"]) if record.line.get("test_dir") else None
     scores = optional_json(test / "scores.json") if test else None
-    comet = [optional_json(path) for path in sorted(test.glob("comet-*.json"))] if test else []
+    # Beside each stands a file of its sentences' scores, `comet-*.segments.json`.
+    comet = [optional_json(path) for path in sorted(test.glob("comet-????????.json"))] if test else []
     mean = ((scores or {}).get("mean") or {}).get("bleu")
     fingerprint = str(run.get("fingerprint") or record.line.get("fingerprint", ""))
     about = [record.line.get("task", ""), fingerprint, f"mean BLEU {half_up(mean, 2)}" if mean is not None else ""]
