@@ -53,8 +53,6 @@ rule toy_weights:
 rule measure:
     input:
         records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(STUDY, w.task)],
-        # After everything else that computes, so that waiting for an idle machine holds nothing up.
-        scores=lambda w: [ancient(f"{test_dir(run)}/scores.json") for run in STUDY.makeable()],
     output:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:
@@ -62,6 +60,8 @@ rule measure:
     conda:
         "../../envs/environment.yaml"
     threads: workflow.cores
+    # Behind everything else that is ready, so that waiting for all cores holds nothing up.
+    priority: -10
     resources:
         habits=DEVICE,
     params:
