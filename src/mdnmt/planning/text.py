@@ -161,7 +161,7 @@ def _tasks(plan: Plan, sources: Sources) -> str:
 
 def _runs(plan: Plan, sources: Sources) -> str:
     several = len(plan.study.tasks) > 1
-    heads = (("Runs: a line a row of tables", 31), ("done", -5), ("params", -7), ("time left", -12), ("disk", -12))
+    heads = (("Runs: a line a row of tables", 30), ("done", -5), ("params", -8), ("time left", -12), ("disk", -12))
     lines = [_columns(*heads)]
     for task in plan.study.tasks:
         if several:
@@ -182,9 +182,9 @@ def _run_line(directory: str, ones: list[RunPlan], sources: Sources) -> str:
     low, high = (sum(one.to_add[end] for one in ones) for end in (0, 1))
     parameters = f"{rough(ones[0].parameters / 1e6)} M" if ones[0].parameters else NONE
     line = _columns(
-        (directory, 31),
+        (directory, 30),
         (state, -5),
-        (parameters, -7),
+        (parameters, -8),
         (hours(total(left)) if known else "not known", -12),
         (amount(low, high), -12),
         indent=2,
