@@ -57,11 +57,11 @@ rule measure:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:
         f"logs/measure/{STUDY.name}-{{task}}.log",
+    # Behind everything else that is ready, so that waiting for all cores holds nothing up.
+    priority: -10
     conda:
         "../../envs/environment.yaml"
     threads: workflow.cores
-    # Behind everything else that is ready, so that waiting for all cores holds nothing up.
-    priority: -10
     resources:
         habits=DEVICE,
     params:
