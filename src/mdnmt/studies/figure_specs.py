@@ -8,15 +8,14 @@ from mdnmt.config.paper import PaperFigure
 from mdnmt.config.run import RunSpec
 from mdnmt.paper import specs
 from mdnmt.studies.places import Places
-from mdnmt.studies.shown import figures_of
+from mdnmt.studies.shown import figure_of
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.table_specs import NOT_YET, by_row, columns, existing, paper_table, score_row, task_title
 
 
 def paper_figure(study: Study, key: str) -> tuple[PaperFigure, Task]:
     """Return a figure of the study and the task it is made from."""
-    figure = next(figure for name, figure in figures_of(study.config, study.papers) if name == key)
-    return figure, study.tasks[study.config.figures[key].task]
+    return figure_of(study.config, study.papers, key), study.tasks[study.config.figures[key].task]
 
 
 def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyFigure:
@@ -44,10 +43,11 @@ def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False
         missing = None if path else task.missing or NOT_YET
         return specs.AmbiguitySpec(**given, systems=named, domains=domains, ambiguity=path, missing=missing)
     if figure.kind == "option_sweep":
+        points = [(_option(runs[0]), runs) for runs in rows]
         return specs.OptionSweepSpec(
             **given,
-            points=tuple(_point(runs, places, partial) for runs in rows if runs[0].method in study.config.variants),
-            baseline=next((_point(runs, places, partial) for runs in rows if runs[0].method == _baseline(study)), None),
+            points=tuple(_point(value, runs, places, partial) for value, runs in points if value is not None),
+            baseline=next((_point(0.0, runs, places, partial) for value, runs in points if value is None), None),
         )
     generated = tuple(
         specs.WordRow(**dict(score_row("", runs[0].label, runs, places, partial, "words.json"))) for runs in rows
@@ -93,10 +93,6 @@ def choice_spec(study: Study, task: str, places: Places) -> dict[str, Any]:
     return {"systems": systems}
 
 
-def _baseline(study: Study) -> str:
-    return study.config.comparison.baseline
-
-
 def _analysed(runs: list[Run], places: Places, partial: bool) -> specs.AnalysedRun:
     made = [
         specs.AnalysedSeed(analysis=folder, seed=run.seed)
@@ -119,17 +115,18 @@ def _curves(runs: list[Run], places: Places, partial: bool) -> specs.CurveSystem
     return specs.CurveSystem(label=runs[0].label, method=runs[0].directory, runs=made, missing=missing)
 
 
-def _point(runs: list[Run], places: Places, partial: bool) -> specs.SweepPoint:
-    """Return a point of a sweep; its label in the study is the value."""
+def _option(run: Run) -> float | None:
+    """Return the value of the option that a sweep is over; None of a system that does not have it."""
+    value = run.planned.architecture.get("proportion_smoothing") if run.planned else None
+    return None if value is None else float(value)
+
+
+def _point(value: float, runs: list[Run], places: Places, partial: bool) -> specs.SweepPoint:
     made = tuple(
         specs.SweepRun(scores=scores, seed=run.seed, analysis=existing(places.analysis(run), partial))
         for run in runs
         if run.spec is not None and (scores := existing(f"{places.test(run)}/scores.json", partial))
     )
-    try:
-        value = float(runs[0].label)
-    except ValueError:
-        value = 0.0  # of the baseline, which has no value
     missing = None if made else runs[0].missing or NOT_YET
     return specs.SweepPoint(value=value, label=runs[0].label, method=runs[0].directory, runs=made, missing=missing)
 

@@ -49,8 +49,7 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
     """
     config = with_stand_ins(load_study(config_folder, name))
     if seeds is not None:
-        config = config.model_copy(update={"seeds": seeds})
-        validate_model(config.model_dump(include={"seeds"}), Seeds, "--config seeds")
+        config = config.model_copy(update=dict(validate_model({"seeds": seeds}, Seeds, "--config seeds")))
     where = f"{config_folder}/studies/{name}.yaml"
     papers = load_papers(config_folder, config, where)
     _variants_are_new(config_folder, config, where)
@@ -104,15 +103,12 @@ def _comet(config: StudyConfig) -> tuple[CometConfig, str | None]:
 
 
 def _something_is_made(wanted: dict[str, tuple[str, ...]], where: str) -> None:
-    if not wanted:
+    if not any(wanted.values()):
         raise ConfigError(f"{where}: nothing is asked for; expected `tasks` and `methods`, or `tables` or `figures`")
-    for task, names in wanted.items():
-        if not names and not any(wanted.values()):
-            raise ConfigError(f"{where}: methods: no method for task {task!r}; expected at least one")
 
 
 def _methods(config_folder: Path, config: StudyConfig, wanted: dict[str, tuple[str, ...]]) -> dict[str, MethodConfig]:
-    """Return all methods of the study, and those that they start from where the study does not list its methods."""
+    """Return all methods of the study, a variant under its own name and label."""
     found: dict[str, MethodConfig] = {}
     for names in wanted.values():
         for name in names:

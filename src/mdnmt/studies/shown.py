@@ -105,18 +105,28 @@ def baseline_of(config: StudyConfig, table: PaperTable) -> str:
 
 def tables_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperTable]]:
     """Yield (key, table) of all tables of the study, with the rows that the study adds."""
-    for key, shown in config.tables.items():
-        paper, item = split_key(key)
-        table = papers[paper].tables[item]
-        yield key, table.model_copy(update={"rows": (*table.rows, *shown.rows)})
+    for key in config.tables:
+        yield key, table_of(config, papers, key)
+
+
+def table_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperTable:
+    """Return a table of the study, with the rows that the study adds."""
+    paper, item = split_key(key)
+    table = papers[paper].tables[item]
+    return table.model_copy(update={"rows": (*table.rows, *config.tables[key].rows)})
 
 
 def figures_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperFigure]]:
     """Yield (key, figure) of all figures of the study, of the systems that the study wants in them."""
-    for key, shown in config.figures.items():
-        paper, item = split_key(key)
-        figure = papers[paper].figures[item]
-        yield key, figure.model_copy(update={"methods": shown.methods}) if shown.methods else figure
+    for key in config.figures:
+        yield key, figure_of(config, papers, key)
+
+
+def figure_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperFigure:
+    """Return a figure of the study, of the systems that the study wants in it."""
+    paper, item = split_key(key)
+    figure, methods = papers[paper].figures[item], config.figures[key].methods
+    return figure.model_copy(update={"methods": methods}) if methods else figure
 
 
 def tasks_of(config: StudyConfig) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.paper import specs
 from mdnmt.score.comet_files import TOY
 from mdnmt.studies.places import Places
-from mdnmt.studies.shown import baseline_of, split_key
+from mdnmt.studies.shown import baseline_of, split_key, table_of
 from mdnmt.studies.study import Run, Study, Task
 
 COPY = "copy-source"
@@ -26,9 +26,7 @@ SPLITS = ("train", "valid", "test")
 
 def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
     """Return a table of the study, with the rows that the study adds, and the task it is made from."""
-    paper, item = split_key(key)
-    table, shown = study.papers[paper].tables[item], study.config.tables[key]
-    return table.model_copy(update={"rows": (*table.rows, *shown.rows)}), study.tasks[shown.task]
+    return table_of(study.config, study.papers, key), study.tasks[study.config.tables[key].task]
 
 
 def columns(task: Task) -> tuple[specs.Column, ...]:
