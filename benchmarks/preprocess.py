@@ -1,27 +1,36 @@
-"""How fast text becomes numbers: lines per second by stage and peak memory, beside the packages called plainly.
+"""How fast text becomes numbers, and in how much memory: `mdnmt task` by stage, beside the packages called plainly.
 
-    python benchmarks/preprocess.py text.en text.fr [--lines 100000 1000000 3000000] [--jobs 2]
+    python benchmarks/preprocess.py text.en text.fr [--lines 100000 1000000 3000000] [--jobs 2] [--json found.json]
 
 The two files are aligned by line, and named by their language. When they have fewer lines than are asked for, they are
-read again and again; lines of a further reading end with its number, so that none is dropped as a duplicate. At the
-first size sacremoses and subword-nmt do the same in one process, line by line, and must come to the same codes,
-vocabulary and arrays. Each measurement has a process of its own, whose memory, with all its children's, is looked at
-ten times a second (pages that processes share count for each).
+repeated; lines of a further repetition end with its number, so that none is dropped as a duplicate. Of each size a task
+is made as `mdnmt task` makes it, from files to files. At the first size sacremoses and subword-nmt then do the same in
+one process, line by line, with the cleaned text: codes, vocabulary and arrays must be the same files, byte by byte. The
+two take turns, `--repeats` times (0: not at all), and the best of each is compared: other programs on the machine can
+only slow one down.
+
+Each measurement has a process of its own, whose memory, with all its children's, is looked at ten times a second (pages
+that processes share count for each).
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import hashlib
 import io
 import json
+import os
+import platform
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -29,20 +38,29 @@ from typing import Any
 import numpy as np
 import psutil
 
-from mdnmt.config.cleaning import CleaningConfig
-from mdnmt.config.task import SegmentationConfig, VocabularyConfig
-from mdnmt.tasks.binarise import flatten
-from mdnmt.tasks.bpe import learn_job
-from mdnmt.tasks.clean import LINES_PER_JOB, Side, clean
-from mdnmt.tasks.encode import SIDES, learn_encoder
-from mdnmt.tasks.leakage import leakage
-from mdnmt.tasks.split import SPLITS, DomainSplit, DomainText, split
-from mdnmt.tasks.tokenise import tokenise_lines
-from mdnmt.tasks.workers import Map, in_this_process, workers
+from mdnmt import fsio
+from mdnmt.config.corpus import CorpusConfig
+from mdnmt.config.task import TaskConfig
+from mdnmt.corpora.fetch import fetch
+from mdnmt.corpora.spec import fetch_spec
+from mdnmt.tasks import build, encode
+from mdnmt.tasks.spec import task_spec
 
 HELD_OUT = 2000
 DOMAIN = "text"
+SPLITS = ("train", "valid", "test")
 COMPARED = ("tokenise", "learn BPE", "apply BPE", "binarise")
+# Stage -> the function of `build_task` whose time it is, and the stage around it.
+STAGES: dict[str, tuple[Any, str, str | None]] = {
+    "clean": (build, "domain_texts", None),
+    "split": (build, "split", None),
+    "tokenise": (build, "tokenise_splits", None),
+    "apply BPE": (build, "learn_encoder", None),
+    "learn BPE": (encode, "_learn_codes", "apply BPE"),
+    "leakage": (build, "leakage", None),
+    "binarise": (build, "_write_arrays", None),
+    "write text": (build, "_write_text", None),
+}
 
 
 class Clock:
@@ -53,142 +71,126 @@ class Clock:
         self.cpu: Counter[str] = Counter()
 
     @contextlib.contextmanager
-    def stage(self, name: str, within: str | None = None) -> Iterator[None]:
-        """Book the block under a name; `within` is the stage around it, which is booked without it."""
+    def stage(self, name: str, around: str | None = None) -> Iterator[None]:
+        """Book the block under a name; the stage around it is booked without it."""
         start, start_cpu = time.perf_counter(), cpu_seconds()
         yield
         for booked, spent in ((self.seconds, time.perf_counter() - start), (self.cpu, cpu_seconds() - start_cpu)):
             booked[name] += spent
-            if within:
-                booked[within] -= spent
+            if around:
+                booked[around] -= spent
 
-    def learning(self, run: Map) -> Map:
-        """Return the same map, which books the learning of codes apart from applying them."""
+    def timed(self, name: str, function: Callable[..., Any], around: str | None) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def within(*arguments: Any, **options: Any) -> Any:
+            with self.stage(name, around):
+                return function(*arguments, **options)
 
-        def booked(function: Callable[[Any], Any], jobs: Sequence[Any]) -> list[Any]:
-            learns = function is learn_job
-            with self.stage("learn BPE", "apply BPE") if learns else contextlib.nullcontext():
-                return run(function, jobs)
-
-        return booked
+        return within
 
 
 def cpu_seconds() -> float:
-    """Return what this process and its children have used of processors."""
+    """Return what this process and its children, those that ended as well, have used of processors."""
     own = psutil.Process()
-    return sum(sum(process.cpu_times()[:2]) for process in [own, *own.children(recursive=True)])
+    return sum(own.cpu_times()[:4]) + sum(sum(child.cpu_times()[:2]) for child in own.children(recursive=True))
 
 
-def read(files: Sequence[Path], lines: int) -> Iterator[tuple[str, str]]:
-    """Yield so many raw pairs."""
+def write_lines(files: Sequence[Path], lines: int, folder: Path) -> None:
+    """Write so many lines of both files, repeated where need be, as a user's folder has them."""
+    for file in files:
 
-    def endless() -> Iterator[tuple[str, str]]:
-        for copy in count(1):
-            with files[0].open(encoding="utf-8") as sources, files[1].open(encoding="utf-8") as targets:
-                for pair in zip(sources, targets, strict=True):
-                    end = f" {copy}" if copy > 1 else ""
-                    yield pair[0].rstrip("\n") + end, pair[1].rstrip("\n") + end
+        def endless(file: Path = file) -> Iterator[str]:
+            for copy in count(1):
+                with file.open(encoding="utf-8", newline="\n") as handle:
+                    end = f" {copy}\n" if copy > 1 else "\n"
+                    yield from (line.rstrip("\r\n") + end for line in handle)
 
-    return islice(endless(), lines)
-
-
-def cleaned_splits(files: Sequence[Path], lines: int, clock: Clock, run: Map) -> list[DomainSplit]:
-    """Read, clean and split."""
-    langs = [file.suffix[1:] for file in files]
-    with clock.stage("clean"):
-        pairs = clean(read(files, lines), CleaningConfig(), (Side(langs[0], "moses"), Side(langs[1], "moses")), run)
-    with clock.stage("split"):
-        wanted = {"train": None, "valid": HELD_OUT, "test": HELD_OUT}
-        return split([DomainText(DOMAIN, pairs.pairs, wanted)], 1)
+        with (folder / f"train{file.suffix}").open("w", encoding="utf-8", newline="\n") as out:
+            out.writelines(islice(endless(), lines))
 
 
-def ours(files: Sequence[Path], lines: int, merges: int, jobs: int) -> dict[str, Any]:
-    """Measure the stages of `mdnmt task`."""
-    clock = Clock()
-    langs = files[0].suffix[1:], files[1].suffix[1:]
-    with workers(jobs) as run:
-        splits = cleaned_splits(files, lines, clock, run)
-        tokenised = {}
-        with clock.stage("tokenise"):
-            for name in SPLITS:
-                for number, side in enumerate(SIDES):
-                    text = [pair[number] for pair in splits[0].splits[name]]
-                    chunks = [text[start : start + LINES_PER_JOB] for start in range(0, len(text), LINES_PER_JOB)]
-                    found = run(tokenise_lines, [(langs[number], "moses", chunk) for chunk in chunks])
-                    tokenised[name, DOMAIN, side] = [line for chunk in found for line in chunk]
-        with clock.stage("apply BPE"):
-            settings = SegmentationConfig(bpe_merge_operations=merges), VocabularyConfig()
-            encoder = learn_encoder(tokenised, langs, *settings, clock.learning(run))
-        arrays = []
-        with clock.stage("binarise"):
-            for name in SPLITS:
-                for side in SIDES:
-                    found = (encoder.encode(line, DOMAIN, side) for line in tokenised[name, DOMAIN, side])
-                    arrays += flatten(found)
-        with clock.stage("leakage, exact"):
-            leakage(splits, True, None, run)
-        with clock.stage("leakage with near-duplicates"):
-            leakage(splits, True, 0.8, run)
-    codes = next(iter(encoder.codes.values()))
-    return {
-        "seconds": clock.seconds,
-        "cpu": clock.cpu,
-        "made": digests(tokenised, codes, encoder.vocabs["source"].tokens, arrays),
+def ours(folder: Path, langs: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Make the task of the text in `folder`, and measure its stages."""
+    corpus = {
+        "title": "text",
+        "languages": [*langs],
+        "source": {"provider": "local", "folder": str(folder)},
+        "reader": {"name": "plain"},
     }
+    task = {
+        "title": "text",
+        "source_lang": langs[0],
+        "target_lang": langs[1],
+        "domains": {DOMAIN: {"corpora": ["text"], "valid": HELD_OUT, "test": HELD_OUT}},
+        "segmentation": {"bpe_merge_operations": options.merges},
+        "leakage": {"near_duplicates": 0.8 if options.near else None},
+    }
+    config, cache = CorpusConfig.model_validate(corpus), folder / "hashes.json"
+    fetch(fetch_spec("text", config, cache), folder / "fetched" / "text")
+    spec = task_spec("text", TaskConfig.model_validate(task), {"text": config}, cache)
+    clock = Clock()
+    for name, (module, function, around) in STAGES.items():
+        setattr(module, function, clock.timed(name, getattr(module, function), around))
+    with clock.stage("all"):
+        build.build_task(spec, folder / "fetched", folder / "task", options.jobs)
+    return {"seconds": clock.seconds, "cpu": clock.cpu}
 
 
-def plainly(files: Sequence[Path], lines: int, merges: int, _jobs: int) -> dict[str, Any]:
-    """Measure sacremoses and subword-nmt, called for one line after the other in this process."""
+def plainly(folder: Path, langs: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Do from tokens to arrays what `ours` did, by sacremoses and subword-nmt, line after line in this process."""
     from sacremoses import MosesTokenizer
     from subword_nmt.apply_bpe import BPE
     from subword_nmt.learn_bpe import learn_bpe
 
-    clock = Clock()
-    splits = cleaned_splits(files, lines, clock, in_this_process)
-    tokenised = {}
+    clock, made = Clock(), folder / "task"
+    keys = [(name, lang) for name in SPLITS for lang in langs]
+    text = {(name, lang): fsio.read_lines(made / "text" / f"{name}.{DOMAIN}.{lang}") for name, lang in keys}
     with clock.stage("tokenise"):
-        for number, side in enumerate(SIDES):
-            tokenizer = MosesTokenizer(lang=files[number].suffix[1:])
-            for name in SPLITS:
-                text = (pair[number] for pair in splits[0].splits[name])
-                tokens = [tokenizer.tokenize(line, escape=False, return_str=True) for line in text]
-                tokenised[name, DOMAIN, side] = tokens
+        tokenizers = {lang: MosesTokenizer(lang=lang) for lang in langs}
+        tokens = {
+            (name, lang): [tokenizers[lang].tokenize(line, escape=False, return_str=True) for line in text[name, lang]]
+            for name, lang in keys
+        }
     with clock.stage("learn BPE"), contextlib.redirect_stderr(io.StringIO()):
         codes = io.StringIO()
-        learn_bpe([line for side in SIDES for line in tokenised["train", DOMAIN, side]], codes, merges)
+        learn_bpe([line for lang in langs for line in tokens["train", lang]], codes, options.merges)
     with clock.stage("apply BPE"):
         bpe = BPE(codes)
-        pieces = {key: [bpe.process_line(line) for line in tokenised[key]] for key in tokenised}
+        pieces = {key: [bpe.process_line(line) for line in tokens[key]] for key in keys}
     with clock.stage("binarise"):
         counts: Counter[str] = Counter()
-        for side in SIDES:
-            for line in pieces["train", DOMAIN, side]:
+        for lang in langs:
+            for line in pieces["train", lang]:
                 counts.update(line.split())
-        tokens = ["<pad>", "<s>", "</s>", "<unk>", *sorted(counts, key=lambda piece: (-counts[piece], piece))]
-        numbers = {token: number for number, token in enumerate(tokens)}
-        arrays = []
-        for name in SPLITS:
-            for side in SIDES:
-                sentences = [[*(numbers.get(p, 3) for p in line.split()), 2] for line in pieces[name, DOMAIN, side]]
-                arrays.append(np.array([number for one in sentences for number in one], dtype=np.int32))
-                arrays.append(np.cumsum([0, *map(len, sentences)], dtype=np.int64))
-    return {"seconds": clock.seconds, "cpu": clock.cpu, "made": digests(tokenised, codes.getvalue(), tokens, arrays)}
+        vocab = ["<pad>", "<s>", "</s>", "<unk>", *sorted(counts, key=lambda piece: (-counts[piece], piece))]
+        numbers = {token: number for number, token in enumerate(vocab)}
+        files = {"codes.bpe": codes.getvalue().encode()}
+        for lang in langs:
+            files[f"vocab.{lang}.txt"] = "".join(f"{token}\n" for token in vocab).encode()
+        for name, lang in keys:
+            sentences = [[*(numbers.get(piece, 3) for piece in line.split()), 2] for line in pieces[name, lang]]
+            flat = np.array([number for one in sentences for number in one], dtype=np.int32)
+            files[f"{name}.{lang}.tokens.npy"] = as_npy(flat)
+            files[f"{name}.{lang}.offsets.npy"] = as_npy(np.cumsum([0, *map(len, sentences)], dtype=np.int64))
+    clock.seconds["all"], clock.cpu["all"] = clock.seconds.total(), clock.cpu.total()
+    same = {name: digest(data) == digest((made / name).read_bytes()) for name, data in files.items()}
+    return {"seconds": clock.seconds, "cpu": clock.cpu, "same": same}
 
 
-def digests(
-    tokenised: dict[tuple[str, str, str], list[str]], codes: str, vocab: Sequence[str], arrays: Sequence[Any]
-) -> dict[str, str]:
-    """Return what was made, as checksums."""
-    text = json.dumps([tokenised[name, DOMAIN, side] for name in SPLITS for side in SIDES])
-    raw = b"".join(array.tobytes() for array in arrays)
-    found = {"tokens": text.encode(), "codes": codes.encode(), "vocabulary": "\n".join(vocab).encode(), "arrays": raw}
-    return {name: hashlib.sha256(value).hexdigest() for name, value in found.items()}
+def as_npy(array: np.ndarray[Any, Any]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
-def measured(how: str, options: argparse.Namespace, lines: int) -> dict[str, Any]:
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def measured(how: str, folder: Path, options: argparse.Namespace, near: bool) -> dict[str, Any]:
     """Measure in a process of its own; its memory and that of its children is looked at from here."""
-    command = [sys.executable, __file__, *map(str, options.files), "--lines", str(lines), "--only", how]
-    command += ["--jobs", str(options.jobs), "--merges", str(options.merges)]
+    command = [sys.executable, __file__, *map(str, options.files), "--only", how, "--folder", str(folder)]
+    command += ["--jobs", str(options.jobs), "--merges", str(options.merges), *(["--near"] if near else [])]
     done, peak = threading.Event(), 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         root = psutil.Process(child.pid)
@@ -209,15 +211,51 @@ def measured(how: str, options: argparse.Namespace, lines: int) -> dict[str, Any
         done.set()
         watcher.join()
     if child.returncode:
-        sys.exit(f"{how}, {lines} lines: failed")
+        sys.exit(f"{how}: failed")
     return {**json.loads(out), "peak_mib": peak / 2**20}
 
 
-def report(how: str, lines: int, result: dict[str, Any]) -> None:
-    print(f"{how}, {lines} lines: peak memory {result['peak_mib']:.0f} MiB")
-    for stage, seconds in result["seconds"].items():
+def best(results: Sequence[dict[str, Any]], key: str, stages: Sequence[str]) -> float:
+    """Return the fewest seconds of stages together."""
+    return min(sum(result[key][stage] for stage in stages) for result in results)
+
+
+def report(how: str, lines: int, results: Sequence[dict[str, Any]]) -> None:
+    print(f"\n{how}, {lines} lines: peak memory {max(result['peak_mib'] for result in results):.0f} MiB")
+    for stage in results[0]["seconds"]:
+        seconds = best(results, "seconds", [stage])
         rate = lines / max(seconds, 1e-9)
-        print(f"  {stage:<30}{seconds:9.2f} s{rate:12.0f} lines/s{result['cpu'][stage]:9.2f} CPU s", flush=True)
+        print(
+            f"  {stage:<12}{seconds:9.2f} s{rate:12.0f} lines/s{best(results, 'cpu', [stage]):9.2f} CPU s", flush=True
+        )
+
+
+def compare(mine: Sequence[dict[str, Any]], plain: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+    """Print how many times as fast the stages are, and say whether everything made was the same."""
+    same = all(all(result["same"].values()) for result in plain)
+    print(f"\n{len(plain[0]['same'])} files (codes, vocabularies, arrays): {'identical' if same else 'NOT IDENTICAL'}")
+    ratios: dict[str, Any] = {}
+    for stages in (*((stage,) for stage in COMPARED), COMPARED):
+        faster, less = (best(plain, key, stages) / max(best(mine, key, stages), 1e-9) for key in ("seconds", "cpu"))
+        ratios[" + ".join(stages)] = {"seconds": round(faster, 2), "cpu": round(less, 2)}
+        print(f"  {' + '.join(stages)}: {faster:.2f} times as fast, by {less:.2f} times less work")
+    return ratios, same
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were measured with and on."""
+    packages = ("numpy", "sacremoses", "subword-nmt", "datasketch")
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "")
+    return {
+        "processor": model or platform.processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "python": platform.python_version(),
+        "load_average": os.getloadavg(),
+        **{name: version(name) for name in packages},
+    }
 
 
 def main() -> None:
@@ -226,32 +264,40 @@ def main() -> None:
     parser.add_argument("--lines", nargs="+", type=int, default=[100_000], help="sizes; the first is compared")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     parser.add_argument("--merges", type=int, default=32000)
+    parser.add_argument("--repeats", type=int, default=2, help="of the comparison; 0: none")
+    parser.add_argument("--near", action="store_true", help="look for near-duplicates as well")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
     parser.add_argument("--only", choices=("ours", "plainly"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    langs = [file.suffix[1:] for file in options.files]
     if options.only:
-        measure = {"ours": ours, "plainly": plainly}[options.only]
-        print(json.dumps(measure(options.files, options.lines[0], options.merges, options.jobs)))
+        print(json.dumps({"ours": ours, "plainly": plainly}[options.only](options.folder, langs, options)))
         return
-    results = {}
-    for lines in options.lines:
-        results[lines] = measured("ours", options, lines)
-        report(f"mdnmt, {options.jobs} processes", lines, results[lines])
-    first = options.lines[0]
-    plain = measured("plainly", options, first)
-    report("sacremoses and subword-nmt plainly, 1 process", first, plain)
-    mine = results[first]
-    same = {name: mine["made"][name] == plain["made"][name] for name in plain["made"]}
-    print("identical: " + ", ".join(f"{name} {'yes' if equal else 'NO'}" for name, equal in same.items()))
-    for stages in (*((stage,) for stage in COMPARED), COMPARED, ("clean", *COMPARED)):
-        ratio, work = (
-            sum(plain[key][s] for s in stages) / max(sum(mine[key][s] for s in stages), 1e-9)
-            for key in ("seconds", "cpu")
-        )
-        print(f"{' + '.join(stages)}: {ratio:.2f} times as fast, {work:.2f} times as little work")
-    for smaller, larger in zip(options.lines, options.lines[1:], strict=False):
-        grown = results[larger]["peak_mib"] / results[smaller]["peak_mib"]
-        print(f"memory from {smaller} to {larger} lines: {grown:.2f} times")
-    sys.exit(0 if all(same.values()) else 1)
+    found: dict[str, Any] = {"machine": machine(), "jobs": options.jobs, "merges": options.merges, "sizes": {}}
+    same, peaks = True, []
+    for place, lines in enumerate(options.lines):
+        with tempfile.TemporaryDirectory(prefix="mdnmt-") as name:
+            folder = Path(name)
+            write_lines(options.files, lines, folder)
+            mine, plain = [], []
+            compared = options.repeats if place == 0 else 0
+            for _ in range(max(1, compared)):
+                mine.append(measured("ours", folder, options, options.near))
+                if compared:
+                    plain.append(measured("plainly", folder, options, False))
+        peaks.append(max(result["peak_mib"] for result in mine))
+        report(f"mdnmt, {options.jobs} processes", lines, mine)
+        found["sizes"][str(lines)] = {"mdnmt": mine}
+        if plain:
+            report("sacremoses and subword-nmt plainly, 1 process", lines, plain)
+            ratios, same = compare(mine, plain)
+            found["sizes"][str(lines)] |= {"plainly": plain, "times_as_fast": ratios}
+    for smaller, larger, before, after in zip(options.lines, options.lines[1:], peaks, peaks[1:], strict=False):
+        print(f"\nmemory from {smaller} to {larger} lines: {100 * (after / before - 1):+.1f} %")
+    if options.json:
+        fsio.write_json(options.json, found)
+    sys.exit(0 if same else 1)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where corpora stand (default: %(default)s)",
     )
+    text = parser.add_argument_group("to save the text of one corpus as plain files, line by line")
+    text.add_argument("--text", type=Path, metavar="DIR", help="a folder for train.<lang> of both languages")
+    text.add_argument("--pair", default="en-fr", metavar="EN-FR", help="the languages (default: %(default)s)")
+    text.add_argument("--lines", type=int, metavar="N", help="only the first so many")
     workflow = parser.add_argument_group("as the workflow calls it: one corpus whose content is known")
     workflow.add_argument("--spec", metavar="JSON", help="what to fetch, as the workflow writes it")
     workflow.add_argument("--out", type=Path, metavar="DIR", help="the corpus' folder")
@@ -41,21 +45,47 @@ def run(args: argparse.Namespace) -> int | None:
         rows = fetch(spec, args.out)
         _say(spec.corpus.name, [row.size_bytes for row in rows.values()])
         return None
-    names = [*args.corpora, *(corpora_of_study(args.config, args.study) if args.study else ())]
-    if not names:
+    corpora = dict.fromkeys(args.corpora) | (corpora_of_study(args.config, args.study) if args.study else {})
+    if not corpora:
         raise ConfigError("say which: names of corpora, or --study")
+    if args.text is not None and len(corpora) > 1:
+        raise ConfigError(f"--text takes one corpus, found {', '.join(corpora)}; give each a folder of its own")
     failed = []
-    for name in dict.fromkeys(names):
+    for name, corpus in corpora.items():
         try:
-            rows = fetch_by_name(args.config, name, args.corpora_dir)
+            rows = fetch_by_name(args.config, name, args.corpora_dir, corpus=corpus, say=_warn)
         except MdnmtError as error:
             failed.append(name)
             print(f"mdnmt fetch: {name}: {error}", file=sys.stderr)
             continue
         _say(name, [row.size_bytes for row in rows.values()])
+        if args.text is not None:
+            _save(args, name)
     if failed:
         print(f"mdnmt fetch: not fetched: {', '.join(failed)}", file=sys.stderr)
     return MdnmtError.exit_code if failed else None
+
+
+def _save(args: argparse.Namespace, name: str) -> None:
+    """Write the corpus' text into the folder of `--text`."""
+    from mdnmt.config.corpus import load_corpus
+    from mdnmt.corpora.lock import read_lock
+    from mdnmt.corpora.plain_text import save_text
+    from mdnmt.corpora.spec import fetch_spec
+    from mdnmt.errors import ConfigError
+
+    corpus = load_corpus(args.config, name)
+    source, _, target = args.pair.partition("-")
+    for lang in (source, target):
+        if lang not in corpus.languages:
+            raise ConfigError(f"--pair {args.pair}: expected two languages of {', '.join(corpus.languages)}, as en-fr")
+    spec = fetch_spec(name, corpus, args.corpora_dir / "sha256.json", read_lock(args.config)).corpus
+    lines = save_text(spec, args.corpora_dir / name, (source, target), args.text, args.lines)
+    print(f"{args.text}: train.{source} and train.{target}, {lines:,} lines each", flush=True)
+
+
+def _warn(line: str) -> None:
+    print(f"mdnmt fetch: {line}", file=sys.stderr)
 
 
 def _say(name: str, sizes: list[int]) -> None:

@@ -13,6 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpora", required=True, type=Path, metavar="DIR", help="folder of the fetched corpora")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the task's folder")
     parser.add_argument(
+        "--lock", type=Path, metavar="FILE", help="what its splits were when it was made first; else they are entered"
+    )
+    parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes (default 1); same data for any number"
     )
 
@@ -25,4 +28,21 @@ def run(args: argparse.Namespace) -> int | None:
 
     spec = parse_spec(args.spec, TaskSpec)
     build_task(spec, args.corpora, args.out, args.jobs, say=lambda line: print(line, file=sys.stderr, flush=True))
+    if args.lock is not None:
+        _hold(args.out, args.lock)
     return None
+
+
+def _hold(out: Path, lock: Path) -> None:
+    """Hold what was made against the lock; a task that differs is not left as one that is whole."""
+    from mdnmt.errors import DataError
+    from mdnmt.fsio import read_json
+    from mdnmt.tasks.data import MANIFEST
+    from mdnmt.tasks.lock import hold
+
+    manifest = read_json(out / MANIFEST)
+    try:
+        hold(lock, manifest["name"], manifest["fingerprint"], manifest["splits"])
+    except DataError:
+        (out / MANIFEST).unlink()
+        raise

@@ -106,6 +106,22 @@ class PlainReader(Frozen):
     name: Literal["plain"] = Field(description="the reader")
 
 
+class FilesReader(Frozen):
+    """Line-aligned text of any name, `<name>.<lang>`, plain or packed; names without the language."""
+
+    name: Literal["files"] = Field(description="the reader")
+    train: tuple[str, ...] = Field(min_length=1, description="`acts` for acts.en and acts.fr; several are joined")
+    valid: tuple[str, ...] = Field(default=(), description="likewise; none: drawn")
+    test: tuple[str, ...] = Field(default=(), description="likewise; none: drawn")
+
+    @model_validator(mode="after")
+    def _each_file_once(self) -> Self:
+        names = (*self.train, *self.valid, *self.test)
+        if len(set(names)) < len(names):
+            raise ValueError("train, valid and test: a file is named twice")
+        return self
+
+
 class ParallelReader(Frozen):
     """Two line-aligned members of an archive, such as Europarl's or News Commentary's."""
 
@@ -219,6 +235,7 @@ ReaderConfig = Annotated[
     | LibreofficeHelpReader
     | DdtpReader
     | PlainReader
+    | FilesReader
     | ParallelReader
     | MosesReader
     | IwsltReader

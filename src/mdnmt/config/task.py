@@ -10,10 +10,11 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from mdnmt.config.base import Frozen
 from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import Language
+from mdnmt.config.corpus_reader import FilesReader, TmxReader, TsvReader
 from mdnmt.config.loader import NAME_PATTERN, find_named, load_model
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN.pattern)]
-Tokenizer = Literal["moses", "jieba", "character", "none"]
+Tokenizer = Literal["moses", "jieba", "stanford", "character", "none"]
 AVERAGES = ("all", "avg")
 
 
@@ -44,13 +45,21 @@ class SplitConfig(Frozen):
 
 
 class DomainConfig(Frozen):
-    """One labelled part of a task and how much of it is used.
+    """One labelled part of a task, where its text is, and how much of it is used.
 
-    `train` is an upper bound (null: everything); `valid` and `test` are exact (null: all of the corpora's own files,
-    or all that the rule of `split` gives).
+    Its text is that of `corpora`, or the user's own: `folder` or `files`, to which `load_task` gives the name of a
+    corpus. `train` is an upper bound (null: everything); `valid` and `test` are exact (null: all of the corpora's own
+    files, or all that the rule of `split` gives).
     """
 
-    corpora: tuple[Name, ...] = Field(min_length=1, description="files of config/corpora/, joined")
+    corpora: tuple[Name, ...] = Field((), description="files of config/corpora/, joined")
+    folder: str | None = Field(None, min_length=1, description="instead of corpora: a folder with text of your own")
+    files: str | None = Field(
+        None, min_length=1, description="instead of corpora: `text/law` for text/law.en and text/law.fr, or one file"
+    )
+    reader: FilesReader | TsvReader | TmxReader | None = Field(
+        None, discriminator="name", description="how folder or files are read; null: found by their names"
+    )
     train: Count | None = Field(None, description="at most so many training pairs; null: all that are left")
     valid: Count | None = Field(description="exactly so many; null: all of the corpora's own valid files")
     test: Count | None = Field(description="exactly so many; null: all of the corpora's own test files")
@@ -60,10 +69,22 @@ class DomainConfig(Frozen):
     stands_for: Name | None = Field(None, description="the domain of the paper's own task; null: its own name")
     differs: str | None = Field(None, description="why its scores cannot be held against the paper's")
 
+    @property
+    def is_own(self) -> bool:
+        """Say whether its text is the user's own, named here, and no file of config/corpora/."""
+        return not (self.folder is None and self.files is None)
+
     @model_validator(mode="after")
-    def _each_corpus_once(self) -> Self:
+    def _one_origin(self) -> Self:
+        given = [key for key in ("corpora", "folder", "files") if getattr(self, key)]
+        if len(given) != 1:
+            raise ValueError(f"found {' and '.join(given) or 'none'} of corpora, folder and files; give one of them")
         if len(set(self.corpora)) != len(self.corpora):
             raise ValueError("a corpus is listed twice")
+        if self.reader is not None and not self.is_own:
+            raise ValueError("reader is for folder or files; a corpus has its own")
+        if self.files is not None and (isinstance(self.reader, FilesReader) or getattr(self.reader, "file", None)):
+            raise ValueError("files and reader both name files; with such a reader give the folder")
         return self
 
 
@@ -143,16 +164,32 @@ class TaskConfig(Frozen):
         for lang in self.segmentation.tokenizers:
             if lang not in (self.source_lang, self.target_lang):
                 raise ValueError(f"segmentation.tokenizers: {lang!r} is not one of the task's languages")
+        self._check_stanford()
         for name in self.segmentation.merge_operations:
             if name not in self.domains:
                 raise ValueError(f"segmentation.merge_operations: {name!r} is not one of the task's domains")
         return self
 
+    def _check_stanford(self) -> None:
+        languages = [
+            lang for lang in (self.source_lang, self.target_lang) if self.segmentation.tokenizer_of(lang) == "stanford"
+        ]
+        if set(languages) - {"zh"}:
+            raise ValueError("segmentation: stanford is for Chinese alone; give `tokenizers: {zh: stanford}`")
+        rules = [self.cleaning, *(domain.cleaning for domain in self.domains.values() if domain.cleaning)]
+        if languages and any(rule.unit == "tokens" for rule in rules):
+            raise ValueError("cleaning.unit: tokens is not counted with stanford; take words or pieces")
+
 
 def load_task(config_dir: Path, name: str) -> TaskConfig:
-    """Return the task of `config_dir/tasks/<name>.yaml`.
+    """Return the task of `config_dir/tasks/<name>.yaml`; text of the user's own is a corpus called `<task>--<domain>`.
 
     Raises:
         ConfigError: there is no such file, or something in it is not allowed.
     """
-    return load_model(find_named(config_dir / "tasks", name, "task"), TaskConfig)
+    task = load_model(find_named(config_dir / "tasks", name, "task"), TaskConfig)
+    domains = {
+        key: domain.model_copy(update={"corpora": (f"{name}--{key}",)}) if domain.is_own else domain
+        for key, domain in task.domains.items()
+    }
+    return task.model_copy(update={"domains": domains})

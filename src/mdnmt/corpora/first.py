@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from mdnmt.config.corpus import load_corpus
+from mdnmt.config.corpus import CorpusConfig, load_corpus
 from mdnmt.config.corpus_source import GeneratedSource, LocalSource
 from mdnmt.config.study import load_study
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_missing
 from mdnmt.corpora.fetch import Download, fetch
-from mdnmt.corpora.lock import LockRow, add_rows, read_lock
+from mdnmt.corpora.lock import LockRow, add_rows, differing, read_lock
+from mdnmt.corpora.own import corpora_of
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import FetchError
 
+Say = Callable[[str], None]
+
 
 def fetch_by_name(
-    config_folder: Path, name: str, corpora_folder: Path, download: Download | None = None
+    config_folder: Path,
+    name: str,
+    corpora_folder: Path,
+    download: Download | None = None,
+    corpus: CorpusConfig | None = None,
+    say: Say = lambda line: None,
 ) -> dict[str, LockRow]:
     """Fetch a corpus, hold it against pin and lock, and lock what is new; return what each of its files is.
 
@@ -25,29 +34,36 @@ def fetch_by_name(
         name: of the corpus.
         corpora_folder: where corpora stand.
         download: stands in for the network in tests.
+        corpus: its configuration; None: the file of this name in config/corpora/.
+        say: is told of files that are others than those of the project's own results.
 
     Raises:
         ConfigError: there is no such corpus, or a mistake is in its file or in the lock.
         FetchError: it cannot be had, or is not what it was.
         DataError: a file of the user's is not what it should be.
     """
-    corpus, lock, target = load_corpus(config_folder, name), read_lock(config_folder), corpora_folder / name
+    corpus = corpus or load_corpus(config_folder, name)
+    lock, target = read_lock(config_folder), corpora_folder / name
     reason = why_missing(corpus, target, lock)
     if reason is not None:
         raise FetchError(reason)
     spec = fetch_spec(name, corpus, corpora_folder / "sha256.json", lock)
     rows = fetch(spec, target, download)
     unpinned = [source for source in spec.sources if not isinstance(source, LocalSource | GeneratedSource)]
-    add_rows(config_folder, name, {one.file: rows[one.file] for one in unpinned if one.sha256 is None})
+    new = {one.file: rows[one.file] for one in unpinned if one.sha256 is None and lock.row(name, one.file) is None}
+    for line in differing(lock, name, new):
+        say(line)
+    add_rows(config_folder, name, new)
     return rows
 
 
-def corpora_of_study(config_folder: Path, study: str) -> list[str]:
-    """Return the names of the corpora of all tasks of a study.
+def corpora_of_study(config_folder: Path, study: str) -> dict[str, CorpusConfig]:
+    """Return the corpora of all tasks of a study by name.
 
     Raises:
         ConfigError: there is no such study, or a mistake is in its file or in a task's.
     """
-    tasks = [load_task(config_folder, task) for task in load_study(config_folder, study).tasks]
-    names = [corpus for task in tasks for domain in task.domains.values() for corpus in domain.corpora]
-    return list(dict.fromkeys(names))
+    corpora: dict[str, CorpusConfig] = {}
+    for task in load_study(config_folder, study).tasks:
+        corpora.update(corpora_of(config_folder, load_task(config_folder, task)))
+    return corpora

@@ -1,7 +1,10 @@
 """The lock, `config/corpora.lock.yaml`: what was downloaded first, and every later download is held against.
 
-It belongs to the user's checkout. A corpus whose checksum is not pinned in its own file has no identity before its
-first download, so that download is a step of its own (`mdnmt fetch <corpus>`); from then on nothing is new.
+Its `corpora` belong to the user's checkout. A corpus whose checksum is not pinned in its own file has no identity
+before its first download, so that download is a step of its own (`mdnmt fetch <corpus>`); from then on nothing is new.
+
+Its `known` come with the project: what the files were that its own results were made of. Packages without a pinned
+version move on, so another file is taken, and only told.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from mdnmt.config.task import Name
 LOCK = "corpora.lock.yaml"
 _HEADER = """\
 # What each corpus was when it was downloaded first; every later download is held against it. Made by `mdnmt fetch`.
-# To accept another file in the place of one, remove its corpus here and fetch it again.
+# To accept another file in the place of one, remove its corpus under `corpora` and fetch it again. Corpora whose own
+# file has the sha256 are held against that. `known`: the files that the project's own results were made of; another
+# one is taken, and told.
 """
 
 
@@ -40,9 +45,10 @@ class LockRow(Frozen):
 
 
 class Lock(Frozen):
-    """The rows of each corpus."""
+    """The rows of each corpus: those that are insisted on, and those that are only compared with."""
 
     corpora: dict[Name, tuple[LockRow, ...]] = Field(default_factory=dict)
+    known: dict[Name, tuple[LockRow, ...]] = Field(default_factory=dict)
 
     def row(self, corpus: str, file: str) -> LockRow | None:
         """Return the row of a file, or None when it was never downloaded."""
@@ -68,7 +74,7 @@ def add_rows(config_folder: Path, corpus: str, rows: Mapping[str, LockRow]) -> N
     Raises:
         ConfigError: as `read_lock`.
     """
-    with _alone(config_folder):
+    with alone(config_folder):
         lock = read_lock(config_folder)
         there = {row.file: row for row in lock.corpora.get(corpus, ())}
         if not rows.keys() - there.keys():
@@ -76,15 +82,28 @@ def add_rows(config_folder: Path, corpus: str, rows: Mapping[str, LockRow]) -> N
         merged = {**rows, **there}
         corpora = {**lock.corpora, corpus: tuple(merged[file] for file in sorted(merged))}
         value = {
-            "corpora": {name: [row.model_dump(mode="json") for row in corpora[name]] for name in sorted(corpora)},
+            key: {name: [row.model_dump(mode="json") for row in found[name]] for name in sorted(found)}
+            for key, found in (("corpora", corpora), ("known", lock.known))
+            if found
         }
         text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
         fsio.write_text(config_folder / LOCK, _HEADER + text)
 
 
+def differing(lock: Lock, corpus: str, rows: Mapping[str, LockRow]) -> list[str]:
+    """Return a line for each of some files that is another one than the project's own results were made of."""
+    known = {row.file: row for row in lock.known.get(corpus, ())}
+    return [
+        f"{corpus}: {file} ({row.origin}) is not the one that the project's own results were made of "
+        f"({known[file].origin}, {known[file].date}); it is taken, and locked: expect slightly other scores"
+        for file, row in rows.items()
+        if file in known and known[file].sha256 != row.sha256
+    ]
+
+
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes of this machine from writing the lock meanwhile, where the file system can do that."""
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other processes of this machine from writing a lock in `folder` meanwhile, where its system can do that."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):

@@ -1,10 +1,10 @@
-"""Read a fetched corpus: verify its files once more, then hand out its segments by split."""
+"""Read a fetched corpus: verify its files once more, then hand out its segments by split, one after the other."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,15 +23,16 @@ _ARCHIVE = re.compile(r"\.(whl|zip|deb|tgz|tar|tar\.\w+)$")
 
 @dataclass(frozen=True)
 class CorpusText:
-    """A corpus' segments as they stand; `valid` and `test` are None where the corpus brings none of its own."""
+    """A corpus' segments as they stand, each split to be read once; None: the corpus brings no such split."""
 
-    train: list[Pair]
-    valid: list[Pair] | None = None
-    test: list[Pair] | None = None
+    train: Iterator[Pair]
+    valid: Iterator[Pair] | None = None
+    test: Iterator[Pair] | None = None
 
 
-def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: str) -> CorpusText:
-    """Return the text of a fetched corpus.
+@contextmanager
+def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: str) -> Iterator[CorpusText]:
+    """Open a fetched corpus; its text comes pair by pair, and a fault in it when it is met.
 
     Args:
         spec: its files, with checksums, and how they are read.
@@ -51,17 +52,24 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
             remedy = "start again to plan anew" if where != folder else f"remove {folder} and start again"
             raise DataError(f"{path}: its content is not the one this task was planned with; {remedy}")
     if spec.reader.name == "generated":
-        return CorpusText(list(generated.pairs(spec.reader, source_lang, target_lang)))
+        yield CorpusText(generated.pairs(spec.reader, source_lang, target_lang))
+        return
     files = [where / file.name for file in spec.files]
     with open_corpus(files, spec) as archive:
-        own = {}
-        for split in HELD_OUT:
-            held_out = read_held_out(spec.reader.name, archive, split, source_lang, target_lang, spec.reader)
-            own[split] = None if held_out is None else list(held_out)
-        train = list(reader(spec.reader.name).read(archive, source_lang, target_lang, spec.reader))
-    if not train:
-        raise DataError(f"{files[0]}: holds no {source_lang}-{target_lang} segment")
-    return CorpusText(train, own["valid"], own["test"])
+        train = reader(spec.reader.name).read(archive, source_lang, target_lang, spec.reader)
+        held_out = (
+            read_held_out(spec.reader.name, archive, split, source_lang, target_lang, spec.reader) for split in HELD_OUT
+        )
+        yield CorpusText(_some(train, f"{files[0]}: holds no {source_lang}-{target_lang} segment"), *held_out)
+
+
+def _some(pairs: Iterator[Pair], otherwise: str) -> Iterator[Pair]:
+    """Yield pairs; a DataError when there is none."""
+    first = next(pairs, None)
+    if first is None:
+        raise DataError(otherwise)
+    yield first
+    yield from pairs
 
 
 def open_corpus(files: Sequence[Path], spec: CorpusSpec) -> AbstractContextManager[Archive]:

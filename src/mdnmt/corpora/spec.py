@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.corpus import CorpusConfig, Language
-from mdnmt.config.corpus_reader import ReaderConfig
+from mdnmt.config.corpus_reader import FilesReader, ReaderConfig
 from mdnmt.config.corpus_source import (
     AptSource,
     FileName,
@@ -65,6 +65,8 @@ class CorpusSpec(Frozen):
             DataError: a file was never downloaded, so that nobody knows its content.
         """
         files = sorted([_PACKED.sub("", file.name), _known(file)] for file in self.files)
+        if isinstance(self.reader, FilesReader):
+            return {"files": _renamed(files, self.reader), "reader": {"name": "plain"}}
         return {"files": files, "reader": self.reader.model_dump(mode="json")}
 
 
@@ -81,6 +83,16 @@ class FetchSpec(Frozen):
         """Return where the user has the files; None of those that are downloaded."""
         source = self.sources[0]
         return source.folder if isinstance(source, LocalSource | ManualSource) else None
+
+
+def _renamed(files: list[list[str]], reader: FilesReader) -> list[list[str]]:
+    """Call files as the reader `plain` would: what the user calls them changes nothing, their order does."""
+    names = {}
+    for split in ("train", "valid", "test"):
+        for number, name in enumerate(getattr(reader, split), start=1):
+            names[name] = split if number == 1 else f"{split}.{number}"
+    parts = [(*name.rpartition("."), digest) for name, digest in files]
+    return sorted([f"{names[name]}.{lang}", digest] for name, _, lang, digest in parts)
 
 
 def _known(file: FileSpec) -> str:

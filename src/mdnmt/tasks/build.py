@@ -7,33 +7,46 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mdnmt import fsio
 from mdnmt.corpora.part import part_folder
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.tasks.binarise import flatten, save_array
-from mdnmt.tasks.clean import LINES_PER_JOB
-from mdnmt.tasks.encode import SIDES, Encoder, learn_encoder
+from mdnmt.tasks.binarise import encode_split
+from mdnmt.tasks.encode import Encoder, learn_encoder
 from mdnmt.tasks.form import Form
-from mdnmt.tasks.identity import split_hashes
 from mdnmt.tasks.leakage import leakage
+from mdnmt.tasks.pair_text import LINES_PER_CHUNK
 from mdnmt.tasks.pieces_bound import drop_by_pieces
 from mdnmt.tasks.segment import Segmentation
 from mdnmt.tasks.spec import TaskSpec
 from mdnmt.tasks.split import SPLITS, DomainSplit, split
-from mdnmt.tasks.stats import task_stats
+from mdnmt.tasks.stats import split_stats
+from mdnmt.tasks.text_files import write_sides
 from mdnmt.tasks.texts import Say, domain_texts, sides_of
-from mdnmt.tasks.tokenise import tokenise_lines
+from mdnmt.tasks.tokenised import SIDES, Tokenised, tokenise_splits
 from mdnmt.tasks.workers import Map, workers
 
 MANIFEST = "task.json"
-_PACKAGES = {"moses": ("sacremoses",), "jieba": ("jieba", "sacremoses"), "character": ("sacremoses",), "none": ()}
+_PACKAGES = {
+    "moses": ("sacremoses",),
+    "jieba": ("jieba", "sacremoses"),
+    "stanford": ("sacremoses",),  # for translations; the segmenter itself is no package
+    "character": ("sacremoses",),
+    "none": (),
+}
 
 
-def build_task(spec: TaskSpec, corpora: Path, out: Path, jobs: int = 1, say: Say = lambda line: None) -> None:
+def build_task(
+    spec: TaskSpec,
+    corpora: Path,
+    out: Path,
+    jobs: int = 1,
+    say: Say = lambda line: None,
+    lines_per_chunk: int = LINES_PER_CHUNK,
+) -> None:
     """Make the data of a task from fetched corpora; the same bytes come out whatever `jobs` is.
+
+    Text goes through processes chunk by chunk and stands on disk between the stages.
 
     Args:
         spec: the task.
@@ -41,13 +54,15 @@ def build_task(spec: TaskSpec, corpora: Path, out: Path, jobs: int = 1, say: Say
         out: the task's folder; what is in it stays as it is until everything is made.
         jobs: number of processes.
         say: takes lines that tell how far it is.
+        lines_per_chunk: how much text a process takes at a time; the same bytes come out whatever it is.
 
     Raises:
         DataError: a corpus is not what it should be, or has too little text; where, and what to do.
     """
     _check_corpora(spec, corpora)
-    with workers(jobs) as run:
-        texts, cleaning = domain_texts(spec, corpora, run, say)
+    with part_folder(out) as part, workers(jobs) as run:
+        scratch = part / "scratch"
+        texts, cleaning = domain_texts(spec, corpora, scratch, run, say, lines_per_chunk)
         # What a rule took from the corpora's text is cleaned like the rest of it; their own files are not.
         given = {
             domain.name
@@ -55,59 +70,46 @@ def build_task(spec: TaskSpec, corpora: Path, out: Path, jobs: int = 1, say: Say
             if text.own.get("valid") is not None and "valid" not in spec.split_of(domain).ruled
         }
         seeds = {domain.name: spec.split_of(domain).seed for domain in spec.domains}
-        splits = split(texts, seeds, spec.leakage.remove)
+        splits = split(texts, seeds, scratch / "held", spec.leakage.remove, run, lines_per_chunk)
         del texts
-        tokenised = _tokenised(spec, splits, run)
         langs = spec.source_lang, spec.target_lang
-        encoder = learn_encoder(tokenised, langs, spec.segmentation, spec.vocabulary, run)
-        for name, dropped in drop_by_pieces(spec, splits, tokenised, encoder, given).items():
+        tokenised = tokenise_splits(splits, sides_of(spec), run, scratch / "tokens", lines_per_chunk)
+        encoder = learn_encoder(tokenised.counts, langs, spec.segmentation, spec.vocabulary, scratch / "words", run)
+        tokenised.counts.clear()
+        for name, dropped in drop_by_pieces(spec, splits, tokenised, encoder, given, run).items():
             cleaning[name]["dropped_by_pieces"] = dropped
             say(f"{name}: of training and validation text, " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
         leaks = leakage(splits, spec.leakage.remove, spec.leakage.near_duplicates, run)
+        _say_what_it_is(splits, leaks, encoder, say)
+        _write_segmentation(part, spec, encoder)
+        stats = {"source_lang": langs[0], "target_lang": langs[1], "cleaning": cleaning}
+        stats["domains"] = _write_arrays(part, langs, tokenised, encoder, run)
+        fsio.write_sealed(part / "stats.json", stats)
+        fsio.write_sealed(part / "leakage.json", leaks)
+        hashes = _write_text(part, langs, splits, scratch / "hashes", run)
+        fsio.remove_tree(scratch)
+        _publish(part, out, spec, {"splits": hashes})
+
+
+def _say_what_it_is(splits: Sequence[DomainSplit], leaks: dict[str, Any], encoder: Encoder, say: Say) -> None:
     for name, count in leaks["valid_in_test"].items():
         if count:
             say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU flatters")
     say("split: " + ", ".join(f"{d.name} {'/'.join(str(len(d.splits[name])) for name in SPLITS)}" for d in splits))
     merges = ", ".join(str(codes.count("\n") - 1) for codes in encoder.codes.values()) or "no"
     say(f"{merges} merges, vocabulary of {len(encoder.vocabs['target'])}")
-    names = [domain.name for domain in splits]
-    stats = {
-        "source_lang": spec.source_lang,
-        "target_lang": spec.target_lang,
-        "domains": task_stats(tokenised, names, SPLITS, encoder),
-        "cleaning": cleaning,
-    }
-    with part_folder(out) as part:
-        _write_text(part, spec, splits)
-        _write_segmentation(part, spec, encoder)
-        _write_arrays(part, spec, tokenised, names, encoder)
-        fsio.write_json(part / "stats.json", stats)
-        fsio.write_json(part / "leakage.json", leaks)
-        _publish(part, out, spec, {"splits": split_hashes(splits)})
 
 
-def _tokenised(spec: TaskSpec, splits: Sequence[DomainSplit], run: Map) -> dict[tuple[str, str, str], list[str]]:
-    """Tokenise every split of every domain on both sides, by chunks of a fixed size."""
-    keys, jobs = [], []
+def _write_text(
+    part: Path, langs: tuple[str, str], splits: Sequence[DomainSplit], scratch: Path, run: Map
+) -> dict[str, dict[str, str]]:
+    """Write all text and return split -> domain -> its identity."""
+    hashes: dict[str, dict[str, str]] = {name: {} for name in SPLITS}
     for domain in splits:
-        for name in SPLITS:
-            for number, (side, (lang, tokenizer)) in enumerate(zip(SIDES, sides_of(spec), strict=True)):
-                lines = [pair[number] for pair in domain.splits[name]]
-                for start in range(0, len(lines), LINES_PER_JOB):
-                    keys.append((name, domain.name, side))
-                    jobs.append((lang, tokenizer, lines[start : start + LINES_PER_JOB]))
-    tokenised: dict[tuple[str, str, str], list[str]] = {}
-    for key, lines in zip(keys, run(tokenise_lines, jobs), strict=True):
-        tokenised.setdefault(key, []).extend(lines)
-    return tokenised
-
-
-def _write_text(part: Path, spec: TaskSpec, splits: Sequence[DomainSplit]) -> None:
-    for domain in splits:
-        for name, pairs in domain.splits.items():
-            for side, lang in zip(SIDES, (spec.source_lang, spec.target_lang), strict=True):
-                lines = [getattr(pair, side) for pair in pairs]
-                fsio.write_lines(part / "text" / f"{name}.{domain.name}.{lang}", lines)
+        for name, text in domain.splits.items():
+            source, target = (part / "text" / f"{name}.{domain.name}.{lang}" for lang in langs)
+            hashes[name][domain.name] = write_sides(text, (source, target), scratch, run)
+    return hashes
 
 
 def _write_segmentation(part: Path, spec: TaskSpec, encoder: Encoder) -> None:
@@ -118,27 +120,21 @@ def _write_segmentation(part: Path, spec: TaskSpec, encoder: Encoder) -> None:
     Segmentation(spec.segmentation.bpe, tokenizers, plain).save(part)
     for name, codes in encoder.codes.items():
         fsio.write_text(part / name, codes)
+    for side, lang in zip(SIDES, (spec.source_lang, spec.target_lang), strict=True):
+        encoder.vocabs[side].save(part / f"vocab.{lang}.txt")
 
 
 def _write_arrays(
-    part: Path,
-    spec: TaskSpec,
-    tokenised: dict[tuple[str, str, str], list[str]],
-    names: Sequence[str],
-    encoder: Encoder,
-) -> None:
-    for side, lang in zip(SIDES, (spec.source_lang, spec.target_lang), strict=True):
-        encoder.vocabs[side].save(part / f"vocab.{lang}.txt")
-        for name in SPLITS:
-            sentences = (
-                encoder.encode(line, domain, side) for domain in names for line in tokenised[name, domain, side]
-            )
-            tokens, offsets = flatten(sentences)
-            save_array(part / f"{name}.{lang}.tokens.npy", tokens)
-            save_array(part / f"{name}.{lang}.offsets.npy", offsets)
+    part: Path, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: Map
+) -> dict[str, dict[str, Any]]:
+    """Write the arrays of all splits and return domain -> split -> the statistics of its text."""
+    stats: dict[str, dict[str, Any]] = {}
     for name in SPLITS:
-        counts = [len(tokenised[name, domain, "source"]) for domain in names]
-        save_array(part / f"{name}.domains.npy", np.repeat(np.arange(len(names), dtype=np.int16), counts))
+        counts = encode_split(part, name, langs, tokenised, encoder, run)
+        for (domain, side), found in split_stats(counts, encoder).items():
+            row = stats.setdefault(domain, {}).setdefault(name, {"sentences": len(tokenised.texts[name, domain])})
+            row[side] = found
+    return stats
 
 
 def _publish(part: Path, out: Path, spec: TaskSpec, facts: dict[str, Any]) -> None:
@@ -166,7 +162,7 @@ def _publish(part: Path, out: Path, spec: TaskSpec, facts: dict[str, Any]) -> No
         "files": files,
         **facts,
     }
-    fsio.write_json(out / MANIFEST, manifest)
+    fsio.write_sealed(out / MANIFEST, manifest)
 
 
 def _tools(spec: TaskSpec) -> list[str]:

@@ -1,23 +1,19 @@
-"""Clean: which pairs are kept, and how many were dropped for which reason."""
+"""Clean: which pairs are kept, and for which reason another is dropped."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
 from typing import NamedTuple
 
 from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.tasks.form import Form
 from mdnmt.tasks.normalise import comparison_form
-from mdnmt.tasks.tokenise import tokenise
-from mdnmt.tasks.workers import Map, in_this_process
+from mdnmt.tasks.pair_text import Segments
+from mdnmt.tasks.tokenise import tokenise_lines
 
 _WORD = re.compile(r"\w+")
-LINES_PER_JOB = 2000
-Raw = tuple[str, str]
 
 
 class Pair(NamedTuple):
@@ -45,33 +41,33 @@ Sides = tuple[Side, Side]
 _PLAIN = (Side(), Side())
 
 
-@dataclass
-class Cleaned:
-    """The pairs that are kept, in order, and the numbers of the others by reason."""
-
-    pairs: list[Pair]
-    read: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
-
-
 def make_pair(source: str, target: str, form: Form | None = None, sides: Sides = _PLAIN) -> Pair:
     """Return the normalised pair of two raw segments, in the form of its domain."""
     form = form or Form()
-    source, target = form.of(source, sides[0].lang), form.of(target, sides[1].lang)
-    return Pair(source, target, _form(source), _form(target))
+    return as_pair(form.of(source, sides[0].lang), form.of(target, sides[1].lang))
 
 
-def _form(text: str) -> str:
-    found = comparison_form(text)
-    return text if found == text else found  # one string less to keep
+def as_pair(source: str, target: str) -> Pair:
+    """Return the pair of two segments that are normalised already."""
+    return Pair(source, target, comparison_form(source), comparison_form(target))
 
 
-def why_dropped(pair: Pair, rules: CleaningConfig, sides: Sides = _PLAIN) -> str | None:
-    """Return the reason for which a pair is dropped before the split, or None when it is kept."""
+def why_dropped(
+    pair: Pair, rules: CleaningConfig, sides: Sides = _PLAIN, lengths: tuple[int, int] | None = None
+) -> str | None:
+    """Return the reason for which a pair is dropped before the split, or None when it is kept.
+
+    Args:
+        pair: the normalised pair.
+        rules: what is kept.
+        sides: languages and tokenizers.
+        lengths: of both sides, where they are known already.
+    """
     if not pair.source or not pair.target:
         return "empty"
     # Pieces are counted when there are codes, which are learned on the training text.
-    lengths = None if rules.unit == "pieces" else _lengths(pair, rules.unit, sides)
+    if lengths is None and rules.unit != "pieces":
+        (lengths,) = lengths_of([pair], rules.unit, sides)
     if lengths is not None and (reason := why_length(lengths, rules)):
         return reason
     if rules.drop_identical and pair.source_form == pair.target_form:
@@ -94,10 +90,17 @@ def why_length(lengths: tuple[int, int], rules: CleaningConfig) -> str | None:
     return None
 
 
-def _lengths(pair: Pair, unit: str, sides: Sides) -> tuple[int, int]:
-    if unit == "words":
-        return len(pair.source.split(" ")), len(pair.target.split(" "))
-    return len(tokenise(pair.source, *sides[0])), len(tokenise(pair.target, *sides[1]))
+def lengths_of(pairs: Sequence[Pair], unit: str, sides: Sides = _PLAIN) -> list[tuple[int, int]]:
+    """Return the numbers of `words` or `tokens` of both sides of pairs, which are tokenised together."""
+    lines: Iterable[tuple[str, str]] = (pair[:2] for pair in pairs)
+    if unit == "tokens":
+        sources, targets = ([pair[place] for pair in pairs] for place in range(2))
+        lines = zip(tokenise_lines((*sides[0], sources)), tokenise_lines((*sides[1], targets)), strict=True)
+    return [(_count(source), _count(target)) for source, target in lines]
+
+
+def _count(line: str) -> int:
+    return line.count(" ") + 1 if line else 0
 
 
 def copied_share(pair: Pair) -> float:
@@ -107,54 +110,10 @@ def copied_share(pair: Pair) -> float:
     return (source & target).total() / shorter if shorter else 0.0
 
 
-def clean(raw: Iterable[Raw], rules: CleaningConfig, sides: Sides = _PLAIN, run: Map = in_this_process) -> Cleaned:
-    """Return the pairs that pass `rules`; of those that compare equal the first alone, unless the rules say otherwise.
-
-    Args:
-        raw: the segments as they stand.
-        rules: what is kept.
-        sides: languages and tokenizers.
-        run: applies a function to jobs, in processes.
-    """
-    cleaned = Cleaned([])
-    seen: set[tuple[str, str]] = set()
-    for read, pairs, dropped in run(_clean_lines, [(chunk, rules, sides) for chunk in _chunks(raw)]):
-        cleaned.read += read
-        cleaned.dropped.update(dropped)
-        for pair in pairs:
-            if rules.deduplicate and pair.forms in seen:
-                cleaned.dropped["duplicate"] += 1
-                continue
-            if rules.deduplicate:
-                seen.add(pair.forms)
-            cleaned.pairs.append(pair)
-    return cleaned
-
-
-def _clean_lines(job: tuple[Sequence[Raw], CleaningConfig, Sides]) -> tuple[int, list[Pair], Counter[str]]:
-    raw, rules, sides = job
-    form, kept = Form.by(rules), []
-    dropped: Counter[str] = Counter()
-    for source, target in raw:
-        pair = make_pair(source, target, form, sides)
-        reason = why_dropped(pair, rules, sides)
-        if reason is None:
-            kept.append(pair)
-        else:
-            dropped[reason] += 1
-    return len(raw), kept, dropped
-
-
-def held_out(raw: Iterable[Raw], form: Form | None = None, sides: Sides = _PLAIN) -> list[Pair]:
+def held_out(raw: Iterable[Segments], form: Form | None = None, sides: Sides = _PLAIN) -> list[Pair]:
     """Return held-out pairs that are not cleaned, normalised; only blank ones are left out."""
     pairs = [make_pair(source, target, form, sides) for source, target in raw]
     return [pair for pair in pairs if pair.source and pair.target]
-
-
-def _chunks(raw: Iterable[Raw]) -> Iterable[list[Raw]]:
-    lines = iter(raw)
-    while chunk := list(islice(lines, LINES_PER_JOB)):
-        yield chunk
 
 
 def _has_letter(text: str) -> bool:

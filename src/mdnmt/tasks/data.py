@@ -82,7 +82,7 @@ class TaskData:
             manifest = read_json(path)
         except FileNotFoundError:
             raise DataError(f"{path}: missing: the task's data is not finished; make it with `mdnmt task`") from None
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise DataError(f"{path}: cannot be read ({error}); make the task anew") from None
         try:
             if verify:

@@ -48,7 +48,7 @@ class Report:
 
 @dataclass
 class _Seen:
-    """Digests of the lines of one text: pair, source, target; 0 stands for a blank line."""
+    """Digests of the lines of one text: pair, source, target; 0 stands for a blank line, and a pair that is dropped."""
 
     text: UserText
     digests: tuple[array[int], array[int], array[int]] = field(
@@ -56,10 +56,11 @@ class _Seen:
     )
     kept: int = 0  # lines that the cleaning keeps, duplicates included
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: Pair, kept: bool) -> None:
         blank = not pair.source or not pair.target
-        texts = ("\0".join(pair.forms), *pair.forms)
-        for digests, text in zip(self.digests, texts, strict=True):
+        self.kept += kept
+        self.digests[0].append(_digest("\0".join(pair.forms)) if kept else 0)
+        for digests, text in zip(self.digests[1:], pair.forms, strict=True):
             digests.append(0 if blank else _digest(text))
 
     def column(self, index: int) -> Digests:
@@ -91,7 +92,8 @@ def check_task(
         if name in incomplete:
             continue
         yield _check_domain(name, task, domain, seen[name])
-    yield _check_overlap(task, seen)
+    if any(split in texts for texts in seen.values() for split in ("valid", "test")):
+        yield _check_overlap(task, seen)
 
 
 def _check_text(
@@ -103,18 +105,17 @@ def _check_text(
     check = _LineCheck(found, rules, (sides[0], sides[1]), cleaned, Counter())
     try:
         for line in text.lines(found):
-            pair = check.look(line)
-            seen.add(pair)
+            pair, is_kept = check.look(line)
+            seen.add(pair, is_kept)
             shifts.add(pair.source, pair.target)
     except DataError as error:  # what stops the reader: nothing behind it can be looked at
         found.add("error", str(error), "mend that, then ask again: what stands behind it was not looked at")
-    seen.kept = check.kept
     for shift in shifts.finish():
         later = "later" if shift.offset > 0 else "earlier"
         what = f"the target seems to stand {abs(shift.offset)} line(s) {later} than its source"
         found.add("error", what, "look for a line that is missing or too many", f"lines {shift.first}-{shift.last}")
     _weigh(found, check, max(1, len(seen.digests[0])))
-    kept = f", {check.kept:,} kept by the cleaning" if cleaned else ""
+    kept = f", {seen.kept:,} kept by the cleaning" if cleaned else ""
     return seen, Report(f"{heading}: {len(seen.digests[0]):,} pairs{kept}", list(found))
 
 
@@ -125,13 +126,11 @@ class _LineCheck:
     sides: Sides
     cleaned: bool  # a user's own held-out text is not
     languages: Counter[tuple[int, str]]
-    kept: int = 0
 
-    def look(self, line: Line) -> Pair:
-        """Note what is wrong with one line and return its pair."""
+    def look(self, line: Line) -> tuple[Pair, bool]:
+        """Note what is wrong with one line and return its pair, and whether the cleaning keeps it."""
         pair = make_pair(line.source, line.target, Form.by(self.rules), self.sides)
         reason = why_dropped(pair, self.rules, self.sides)
-        self.kept += reason is None
         if reason == "empty":
             blank = _SIDES[0] if not pair.source else _SIDES[1]
             both = not pair.source and not pair.target
@@ -157,7 +156,7 @@ class _LineCheck:
             if language is not None:
                 self.languages[index, language] += 1
                 self._note(f"the {_SIDES[index]} seems to be {language}, not {NAMES.get(side.lang, side.lang)}", line)
-        return pair
+        return pair, reason is None
 
     def _note(self, what: str, line: Line) -> None:
         seen_to = "the cleaning sees to it" if self.cleaned else "held-out text is not cleaned: it stays"
@@ -226,13 +225,16 @@ def _repeated(parts: Iterable[_Seen]) -> Iterator[str]:
     _, first, inverse = np.unique(digests, return_index=True, return_inverse=True)
     ends = np.cumsum([len(column) for column in columns])
     for index in np.flatnonzero((first[inverse] != np.arange(len(digests))) & (digests != 0)):
-        yield f"{_line(parts, ends, int(index))} = {_line(parts, ends, int(first[inverse[index]]))}"
+        one, line = _place(ends, int(index))
+        other, earlier = _place(ends, int(first[inverse[index]]))
+        known = str(earlier) if one == other else parts[other].text.place(earlier)
+        yield f"{parts[one].text.place(line)} = {known}"
 
 
-def _line(parts: list[_Seen], ends: Any, index: int) -> str:
+def _place(ends: Any, index: int) -> tuple[int, int]:
+    """Return the part that a pair stands in, and its number there, counted from 1."""
     part = int(np.searchsorted(ends, index, side="right"))
-    start = int(ends[part - 1]) if part else 0
-    return parts[part].text.place(index - start + 1)
+    return part, index - (int(ends[part - 1]) if part else 0) + 1
 
 
 def _check_overlap(task: TaskConfig, seen: Mapping[str, Mapping[str, list[_Seen]]]) -> Report:
@@ -257,7 +259,8 @@ def _check_overlap(task: TaskConfig, seen: Mapping[str, Mapping[str, list[_Seen]
                 for line in np.flatnonzero(np.isin(column, pool) & (column != 0)):
                     what = f"the {side} of a {split} pair is also in {other} text"
                     found.add(rank, what, remedy, part.text.place(int(line) + 1))
-    return Report("between the splits", list(found))
+    shared = list(found)
+    return Report("between the splits" if shared else "between the splits: no sentence is shared", shared)
 
 
 def _digest(text: str) -> int:

@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.corpus import CorpusConfig, load_corpus
+from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_source import GeneratedSource, LocalSource
 from mdnmt.config.task import TaskConfig
 from mdnmt.corpora import generated
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.folder import Folder
 from mdnmt.corpora.manifest import files_folder, read_manifest
+from mdnmt.corpora.own import check_own, corpora_of
 from mdnmt.corpora.readers import HELD_OUT, folder_reader, reader
 from mdnmt.corpora.union import open_files
 from mdnmt.errors import ConfigError, DataError
@@ -33,11 +34,13 @@ def texts_of(task: TaskConfig, config_dir: Path, corpora: Path) -> Iterator[tupl
     """
     texts: Texts = {}
     missing: dict[str, list[str]] = {}
+    check_own(task)
+    configured = corpora_of(config_dir, task)
     with ExitStack() as opened:
         for domain, options in task.domains.items():
             texts[domain] = {"train": []}
             for name in options.corpora:
-                corpus = load_corpus(config_dir, name)
+                corpus = configured[name]
                 _check_languages(task, name, corpus)
                 if isinstance(corpus.source, LocalSource):
                     found = _local(corpus, corpus.source, task)
@@ -46,8 +49,8 @@ def texts_of(task: TaskConfig, config_dir: Path, corpora: Path) -> Iterator[tupl
                     continue
                 else:
                     found = _fetched(name, corpus, corpora / name, task, opened)
-                for split, text in found.items():
-                    texts[domain].setdefault(split, []).append(text)
+                for split, some in found.items():
+                    texts[domain].setdefault(split, []).extend(some)
         yield texts, missing
 
 
@@ -57,7 +60,7 @@ def _check_languages(task: TaskConfig, name: str, corpus: CorpusConfig) -> None:
             raise ConfigError(f"corpus {name!r} has no {lang!r}; it has {', '.join(corpus.languages)}")
 
 
-def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[str, UserText]:
+def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[str, list[UserText]]:
     """Return the splits of a user's folder; line-aligned files are read with their faults."""
     folder = Path(source.folder).expanduser()
     archive = Folder(folder, corpus.unpacked_bound)
@@ -65,34 +68,38 @@ def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[
     if found is None:
         raise DataError(f"{folder}: the reader {corpus.reader.name!r} reads archives, no folder")
     languages = (task.source_lang, task.target_lang)
-    texts: dict[str, UserText] = {}
+    texts: dict[str, list[UserText]] = {}
     for split in ("train", *HELD_OUT):
         files = found.split_files(archive, split, languages, corpus.reader)
         if not files:
             continue
-        if corpus.reader.name == "plain":
-            texts[split] = TwoFiles(archive, *files)
+        if corpus.reader.name in ("plain", "files"):
+            texts[split] = [TwoFiles(archive, *sides) for sides in zip(files[::2], files[1::2], strict=True)]
         else:
             read = partial(_read, corpus.reader, archive, split, *languages)
-            texts[split] = Segments(f"{archive.label}/{files[0]}", read)
+            texts[split] = [Segments(f"{archive.label}/{files[0]}", read)]
     return texts
 
 
-def _fetched(name: str, corpus: CorpusConfig, folder: Path, task: TaskConfig, opened: ExitStack) -> dict[str, UserText]:
+def _fetched(
+    name: str, corpus: CorpusConfig, folder: Path, task: TaskConfig, opened: ExitStack
+) -> dict[str, list[UserText]]:
     languages = (task.source_lang, task.target_lang)
     options: Any = corpus.reader
     if isinstance(corpus.source, GeneratedSource):
-        return {"train": Segments(name, partial(generated.pairs, options, *languages))}
+        return {"train": [Segments(name, partial(generated.pairs, options, *languages))]}
     manifest = read_manifest(folder)
     assert manifest is not None  # the caller has looked
     where = files_folder(folder)
     paths = [where / file["name"] for file in manifest["files"]]
     archive = opened.enter_context(open_files(paths, corpus.unpacked_bound))
-    texts: dict[str, UserText] = {"train": Segments(name, partial(_read, options, archive, "train", *languages))}
+    texts: dict[str, list[UserText]] = {
+        "train": [Segments(name, partial(_read, options, archive, "train", *languages))]
+    }
     held_out = getattr(reader(options.name), "held_out", None)
     for split in HELD_OUT if held_out is not None else ():
         if held_out is not None and held_out(archive, split, *languages, options) is not None:
-            texts[split] = Segments(f"{name}, {split}", partial(_read, options, archive, split, *languages))
+            texts[split] = [Segments(f"{name}, {split}", partial(_read, options, archive, split, *languages))]
     return texts
 
 

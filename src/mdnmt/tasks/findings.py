@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 PLACES = 3
+_LINES = re.compile(r"\d+( = \d+)?")
 LEVELS = ("error", "warning", "note")
 
 
@@ -27,9 +29,9 @@ class Finding:
 
 
 def _joined(places: list[str]) -> str:
-    """Return places of one file with its name once."""
+    """Return places of one file with its name once; a place may be two lines that are the same (`a.en:9 = 4`)."""
     files = {place.rpartition(":")[0] for place in places}
-    if len(files) > 1 or any(not place.rpartition(":")[2].isdigit() for place in places):
+    if len(files) > 1 or not all(_LINES.fullmatch(place.rpartition(":")[2]) for place in places):
         return ", ".join(places)
     return ", ".join([places[0], *(place.rpartition(":")[2] for place in places[1:])])
 

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from mdnmt.tasks.clean import Pair
-from mdnmt.tasks.split import SPLITS, DomainSplit
+import numpy as np
+
+from mdnmt.tasks.buckets import Buckets
+from mdnmt.tasks.repeats import Digests
+
+_DIGEST = np.dtype("S32")
 
 
-def split_hashes(domains: Sequence[DomainSplit]) -> dict[str, dict[str, str]]:
-    """Return split -> domain -> the 16 hexadecimal digits of its sentences."""
-    return {name: {domain.name: _hash(domain.splits[name]) for domain in domains} for name in SPLITS}
+class Identity:
+    """The hash of the sorted hashes of sentences that come in any order."""
+
+    def __init__(self, folder: Path) -> None:
+        self._digests = Buckets(folder, _DIGEST)
+
+    def add(self, digests: Digests) -> None:
+        """Take the hashes of sentences."""
+        self._digests.add(digests)
+
+    def hexadecimal(self) -> str:
+        """Return the 16 hexadecimal digits of the sentences."""
+        found = hashlib.sha256()
+        for digests in self._digests:  # group by group is in order: a group has one first byte, or is all of them
+            found.update(np.sort(digests).tobytes())
+        self._digests.remove()
+        return found.hexdigest()[:16]
 
 
-def _hash(pairs: Iterable[Pair]) -> str:
-    lines = sorted(hashlib.sha256(f"{pair.source}\t{pair.target}".encode()).digest() for pair in pairs)
-    return hashlib.sha256(b"".join(lines)).hexdigest()[:16]
+def line_digests(lines: list[bytes]) -> Digests:
+    """Return the hashes of pairs, each a line of source, tab and target."""
+    return np.frombuffer(b"".join(hashlib.sha256(line).digest() for line in lines), dtype=_DIGEST)

@@ -1,12 +1,15 @@
 """Tell by simple signs that a sentence is not in the language it should be in: its script, its function words.
 
-This only finds suspects. It knows the function words of seven languages and the scripts of some more; a sentence of
-fewer than five words in the right script is never suspected.
+This only finds suspects. It knows the function words of seven languages and the scripts of some more. A line of fewer
+than five words, in capitals alone or of names mostly says nothing of its language; nor does one word that is repeated,
+nor a letter that stands alone (`à`, `y`, `c.`), which numbers, elisions and abbreviations bring into any text.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 _SCRIPTS = {
     "Latin": r"A-Za-z\u00c0-\u024f\u1e00-\u1eff",
@@ -39,7 +42,7 @@ _FUNCTION_WORDS = {
     "de": "der die das und den von zu mit ist des im für auf dem nicht ein eine sich auch es an werden aus er hat dass "
     "sie nach wird bei einer um am sind noch wie einem über einen so zum war haben nur oder aber vor zur bis",
     "fr": "le la les de des et en un une du est que dans qui par pour au sur il pas plus ne se avec ce sont aux ou son "
-    "cette mais nous vous elle ont être leur ses comme sans lui peut été qu cet fait tout d l s n c",
+    "cette mais nous vous elle ont être leur ses comme sans lui peut été qu cet fait tout d l s n c à y",
     "es": "el los las de y en un una del que por para con no se su al lo como más pero sus le ha este sí porque esta "
     "entre cuando muy sin sobre también me hasta hay donde quien desde todo nos",
     "it": "il lo gli di e in un una del della che per con non si da al come anche più ma dei nel alla sono delle è "
@@ -50,6 +53,7 @@ _FUNCTION_WORDS = {
     "nog heeft werd deze wordt hij kan over geen tot zich zij",
 }
 _WORD = re.compile(r"[^\W\d_]+")
+_ADDRESS = re.compile(r"\w+://\S+|\S+@\S+|\b\w+(?:\.\w+)+")  # of the web, of mail, of a module
 
 
 def _distinct() -> dict[str, str]:
@@ -63,8 +67,8 @@ def _distinct() -> dict[str, str]:
 
 _OWNER = _distinct()
 _WORDS_MIN = 5
-_LETTERS_MIN = 4
-_OTHER_MIN = 3  # function words of another language that must be there
+_LETTERS_MIN = 6
+_OTHER_MIN = 3  # different function words of another language that must be there
 _OTHER_TIMES = 3  # and so many times those of the expected one
 
 
@@ -76,21 +80,32 @@ def suspect(text: str, lang: str) -> str | None:
     if total < _LETTERS_MIN:
         return None
     if sum(counts[name] for name in expected) * 4 < total:
-        return f"{max(counts, key=lambda name: counts[name])} script"
+        script = max(counts, key=lambda name: counts[name])
+        # A product or a person keeps a Latin name in any text.
+        return None if script == "Latin" and _is_name(_WORD.findall(text)) else f"{script} script"
     if lang not in _FUNCTION_WORDS:
         return None
-    words = _WORD.findall(text.lower())
-    if len(words) < _WORDS_MIN:
+    words = _WORD.findall(_ADDRESS.sub(" ", text))
+    if len(words) < _WORDS_MIN or _is_name(words):
         return None
-    found: dict[str, int] = {}
+    own, others = 0, set()
     for word in words:
-        if owner := _OWNER.get(word):
-            found[owner] = found.get(owner, 0) + 1
-    own = found.pop(lang, 0)
+        owner = _OWNER.get(word.lower())
+        if owner == lang:
+            own += 1
+        elif owner is not None and len(word) > 1:
+            others.add((owner, word.lower()))
+    found = Counter(owner for owner, _ in others)
     best = max(found, key=lambda name: found[name], default=None)
     if best is None or found[best] < max(_OTHER_MIN, _OTHER_TIMES * own):
         return None
     return NAMES[best]
+
+
+def _is_name(words: Sequence[str]) -> bool:
+    """Say whether words look like a name or a heading: few of them, or most with a capital, the first one aside."""
+    small = sum(word[0].islower() for word in words[1:])
+    return 2 * small <= len(words) - 1
 
 
 NAMES = {

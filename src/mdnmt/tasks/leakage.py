@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mdnmt.errors import DataError
-from mdnmt.tasks.clean import Pair
-from mdnmt.tasks.near import near_duplicates
+from mdnmt.tasks.clean import as_pair
+from mdnmt.tasks.held import MATCHES, HeldIndex, HeldSets, count_matches
+from mdnmt.tasks.near import near_held
 from mdnmt.tasks.split import HELD_OUT, DomainSplit
 from mdnmt.tasks.workers import Map, in_this_process
 
-Key = TypeVar("Key", bound=Hashable)
-_FORM: dict[str, Callable[[Pair], str]] = {
-    "source": lambda pair: pair.source_form,
-    "target": lambda pair: pair.target_form,
-}
+_NAMES = MATCHES[:3]
 
 
 def leakage(
@@ -42,71 +42,57 @@ def leakage(
     Raises:
         DataError: a held-out sentence is in training text from which it was removed (a bug that must never pass).
     """
-    held = {(domain.name, name): domain.splits[name] for domain in domains for name in HELD_OUT}
-    before = _count((pair for domain in domains for pair in domain.pool), held)
-    after = _count((pair for domain in domains for pair in domain.splits["train"]), held)
+    sets = HeldSets.of({(domain.name, name): domain.splits[name] for domain in domains for name in HELD_OUT})
+    before, after = _counts(domains, sets, run)
     table: dict[str, Any] = {domain.name: {} for domain in domains}
-    for (domain, name), counts in before.items():
-        left = after[domain, name]["removed"]
+    for (domain, name), counts, left in zip(sets.keys, before.tolist(), after[:, -1].tolist(), strict=True):
         if removed and left:
             raise DataError(f"domain {domain!r}: {left} training sentences are in {name}")
-        table[domain][name] = {**counts, "removed": counts["removed"] if removed else 0, "left": left}
-    for side in _FORM if threshold is not None else ():
-        for (held_domain, name, train_domain), count in _near(domains, side, threshold or 1.0, run).items():
-            row = table[held_domain][name]
-            near = row.setdefault("near", {})
-            if train_domain is None:
-                near[side] = count
-            else:
-                row.setdefault("by_train", {}).setdefault(train_domain, {})[side] = count
-    test = {"test": [pair for domain in domains for pair in domain.splits["test"]]}
-    overlaps = {domain.name: _count(domain.splits["valid"], test)["test"]["removed"] for domain in domains}
-    return {"domains": table, "valid_in_test": overlaps, "near_duplicates": threshold}
+        table[domain][name] = {
+            **dict(zip(_NAMES, counts, strict=False)),
+            "exact": dict(zip(_NAMES, counts[len(_NAMES) :], strict=False)),
+            "removed": counts[-1] if removed else 0,
+            "left": left,
+        }
+    for number, side in enumerate(_NAMES[:2]) if threshold is not None else ():
+        _add_near(table, domains, sets, number, side, threshold or 1.0, run)
+    return {"domains": table, "valid_in_test": _valid_in_test(domains), "near_duplicates": threshold}
 
 
-def _near(
-    domains: Sequence[DomainSplit], side: str, threshold: float, run: Map
-) -> dict[tuple[str, str, str | None], int]:
-    """Return (domain, split, training domain, or None for any) -> held-out sentences with a near-duplicate in it."""
-    form = _FORM[side]
-    held = [form(pair) for domain in domains for name in HELD_OUT for pair in domain.splits[name]]
-    by_domain: dict[str, set[str]] = {}
-    for domain in domains:
-        train = (form(pair) for pair in domain.splits["train"])
-        by_domain[domain.name] = set(near_duplicates(train, held, threshold, run))
-    found: list[tuple[str | None, set[str]]] = [(None, set().union(*by_domain.values())), *by_domain.items()]
-    return {
-        (domain.name, name, train): sum(form(pair) in matched for pair in domain.splits[name])
+def _counts(domains: Sequence[DomainSplit], sets: HeldSets, run: Map) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the matches [sets, MATCHES] of all pools, and of all training text."""
+    jobs = (
+        (part, domain.splits["train"].kept[part.first :][: part.chunk.lines], sets)
         for domain in domains
-        for name in HELD_OUT
-        for train, matched in found
-    }
+        for part in domain.pool.parts()
+    )
+    before, after = (np.zeros((len(sets.keys), len(MATCHES)), dtype=np.int64) for _ in range(2))
+    for more_before, more_after in run(count_matches, jobs):
+        before += more_before
+        after += more_after
+    return before, after
 
 
-def _count(train: Iterable[Pair], held: Mapping[Key, Sequence[Pair]]) -> dict[Key, dict[str, Any]]:
-    """Return the matches of training pairs in each held-out set, by looking at every pair once."""
-    names = ("source", "target", "pair")
-    # What is compared -> the sets that hold it; a pair of strings is both sides.
-    known: list[dict[Any, set[Key]]] = [{} for _ in range(6)]
-    for key, pairs in held.items():
-        for pair in pairs:
-            for index, value in zip(known, _compared(pair), strict=True):
-                index.setdefault(value, set()).add(key)
-    nowhere: set[Key] = set()
-    counts: dict[Key, dict[str, Any]] = {
-        key: {**dict.fromkeys(names, 0), "exact": dict.fromkeys(names, 0), "removed": 0} for key in held
-    }
-    for pair in train:
-        matches = [index.get(value, nowhere) for index, value in zip(known, _compared(pair), strict=True)]
-        for name, match, equal in zip(names, matches[:3], matches[3:], strict=True):
-            for key in match:
-                counts[key][name] += 1
-            for key in equal:
-                counts[key]["exact"][name] += 1
-        for key in matches[0] | matches[1]:
-            counts[key]["removed"] += 1
-    return counts
+def _add_near(
+    table: dict[str, Any],
+    domains: Sequence[DomainSplit],
+    sets: HeldSets,
+    number: int,
+    side: str,
+    threshold: float,
+    run: Map,
+) -> None:
+    """Put the near-duplicates of one side into the table."""
+    forms = [[pair[2 + number] for pair in pairs] for pairs in sets.pairs()]
+    by_domain = {domain.name: near_held(domain.splits["train"], sets, number, threshold, run) for domain in domains}
+    anywhere = set().union(*by_domain.values())
+    for (domain, name), held in zip(sets.keys, forms, strict=True):
+        row = table[domain][name]
+        row.setdefault("near", {})[side] = sum(form in anywhere for form in held)
+        for train, matched in by_domain.items():
+            row.setdefault("by_train", {}).setdefault(train, {})[side] = sum(form in matched for form in held)
 
 
-def _compared(pair: Pair) -> tuple[Any, ...]:
-    return pair.source_form, pair.target_form, pair.forms, pair.source, pair.target, (pair.source, pair.target)
+def _valid_in_test(domains: Sequence[DomainSplit]) -> dict[str, int]:
+    tested = HeldIndex([(as_pair(*pair) for domain in domains for pair in domain.splits["test"])])
+    return {domain.name: sum(tested.holds(as_pair(*p)) for p in domain.splits["valid"]) for domain in domains}

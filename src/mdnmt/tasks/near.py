@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from typing import Any
 
 from mdnmt.tasks.cjk import split_characters
+from mdnmt.tasks.held import HeldSets
+from mdnmt.tasks.normalise import comparison_form
+from mdnmt.tasks.pair_text import PairText, Part
 from mdnmt.tasks.workers import Map, in_this_process
 
 _WORD = re.compile(r"\w+")
 _PERMUTATIONS = 64
 _SEED = 1
-_LINES_PER_JOB = 2000
 
 
 def words_of(form: str) -> set[str]:
@@ -28,46 +30,50 @@ def similarity(first: Set[str], second: Set[str]) -> float:
     return both / (len(first) + len(second) - both)
 
 
-def near_duplicates(
-    train: Iterable[str], held: Iterable[str], threshold: float, run: Map = in_this_process
-) -> dict[str, set[str]]:
-    """Return held-out sentence -> the training sentences that are at least as similar to it as `threshold`.
+def near_held(train: PairText, held: HeldSets, side: int, threshold: float, run: Map = in_this_process) -> set[str]:
+    """Return the held-out sentences of a side to which a training sentence is at least as similar as `threshold`.
 
     Candidates come from MinHash signatures and locality-sensitive hashing: of those that are barely similar enough
-    about 1 in 100 is missed. Each is then held against the sentence itself, so none is too much. Sentences are given
-    in the form by which they are compared; the result does not depend on their order.
+    about 1 in 100 is missed. Each is then held against the sentence itself, so none is too much. Sentences are looked
+    at in the form by which they are compared; the result does not depend on their order.
+
+    Args:
+        train: the training text.
+        held: the held-out sets.
+        side: 0: the sources, 1: the targets.
+        threshold: the share of words in common.
+        run: applies a function to jobs, in processes.
     """
-    known = tuple(sorted(set(held)))
-    sentences = sorted(set(train))
-    jobs = [
-        (sentences[start : start + _LINES_PER_JOB], known, threshold)
-        for start in range(0, len(sentences), _LINES_PER_JOB)
-    ]
-    found: dict[str, set[str]] = {}
-    for pairs in run(_search, jobs):
-        for sentence, match in pairs:
-            found.setdefault(match, set()).add(sentence)
-    return found
+    found: set[int] = set()
+    for numbers in run(_search, ((part, held, side, threshold) for part in train.parts())):
+        found.update(numbers)
+    known = _forms(held, side)
+    return {known[number] for number in found}
 
 
-def _search(job: tuple[Sequence[str], tuple[str, ...], float]) -> list[tuple[str, str]]:
-    """Return (training sentence, held-out one) of those that are similar enough: one job of a worker process."""
-    sentences, known, threshold = job
-    index, words_known = _index(known, threshold)
-    words = [words_of(sentence) for sentence in sentences]
-    return [
-        (sentence, known[number])
-        for sentence, own, signature in zip(sentences, words, _signatures(words), strict=True)
-        for number in sorted(index.query(signature))
+def _search(job: tuple[Part, HeldSets, int, float]) -> list[int]:
+    """Return the numbers of the held-out sentences to which one of a part is similar: one job of a worker process."""
+    part, held, side, threshold = job
+    index, words_known = _index(held, side, threshold)
+    words = [words_of(form) for form in sorted({comparison_form(pair[side]) for pair in part.pairs()})]
+    found = {
+        number
+        for own, signature in zip(words, _signatures(words), strict=True)
+        for number in index.query(signature)
         if similarity(own, words_known[number]) >= threshold
-    ]
+    }
+    return sorted(found)
+
+
+def _forms(held: HeldSets, side: int) -> list[str]:
+    return sorted({pair[2 + side] for pairs in held.pairs() for pair in pairs})
 
 
 @lru_cache(maxsize=1)
-def _index(known: tuple[str, ...], threshold: float) -> tuple[Any, list[set[str]]]:
+def _index(held: HeldSets, side: int, threshold: float) -> tuple[Any, list[set[str]]]:
     from datasketch import MinHashLSH
 
-    words = [words_of(sentence) for sentence in known]
+    words = [words_of(sentence) for sentence in _forms(held, side)]
     # Weighted for what is missed: what is found too much is held against the sentence itself anyway.
     index = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS, weights=(0.01, 0.99))
     for number, signature in enumerate(_signatures(words)):

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
+import numpy as np
+
+from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.errors import DataError
 from mdnmt.tasks.clean import why_length
-from mdnmt.tasks.encode import SIDES, Encoder
+from mdnmt.tasks.encode import Encoder
+from mdnmt.tasks.pair_text import Kept, Part
 from mdnmt.tasks.spec import TaskSpec
 from mdnmt.tasks.split import DomainSplit
+from mdnmt.tasks.tokenised import Tokenised
+from mdnmt.tasks.word_table import encoding_table
+from mdnmt.tasks.workers import Map
 
 
 def drop_by_pieces(
     spec: TaskSpec,
     splits: Sequence[DomainSplit],
-    tokenised: dict[tuple[str, str, str], list[str]],
+    tokenised: Tokenised,
     encoder: Encoder,
     given: Collection[str],
+    run: Map,
 ) -> dict[str, dict[str, int]]:
     """Drop, in place, pairs of domains whose cleaning counts pieces; the codes stay those of all training text.
 
@@ -27,6 +36,7 @@ def drop_by_pieces(
         tokenised: the same, as tokens.
         encoder: counts pieces.
         given: domains whose validation text the corpora brought, and so is not cleaned.
+        run: applies a function to jobs, in processes.
 
     Returns:
         domain -> reason -> dropped pairs, of domains that lost any.
@@ -41,26 +51,30 @@ def drop_by_pieces(
             continue
         dropped: Counter[str] = Counter()
         for name in ("train",) if domain.name in given else ("train", "valid"):
-            keys = [(name, domain.name, side) for side in SIDES]
-            lines = list(zip(*(tokenised[key] for key in keys), strict=True))
-            kept = []
-            for number, pair in enumerate(lines):
-                source, target = (
-                    encoder.length(line, domain.name, side) for line, side in zip(pair, SIDES, strict=True)
-                )
-                reason = why_length((source, target), rules)
-                if reason is None:
-                    kept.append(number)
-                else:
-                    dropped[reason] += 1
-            if not kept:
+            tokens = tokenised.texts[name, domain.name]
+            flags = []
+            for kept, reasons in run(_within, ((part, encoder.both(domain.name), rules) for part in tokens.parts())):
+                flags.append(kept)
+                dropped.update(reasons)
+            found.splits[name] = found.splits[name].those(flags)
+            tokenised.texts[name, domain.name] = tokens.those(flags)
+            if not len(found.splits[name]):
                 raise DataError(
-                    f"domain {domain.name!r}: no {name} sentence is left of {len(lines)} after the bounds on pieces; "
+                    f"domain {domain.name!r}: no {name} sentence is left of {len(tokens)} after the bounds on pieces; "
                     "relax `cleaning`"
                 )
-            found.splits[name] = [found.splits[name][number] for number in kept]
-            for place, key in enumerate(keys):
-                tokenised[key] = [lines[number][place] for number in kept]
         if dropped:
             report[domain.name] = dict(dropped)
     return report
+
+
+def _within(job: tuple[Part, tuple[Path, Path], CleaningConfig]) -> tuple[Kept, Counter[str]]:
+    """Say which lines of tokens are within the bounds, and why the others are not: one job of a worker process."""
+    part, folders, rules = job
+    lengths = []
+    for folder, lines in zip(folders, part.sides(), strict=True):
+        table = encoding_table(folder)
+        lengths.append((table.line_lengths(table.words(lines)) - 1).tolist())  # without </s>
+    reasons = [why_length(pair, rules) for pair in zip(*lengths, strict=True)]
+    kept = np.array([reason is None for reason in reasons], dtype=np.bool_)
+    return kept, Counter(reason for reason in reasons if reason is not None)

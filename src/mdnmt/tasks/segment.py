@@ -104,7 +104,7 @@ class Segmenter:
         with _packages():
             if name is not None:
                 try:
-                    codes = Bpe((folder / name).read_text(encoding="utf-8"), name)
+                    codes = Bpe(fsio.read_text(folder / name), name)
                 except (OSError, UnicodeDecodeError) as error:
                     raise DataError(f"{folder / name}: cannot be read ({error}); make the task anew") from None
             return cls(codes, lang, how.tokenizer(lang), how.forms.get(domain or ""))

@@ -12,6 +12,7 @@ from pydantic import Field
 from mdnmt.config.base import Frozen
 from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import CorpusConfig, Language
+from mdnmt.config.corpus_source import Sha256
 from mdnmt.config.task import (
     LeakageConfig,
     Name,
@@ -25,10 +26,11 @@ from mdnmt.corpora.lock import NO_LOCK, Lock
 from mdnmt.corpora.spec import CorpusSpec, corpus_spec
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import fingerprint
+from mdnmt.tasks import stanford
 
 # Keys that came after tasks had been made: at their default they stay out of the fingerprint, which is that of before.
 _LATER = {
-    "TaskSpec": ("leakage",),
+    "TaskSpec": ("leakage", "segmenter"),
     "DomainSpec": ("cleaning", "split"),
     "CleaningConfig": ("unit", "deduplicate", "lowercase", "normalise_punctuation"),
     "SplitConfig": ("every", "modulo"),
@@ -65,6 +67,7 @@ class TaskSpec(Frozen):
     leakage: LeakageConfig = LeakageConfig()
     segmentation: SegmentationConfig
     vocabulary: VocabularyConfig
+    segmenter: Sha256 | None = None  # of the Stanford segmenter, where it is used
 
     @property
     def fingerprint(self) -> str:
@@ -134,6 +137,9 @@ def task_spec(
         domains.append(
             DomainSpec(name=domain_name, corpora=tuple(specs), **{key: getattr(domain, key) for key in _OF_DOMAIN})
         )
+    langs = (task.source_lang, task.target_lang)
+    uses_stanford = any(task.segmentation.tokenizer_of(lang) == stanford.NAME for lang in langs)
+    segmenter = stanford.identity(cache) if uses_stanford else None
     cache.save()
     return TaskSpec(
         name=task_name,
@@ -145,12 +151,13 @@ def task_spec(
         leakage=task.leakage,
         segmentation=task.segmentation,
         vocabulary=task.vocabulary,
+        segmenter=segmenter,
     )
 
 
 def _needed(spec: CorpusSpec, task: TaskConfig) -> CorpusSpec:
     """Leave out a local corpus' files of other languages: a change in them changes nothing here."""
-    if spec.reader.name != "plain" or len(spec.files) == 1:
+    if spec.reader.name not in ("plain", "files") or len(spec.files) == 1:
         return spec
     ends = re.compile(rf"\.({task.source_lang}|{task.target_lang})(\.(gz|xz|zst))?$")
     return spec.model_copy(update={"files": tuple(file for file in spec.files if ends.search(file.name))})

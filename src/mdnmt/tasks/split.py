@@ -1,18 +1,21 @@
-"""Split: draw held-out sentences by a fixed seed and keep them out of all training text, by source and by target.
-
-A pair's place in the draw is a hash of (seed, domain, pair), so the split depends neither on the order of the corpus
-nor on any generator, and a pair that is added or removed moves no other.
-"""
+"""Split: settle and draw what is held out, and keep it out of all training text, by source and by target."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
 
 from mdnmt.errors import DataError
-from mdnmt.tasks.clean import Pair
+from mdnmt.tasks.clean import Pair, as_pair
+from mdnmt.tasks.draw import first_drawn
+from mdnmt.tasks.held import HeldSets, leaking_lines
+from mdnmt.tasks.pair_text import LINES_PER_CHUNK, Kept, PairText, save_pairs
+from mdnmt.tasks.repeats import Repeats
+from mdnmt.tasks.workers import Map, in_this_process
 
 HELD_OUT = ("valid", "test")
 SPLITS = ("train", *HELD_OUT)
@@ -27,12 +30,14 @@ class DomainText:
         pool: the pairs from which is drawn, and trained on.
         wanted: how many of each split; None: all.
         own: held-out sets that the corpora bring, or the rule of the split gives (None, or no entry: there are none).
+        repeats: which pairs of the pool are equal; None: no two are.
     """
 
     name: str
-    pool: list[Pair]
+    pool: PairText
     wanted: dict[str, int | None]
     own: dict[str, list[Pair] | None] = field(default_factory=dict)
+    repeats: Repeats | None = None
 
 
 @dataclass
@@ -40,41 +45,27 @@ class DomainSplit:
     """A domain's pairs by split; `pool` is the training text before held-out sentences were removed from it."""
 
     name: str
-    pool: list[Pair]
-    splits: dict[str, list[Pair]]
+    pool: PairText
+    splits: dict[str, PairText]
 
 
-def by_modulo(raw: Iterable[tuple[str, str]], modulo: int) -> dict[str, list[tuple[str, str]]]:
-    """Return the lines by split, after the remainder of their number, counted from 1.
+def by_modulo(count: int, modulo: int) -> dict[str, Kept]:
+    """Say which of `count` lines are in each split, after the remainder of their number, counted from 1.
 
     0 is validation, 1 is test, the last tenth of the remainders is training text, the others are left out: with 100
     the split of Jiang et al. (2020) for News.
     """
-    first = modulo - modulo // 10
-    lines: dict[str, list[tuple[str, str]]] = {name: [] for name in SPLITS}
-    for number, pair in enumerate(raw, start=1):
-        rest = number % modulo
-        if rest < 2:
-            lines[HELD_OUT[rest]].append(pair)
-        elif rest >= first:
-            lines["train"].append(pair)
-    return lines
-
-
-def draw_order(pairs: Sequence[Pair], seed: int, domain: str, apart: bool = True) -> list[int]:
-    """Return the places of pairs in the order in which they are drawn, equal ones `apart` from each other or not."""
-    met: Counter[tuple[str, str]] = Counter()
-    keys: list[tuple[bytes, str, str]] = []
-    for pair in pairs:
-        again = met[pair.source, pair.target]
-        met[pair.source, pair.target] += 1
-        text = "\0".join((str(seed), domain, pair.source, pair.target, *([str(again)] if again and apart else [])))
-        keys.append((hashlib.sha256(text.encode("utf-8")).digest(), pair.source, pair.target))
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    rest = (np.arange(1, count + 1) % modulo).astype(np.int32)
+    return {"train": rest >= max(2, modulo - modulo // 10), "valid": rest == 0, "test": rest == 1}
 
 
 def split(
-    domains: Sequence[DomainText], seeds: Mapping[str, int] | int, remove_leaks: bool = True
+    domains: Sequence[DomainText],
+    seeds: Mapping[str, int] | int,
+    scratch: Path,
+    remove_leaks: bool = True,
+    run: Map = in_this_process,
+    lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> list[DomainSplit]:
     """Return the splits of all domains of a task.
 
@@ -85,38 +76,50 @@ def split(
     Args:
         domains: their text.
         seeds: of the draws, by domain or of all.
+        scratch: a folder for the held-out sets.
         remove_leaks: take out of the training text what is held out somewhere.
+        run: applies a function to jobs, in processes.
+        lines_per_chunk: of the files of the held-out sets.
 
     Raises:
         DataError: a domain has fewer pairs than asked for, or none left to train on.
     """
     seed_of = {one.name: seeds if isinstance(seeds, int) else seeds[one.name] for one in domains}
     held = {domain.name: _own_sets(domain, seed_of[domain.name]) for domain in domains}
-    sources = {pair.source_form for sets in held.values() for pairs in sets.values() for pair in pairs}
-    targets = {pair.target_form for sets in held.values() for pairs in sets.values() for pair in pairs}
-    drawn: dict[str, set[int]] = {}
+    known = _Known([pair for sets in held.values() for pairs in sets.values() for pair in pairs])
+    left: dict[str, PairText] = {}
     for domain in domains:
-        drawn[domain.name] = set()
         missing = [name for name in reversed(HELD_OUT) if name not in held[domain.name]]
-        candidates = iter(draw_order(domain.pool, seed_of[domain.name], domain.name) if missing else [])
+        candidates = _candidates(domain, missing, seed_of[domain.name], run)
+        drawn: list[int] = []
         # Test first, so that another number of validation pairs leaves the test set as it is.
         for name in missing:
-            wanted = domain.wanted[name]
-            if wanted is None:
-                raise DataError(f"domain {domain.name!r}: {name} is null, but no corpus brings its own; give a number")
-            chosen: list[int] = []
-            while len(chosen) < wanted and (place := next(candidates, None)) is not None:
-                pair = domain.pool[place]
-                if not remove_leaks or (pair.source_form not in sources and pair.target_form not in targets):
-                    chosen.append(place)
-                    sources.add(pair.source_form)
-                    targets.add(pair.target_form)
-            if len(chosen) < wanted:
-                raise DataError(_too_few(domain, name, len(chosen), wanted))
-            held[domain.name][name] = [domain.pool[place] for place in sorted(chosen)]
-            drawn[domain.name].update(chosen)
-    known = (sources, targets) if remove_leaks else (set[str](), set[str]())
-    return [_assemble(domain, held[domain.name], drawn[domain.name], known, seed_of[domain.name]) for domain in domains]
+            chosen = _draw(domain, name, candidates, known if remove_leaks else None)
+            held[domain.name][name] = [chosen[number] for number in sorted(chosen)]
+            drawn += chosen
+        left[domain.name] = domain.pool.without(np.array(drawn, dtype=np.int64))
+    texts = {
+        (name, split): save_pairs(scratch / f"{number:03d}.{split}.pairs", (p[:2] for p in pairs), lines_per_chunk)
+        for number, (name, sets) in enumerate(held.items())
+        for split, pairs in sets.items()
+    }
+    sets = HeldSets.of(texts) if remove_leaks else None
+    return [_assemble(domain, left[domain.name], texts, sets, seed_of[domain.name], run) for domain in domains]
+
+
+class _Known:
+    """The sentences that are held out so far."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.sources = {pair.source_form for pair in pairs}
+        self.targets = {pair.target_form for pair in pairs}
+
+    def has(self, pair: Pair) -> bool:
+        return pair.source_form in self.sources or pair.target_form in self.targets
+
+    def add(self, pair: Pair) -> None:
+        self.sources.add(pair.source_form)
+        self.targets.add(pair.target_form)
 
 
 def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
@@ -129,31 +132,71 @@ def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
         if len(own) < (wanted or 1):
             raise DataError(_too_few(domain, name, len(own), wanted or 1))
         if wanted is not None:
-            own = [own[place] for place in sorted(draw_order(own, seed, domain.name, apart=False)[:wanted])]
+            own = [own[place] for place in sorted(_drawn_first(own, wanted, seed, domain.name))]
         sets[name] = own
     return sets
 
 
+def _drawn_first(own: Sequence[Pair], count: int, seed: int, domain: str) -> list[int]:
+    """Return the places of the pairs of an own set that are drawn first, equal ones next to each other."""
+    texts = ("\0".join((str(seed), domain, *pair[:2])) for pair in own)
+    keys = [hashlib.sha256(text.encode()).digest() for text in texts]
+    return sorted(range(len(keys)), key=keys.__getitem__)[:count]
+
+
+def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: Map) -> Iterator[tuple[int, Pair]]:
+    """Yield (number, pair) of the pool in the order of the draw; so many are looked up as will do, seldom more."""
+    wanted = sum(domain.wanted[name] or 0 for name in missing)
+    done, count = 0, min(len(domain.pool), 2 * wanted + 100)
+    while wanted and done < count:
+        numbers = first_drawn(domain.pool, domain.repeats, count, seed, domain.name, run)[done:]
+        pairs = dict(zip(sorted(numbers.tolist()), domain.pool.take(numbers), strict=True))
+        yield from ((number, as_pair(*pairs[number])) for number in numbers.tolist())
+        done, count = count, min(len(domain.pool), 8 * count)
+
+
+def _draw(
+    domain: DomainText, name: str, candidates: Iterator[tuple[int, Pair]], known: _Known | None
+) -> dict[int, Pair]:
+    """Return number -> pair of a split that is drawn; what is `known` is passed over, and what is drawn is known."""
+    wanted = domain.wanted[name]
+    if wanted is None:
+        raise DataError(f"domain {domain.name!r}: {name} is null, but no corpus brings its own; give a number")
+    chosen: dict[int, Pair] = {}
+    while len(chosen) < wanted and (candidate := next(candidates, None)) is not None:
+        number, pair = candidate
+        if known is None or not known.has(pair):
+            chosen[number] = pair
+            if known is not None:
+                known.add(pair)
+    if len(chosen) < wanted:
+        raise DataError(_too_few(domain, name, len(chosen), wanted))
+    return chosen
+
+
 def _assemble(
     domain: DomainText,
-    held: dict[str, list[Pair]],
-    drawn: set[int],
-    known: tuple[set[str], set[str]],
+    pool: PairText,
+    held: Mapping[tuple[str, str], PairText],
+    removed: HeldSets | None,
     seed: int,
+    run: Map,
 ) -> DomainSplit:
     """Return a domain's splits, each in the order of its corpus; `train` is what is left, cut to its number."""
-    sources, targets = known
-    pool = [pair for place, pair in enumerate(domain.pool) if place not in drawn]
-    train = [pair for pair in pool if pair.source_form not in sources and pair.target_form not in targets]
+    train = pool
+    if removed is not None:
+        train = pool.those(~leaking for leaking in run(leaking_lines, ((part, removed) for part in pool.parts())))
     wanted = domain.wanted["train"]
     if wanted is not None and len(train) > wanted:
-        train = [train[place] for place in sorted(draw_order(train, seed, domain.name)[:wanted])]
-    if not train:
+        chosen = np.zeros(len(train.kept), dtype=np.bool_)
+        chosen[first_drawn(train, domain.repeats, wanted, seed, domain.name, run)] = True
+        train = train.only(chosen)
+    if not len(train):
         raise DataError(
             f"domain {domain.name!r}: no training sentence is left of {len(domain.pool)} cleaned ones; "
             "ask for fewer held-out sentences, relax `cleaning`, or give it more text"
         )
-    return DomainSplit(domain.name, pool, {"train": train, **{name: held[name] for name in HELD_OUT}})
+    return DomainSplit(domain.name, pool, {"train": train, **{name: held[domain.name, name] for name in HELD_OUT}})
 
 
 def _too_few(domain: DomainText, name: str, found: int, wanted: int) -> str:

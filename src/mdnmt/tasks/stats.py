@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from mdnmt.tasks.encode import SIDES, Encoder, Tokenised, count_words
-from mdnmt.tasks.vocab import Vocab
+import numpy as np
+from numpy.typing import NDArray
+
+from mdnmt.tasks.encode import Encoder
+from mdnmt.tasks.word_table import WordTable
 
 
-def side_stats(lines: Sequence[str], domain: str, side: str, encoder: Encoder) -> dict[str, Any]:
-    """Return the statistics of tokenised lines.
+def side_stats(counts: NDArray[np.int64], table: WordTable, seen: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the statistics of a text.
 
     `oov_rate` is the share of tokens with a piece that is <unk>; `unseen_word_rate` the share of tokens whose word is
     not in the training text of this side (of any domain).
+
+    Args:
+        counts: how often each word of the table occurs in it.
+        table: words and their pieces.
+        seen: of each word whether it is in the training text.
     """
-    counts = count_words(lines)
-    tokens = sum(counts.values())
-    numbers, seen = encoder.numbers[domain, side], encoder.train_words[side]
-    pieces = sum(count * len(numbers[word]) for word, count in counts.items())
-    unknown = sum(count for word, count in counts.items() if Vocab.unk in numbers[word])
-    unseen = sum(count for word, count in counts.items() if word not in seen)
+    tokens = int(counts.sum())
+    pieces = int(counts @ table.lengths)
     return {
         "tokens": tokens,
-        "types": len(counts),
+        "types": int(np.count_nonzero(counts)),
         "pieces": pieces,
         "pieces_per_token": round(pieces / tokens, 4),
-        "oov_rate": round(unknown / tokens, 6),
-        "unseen_word_rate": round(unseen / tokens, 6),
+        "oov_rate": round(int(counts[table.unknown()].sum()) / tokens, 6),
+        "unseen_word_rate": round(int(counts[~seen].sum()) / tokens, 6),
     }
 
 
-def task_stats(
-    tokenised: Tokenised, domains: Sequence[str], splits: Sequence[str], encoder: Encoder
-) -> dict[str, dict[str, Any]]:
-    """Return domain -> split -> sentences and the statistics of both sides."""
-    return {
-        domain: {
-            split: {
-                "sentences": len(tokenised[split, domain, "source"]),
-                **{side: side_stats(tokenised[split, domain, side], domain, side, encoder) for side in SIDES},
-            }
-            for split in splits
-        }
-        for domain in domains
-    }
+def split_stats(
+    counts: dict[tuple[str, str], NDArray[np.int64]], encoder: Encoder
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return (domain, side) -> the statistics of a split, of how often each word occurs."""
+    found = {}
+    for (domain, side), count in counts.items():
+        table = encoder.tables[domain, side]
+        found[domain, side] = side_stats(count, table, table.among(encoder.train_words[side]))
+    return found

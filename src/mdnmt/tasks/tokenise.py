@@ -1,4 +1,4 @@
-"""Tokenise: by Moses' rules (sacremoses, nothing escaped), jieba's words, CJK characters, or blanks alone."""
+"""Tokenise: by Moses' rules (sacremoses, nothing escaped), words of jieba or Stanford, CJK characters, or blanks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from mdnmt.tasks import stanford
 from mdnmt.tasks.cjk import close_up, split_characters
 
 _LONE_APOSTROPHE = re.compile(r"(?<=\w) ’ (?=\w)")
@@ -99,11 +100,17 @@ def tokenise(line: str, lang: str, tokenizer: str = "moses") -> list[str]:
     """Return the tokens of a normalised line; none ends like a piece that its word goes on after (`@@`)."""
     if tokenizer == "moses":
         return _moses(line, lang)  # every `@` becomes a token of its own
+    if tokenizer == stanford.NAME:
+        return _as_tokens(stanford.segment([line])[0])
     if tokenizer == "jieba":
         words = list(_jieba().cut(line))
     else:
         words = split_characters(line) if tokenizer == "character" else [line]
-    return _MARKER_AT_END.sub("@ ", " ".join(words)).split()
+    return _as_tokens(" ".join(words))
+
+
+def _as_tokens(words: str) -> list[str]:
+    return _MARKER_AT_END.sub("@ ", words).split()
 
 
 def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
@@ -119,4 +126,6 @@ def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
 def tokenise_lines(job: tuple[str, str, Sequence[str]]) -> list[str]:
     """Return each line of (language, tokenizer, lines) as tokens separated by blanks: one job of a worker process."""
     lang, tokenizer, lines = job
+    if tokenizer == stanford.NAME:  # one process for all of them
+        return [" ".join(_as_tokens(words)) for words in stanford.segment(lines)]
     return [" ".join(tokenise(line, lang, tokenizer)) for line in lines]

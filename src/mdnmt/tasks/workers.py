@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from typing import Protocol, TypeVar
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+# Jobs of each process that wait, work, or are done before their turn: a long one holds up no other process, and what
+# was made is not heaped up before it is asked for.
+_JOBS_AHEAD = 4
+
 
 class Map(Protocol):
-    """Applies a function to jobs; the results come in the order of the jobs."""
+    """Applies a function to jobs; the results come in the order of the jobs, one after the other."""
 
-    def __call__(self, function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
-        """Return `function` of each job."""
+    def __call__(self, function: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
+        """Yield `function` of each job; jobs are taken as they are needed."""
 
 
-def in_this_process(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
+def in_this_process(function: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
     """Apply a function to jobs, one after the other."""
-    return [function(job) for job in jobs]
+    return map(function, jobs)
 
 
 @contextmanager
@@ -33,8 +39,13 @@ def workers(number: int) -> Iterator[Map]:
     # Spawned, not forked: a fork of a process with threads (BLAS, a test runner) can hang.
     pool = ProcessPoolExecutor(number, mp_context=multiprocessing.get_context("spawn"))
 
-    def over_pool(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
-        return list(pool.map(function, jobs))
+    def over_pool(function: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
+        left = iter(jobs)
+        ahead: deque[Future[Result]] = deque(pool.submit(function, job) for job in islice(left, _JOBS_AHEAD * number))
+        while ahead:
+            result = ahead.popleft().result()
+            ahead.extend(pool.submit(function, job) for job in islice(left, 1))
+            yield result
 
     try:
         yield over_pool

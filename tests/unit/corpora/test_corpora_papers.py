@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from loopback import Site, serving
-from reader_archives import tgz, zipped
+from reader_archives import read_whole, tgz, zipped
 
 from mdnmt.config.corpus import load_corpus
 from mdnmt.corpora.availability import why_any_missing
 from mdnmt.corpora.first import fetch_by_name
 from mdnmt.corpora.lock import LOCK, read_lock
-from mdnmt.corpora.read import CorpusText, read_corpus
+from mdnmt.corpora.read import CorpusText
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import FetchError
 
@@ -142,7 +142,7 @@ def test_from_the_address_to_the_pairs(web: tuple[Site, str], tmp_path: Path, na
     spec = fetch_spec(name, corpus, corpora / "sha256.json", read_lock(config)).corpus
     one, other = corpus.languages[:2]
     for langs in ((one, other), (other, one)):
-        text = read_corpus(spec, corpora / name, *langs)
+        text = read_whole(spec, corpora / name, *langs)
         wanted = {"train": case.train, "valid": None, "test": None, **case.held_out}
         for split, words in wanted.items():
             expected = words and tuple([f"{word} {lang}" if word else "" for word in words] for lang in langs)

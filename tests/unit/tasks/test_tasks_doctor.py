@@ -72,7 +72,10 @@ def test_text_without_trouble_passes(project: Project, capsys: Any) -> None:
     assert status == 0, said
     assert "law, train: law/train.en: 400 pairs, 400 kept by the cleaning" in said
     assert "law: about 380 pairs to train on" in said
+    assert "between the splits" not in said  # there is no held-out text of their own
     assert said.endswith("mine: nothing to mend\n")
+    project.write("law", "test", text(10, 5))
+    assert "between the splits: no sentence is shared\nmine: nothing to mend\n" in project.ask(capsys)[1]
 
 
 def test_lines_that_are_not_utf8_are_named_and_the_rest_is_read(project: Project, capsys: Any) -> None:
@@ -158,7 +161,7 @@ def test_duplicates_have_both_places(project: Project, capsys: Any) -> None:
     project.write("law", "train", pairs)
     status, said = project.ask(capsys)
     assert status == 0
-    assert "note: repeats an earlier pair (but for case and blanks) (law/train.en:21 = law/train.en:5)" in said
+    assert "note: repeats an earlier pair (but for case and blanks) (law/train.en:21 = 5)" in said
     # Another translation of the same sentence is no repetition, and neither are blank lines.
     pairs = text(400, 1)
     pairs[20], pairs[30], pairs[31] = (pairs[4][0], "AUTREMENT DIT"), ("", ""), ("", "")
@@ -229,6 +232,16 @@ def test_wrong_languages_and_exchanged_sides(project: Project, capsys: Any) -> N
         ("Это русский текст", "en", "Cyrillic script"),
         ("これは日本語です", "ja", None),
         ("New York", "fr", None),  # too short to say
+        ("Pierres à aiguiser ou à polir, à la main", "fr", None),  # `à` is no less French than Portuguese
+        ("y faire des essais, y effectuer des mesures ou y prendre des échantillons", "fr", None),
+        ("THE JUDGE SAID THAT THIS WAS NOT WHAT THEY HAD BEEN TOLD", "fr", None),  # capitals alone: a heading
+        ("American Society for Testing and Materials, Institute of the Petroleum", "fr", None),  # a name
+        ("Remplacer os.popen, os.popen2 et puis os.popen3 ici", "fr", None),  # one word again and again
+        ("dry box van trailer means a box van trailer but no other van", "en", None),
+        ("[Repealed, R.S., 1985, c. 47 (4th Supp.), s. 52]", "en", None),
+        ("voyez https://example.org/the/and/of/with plus loin dans ce texte", "fr", None),  # an address
+        ("MediaTek Dimensity", "zh", None),
+        ("o juiz não disse isso quando ele já estava aqui, mas também muito mais", "fr", "Portuguese"),
         ("12 345 %", "en", None),
         (ENGLISH, "pl", None),  # a language that is not known, in its script
     ],
@@ -280,7 +293,11 @@ def test_generated_text_can_be_asked_too(project: Project, capsys: Any) -> None:
 def test_places_of_one_file_have_its_name_once() -> None:
     finding = Finding("note", "odd", "look", 5, ["a/b:1", "a/b:20", "a/b:300"])
     assert str(finding) == "note: 5 x odd (a/b:1, 20, 300, ...); look"
-    assert str(Finding("error", "odd", "look", 1, ["a:1 = a:2"])) == "error: odd (a:1 = a:2); look"
+    assert str(Finding("error", "odd", "look", 1, ["a:1 = b:2"])) == "error: odd (a:1 = b:2); look"
+    assert str(Finding("error", "odd", "look", 2, ["a:1 = b:2", "a:3 = b:2"])) == (
+        "error: 2 x odd (a:1 = b:2, a:3 = b:2); look"
+    )
+    assert str(Finding("error", "odd", "look", 2, ["a:9 = 4", "a:11 = 2"])) == "error: 2 x odd (a:9 = 4, 11 = 2); look"
     assert str(Finding("error", "odd", "look")) == "error: odd; look"
 
 

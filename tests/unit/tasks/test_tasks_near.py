@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts_on_disk import fresh, on_disk
 
 from mdnmt.score.domains import score_domains
 from mdnmt.score.testset import copy_sources, load_test_sets
-from mdnmt.tasks.clean import make_pair
-from mdnmt.tasks.identity import split_hashes
+from mdnmt.tasks.held import HeldSets
 from mdnmt.tasks.leakage import leakage
-from mdnmt.tasks.near import near_duplicates, similarity, words_of
+from mdnmt.tasks.near import near_held, similarity, words_of
+from mdnmt.tasks.normalise import comparison_form, normalise
 from mdnmt.tasks.split import DomainSplit
-from mdnmt.tasks.workers import workers
+from mdnmt.tasks.text_files import write_sides
+from mdnmt.tasks.workers import Map, in_this_process, workers
 
 TEXT = "the court of appeal bank growth rate percent annual report price index survey law party order"
 WORDS = TEXT.split()
@@ -28,10 +30,17 @@ def sentences(seed: int, count: int) -> list[str]:
     return [" ".join(generator.choices(WORDS, k=generator.randint(6, 14))) for _ in range(count)]
 
 
-def everything(train: list[str], held: list[str], threshold: float) -> dict[str, set[str]]:
+def everything(train: list[str], held: list[str], threshold: float) -> set[str]:
     words = {line: words_of(line) for line in [*train, *held]}
-    found = {one: {other for other in train if similarity(words[one], words[other]) >= threshold} for one in held}
-    return {one: others for one, others in found.items() if others}
+    return {one for one in held if any(similarity(words[one], words[other]) >= threshold for other in train)}
+
+
+def near(
+    train: list[str], held: list[str], threshold: float, run: Map = in_this_process, lines_per_chunk: int = 500
+) -> set[str]:
+    """Return what is found when the sentences are the targets of a text and of a held-out set."""
+    text = on_disk((("x", line) for line in train), lines_per_chunk)
+    return near_held(text, HeldSets.of({("a", "test"): on_disk(("y", line) for line in held)}), 1, threshold, run)
 
 
 def test_similarity_is_the_share_of_common_words() -> None:
@@ -51,30 +60,32 @@ def test_what_is_found_is_what_comparing_everything_finds() -> None:
         changed.append(" ".join(words))
     train = [*sentences(2, 200), *changed, *held[100:110], "一个 新 的 法律"]
     for threshold in (0.5, 0.6, 0.8, 0.9):
-        expected, found = everything(train, held, threshold), near_duplicates(train, held, threshold)
-        assert all(found[one] <= expected[one] for one in found)
-        missed = sum(len(others) - len(found.get(one, ())) for one, others in expected.items())
-        assert len(found) > 5 and missed <= 0.03 * sum(map(len, expected.values()))
+        expected, found = everything(train, held, threshold), near(train, held, threshold)
+        assert found <= expected
+        assert len(found) > 5 and len(expected - found) <= 0.03 * len(expected)
+
+
+LINES = st.lists(st.text(max_size=12).map(lambda line: comparison_form(normalise(line))), max_size=12)
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.lists(st.text(max_size=12), max_size=12), st.lists(st.text(max_size=12), max_size=6))
+@given(LINES, LINES)
 def test_any_text_and_an_equal_sentence_is_always_found(train: list[str], held: list[str]) -> None:
-    found = near_duplicates([*train, *held[:1]], held, 0.8)
-    assert set(found) >= {*train, *held[:1]} & set(held)
-    assert found == near_duplicates([*reversed([*train, *held[:1]])], held[::-1], 0.8)
+    found = near([*train, *held[:1]], held, 0.8)
+    assert found >= {*train, *held[:1]} & set(held)
+    assert found == near([*reversed([*train, *held[:1]])], held[::-1], 0.8, lines_per_chunk=1)
 
 
 def test_the_same_whatever_the_number_of_workers() -> None:
     train, held = sentences(5, 4500), sentences(6, 40)
     with workers(2) as run:
-        assert near_duplicates(train, held, 0.5, run) == near_duplicates(train, held, 0.5)
+        assert near(train, held, 0.5, run) == near(train, held, 0.5, lines_per_chunk=999) != set()
 
 
 def a_split(name: str, train: list[str], valid: list[str], test: list[str]) -> DomainSplit:
     sets = {"train": train, "valid": valid, "test": test}
-    pairs = {split: [make_pair(line, f"{line} x {line}") for line in lines] for split, lines in sets.items()}
-    return DomainSplit(name, pairs["train"], pairs)
+    texts = {split: on_disk((line, f"{line} x {line}") for line in lines) for split, lines in sets.items()}
+    return DomainSplit(name, texts["train"], texts)
 
 
 def test_the_table_counts_held_out_sentences_by_domain_of_the_training_text() -> None:
@@ -93,16 +104,17 @@ def test_the_table_counts_held_out_sentences_by_domain_of_the_training_text() ->
     assert "near" not in leakage([law, economy])["domains"]["law"]["valid"]
 
 
-def test_the_identity_of_a_split_sees_its_sentences_and_neither_order_nor_name() -> None:
-    one = a_split("law", ["a b", "c d", "e f"], ["g h"], ["i j"])
-    hashes = split_hashes([one])
-    assert hashes == {split: {"law": found["law"]} for split, found in hashes.items()}
-    again = split_hashes([a_split("other", ["e f", "a b", "c d"], ["g h"], ["i j"])])
-    assert {split: found["other"] for split, found in again.items()} == {s: f["law"] for s, f in hashes.items()}
-    for train in (["a b", "c d"], ["a b", "c d", "E f"], ["a b", "c d", "e f", "e f"]):
-        changed = split_hashes([a_split("law", train, ["g h"], ["i j"])])
-        assert changed["train"] != hashes["train"] and changed["test"] == hashes["test"]
-    assert all(len(found["law"]) == 16 for found in hashes.values())
+def identity(lines: list[str]) -> str:
+    folder = fresh()
+    text = on_disk((line, f"{line} x") for line in lines)
+    return write_sides(text, (folder / "one", folder / "other"), folder / "hashes", in_this_process)
+
+
+def test_the_identity_of_a_split_sees_its_sentences_and_not_their_order() -> None:
+    found = identity(["a b", "c d", "e f"])
+    assert len(found) == 16 and found == identity(["e f", "a b", "c d"])
+    for other in (["a b", "c d"], ["a b", "c d", "E f"], ["a b", "c d", "e f", "e f"]):
+        assert identity(other) != found
 
 
 def test_scores_carry_the_identity_of_the_text(toy_task: Path, tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts_on_disk import cleaned
 
 from mdnmt.config.cleaning import RECIPES, CleaningConfig
 from mdnmt.config.corpus import CorpusConfig
@@ -19,7 +21,7 @@ from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.clean import Side, clean, make_pair, why_dropped
+from mdnmt.tasks.clean import Side, make_pair, why_dropped
 from mdnmt.tasks.data import TaskData
 from mdnmt.tasks.form import Form
 from mdnmt.tasks.segment import Segmenter
@@ -85,9 +87,9 @@ def test_what_each_recipe_keeps(recipe: str, kept: list[str]) -> None:
         "empty": ("", "z"),
     }
     raw = [pairs["plain"], *pairs.values()]
-    found = clean(raw, CleaningConfig(recipe=recipe)).pairs
+    found = cleaned(raw, CleaningConfig(recipe=recipe)).text
     expected = [make_pair(*pairs[name]).source for name in kept]
-    assert [pair.source for pair in found] == [line.lower() if recipe == "jiang-ted" else line for line in expected]
+    assert [source for source, _ in found] == [line.lower() if recipe == "jiang-ted" else line for line in expected]
 
 
 def test_a_key_beside_a_recipe_overrules_it_and_the_recipe_is_but_a_name() -> None:
@@ -151,8 +153,8 @@ def test_line_numbers_modulo_100_are_counted_before_cleaning(tmp_path: Path) -> 
 
 
 def test_by_modulo_takes_a_tenth_for_training() -> None:
-    lines = by_modulo([(str(n), str(n)) for n in range(1, 41)], 20)
-    assert {name: [int(source) for source, _ in pairs] for name, pairs in lines.items()} == {
+    lines = by_modulo(40, 20)
+    assert {name: (np.flatnonzero(kept) + 1).tolist() for name, kept in lines.items()} == {
         "train": [18, 19, 38, 39],
         "valid": [20, 40],
         "test": [1, 21],

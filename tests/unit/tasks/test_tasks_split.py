@@ -3,12 +3,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from texts_on_disk import cleaned, on_disk, pairs_of, split
 
 from mdnmt.config.task import CleaningConfig
 from mdnmt.errors import DataError
-from mdnmt.tasks.clean import Pair, clean, held_out
+from mdnmt.tasks.clean import held_out
 from mdnmt.tasks.leakage import leakage
-from mdnmt.tasks.split import HELD_OUT, DomainSplit, DomainText, split
+from mdnmt.tasks.pair_text import PairText
+from mdnmt.tasks.split import HELD_OUT, DomainSplit, DomainText
 
 # Few words, in two spellings, so that sources and targets meet often, within and across domains; still enough of them
 # that held-out sets can nearly always be drawn.
@@ -16,8 +18,8 @@ SEGMENT = st.builds(lambda number, upper: f"{'W' if upper else 'w'}{number}", st
 PAIRS = st.lists(st.tuples(SEGMENT, SEGMENT), min_size=16, max_size=40)
 
 
-def pool(raw: list[tuple[str, str]]) -> list[Pair]:
-    return clean(raw, CleaningConfig(drop_identical=False)).pairs
+def pool(raw: list[tuple[str, str]]) -> PairText:
+    return cleaned(raw, CleaningConfig(drop_identical=False)).text
 
 
 def numbered(count: int, prefix: str = "s") -> list[tuple[str, str]]:
@@ -31,9 +33,7 @@ def domain(
 
 
 def texts(splits: list[DomainSplit]) -> list[dict[str, list[tuple[str, str]]]]:
-    return [
-        {name: [(pair.source, pair.target) for pair in pairs] for name, pairs in one.splits.items()} for one in splits
-    ]
+    return [{name: list(pairs) for name, pairs in one.splits.items()} for one in splits]
 
 
 @settings(deadline=None, max_examples=200)
@@ -49,16 +49,16 @@ def test_no_held_out_sentence_is_ever_trained_on(
         splits = split(domains, seed)
     except DataError:
         assume(False)
-    held = [pair for one in splits for name in HELD_OUT for pair in one.splits[name]]
+    held = [pair for one in splits for name in HELD_OUT for pair in pairs_of(one.splits[name])]
     sources = {pair.source.casefold() for pair in held}
     targets = {pair.target.casefold() for pair in held}
     for one, before in zip(splits, domains, strict=True):
-        for pair in one.splits["train"]:
+        for pair in pairs_of(one.splits["train"]):
             assert pair.source.casefold() not in sources
             assert pair.target.casefold() not in targets
         # Nothing else is lost: every pair is trained on, held out, or touches what is held out.
-        trained = {pair.forms for pair in one.splits["train"]}
-        for pair in before.pool:
+        trained = {pair.forms for pair in pairs_of(one.splits["train"])}
+        for pair in pairs_of(before.pool):
             assert pair.forms in trained or pair.source.casefold() in sources or pair.target.casefold() in targets
     assert all(row["left"] == 0 for sets in leakage(splits)["domains"].values() for row in sets.values())
 
@@ -73,10 +73,10 @@ def test_sampled_sets_share_no_sentence_and_do_not_depend_on_the_order(first, se
         splits = sets(first, second)
     except DataError:
         assume(False)
-    held = [pair for one in splits for name in HELD_OUT for pair in one.splits[name]]
+    held = [pair for one in splits for name in HELD_OUT for pair in pairs_of(one.splits[name])]
     assert len({pair.source_form for pair in held}) == len({pair.target_form for pair in held}) == len(held) == 8
     # Equal pairs in other spellings are one pair, of which the first is kept: so shuffle what is already unique.
-    unique = [[(pair.source, pair.target) for pair in pool(raw)] for raw in (first, second)]
+    unique = [list(pool(raw)) for raw in (first, second)]
     shuffled = [random.sample(raw, len(raw)) for raw in unique]
     for before, after in zip(texts(splits), texts(sets(*shuffled)), strict=True):
         assert {name: sorted(pairs) for name, pairs in before.items()} == {
@@ -105,9 +105,9 @@ def test_own_sets_are_kept_whole_and_in_their_order() -> None:
     own = [("s source 3", "x"), ("new", "neu"), ("new", "neu"), ("another", "ein anderer")]
     text = DomainText("a", pool(numbered(20)), {"train": None, "valid": 2, "test": None}, {"test": held_out(own)})
     (one,) = split([text], 1)
-    assert [(pair.source, pair.target) for pair in one.splits["test"]] == own
+    assert list(one.splits["test"]) == own
     assert len(one.splits["valid"]) == 2
-    assert "s source 3" not in {pair.source for pair in one.splits["train"]}
+    assert "s source 3" not in {pair.source for pair in pairs_of(one.splits["train"])}
     text.wanted["test"] = 2
     (cut,) = split([text], 1)
     assert len(cut.splits["test"]) == 2
@@ -162,6 +162,6 @@ def test_own_validation_sentences_that_are_also_tested_are_counted() -> None:
 
 def test_a_leak_that_slipped_through_stops_everything() -> None:
     splits = split([domain("a", numbered(9))], 1)
-    splits[0].splits["train"].append(splits[0].splits["test"][0])
+    splits[0].pool = splits[0].splits["train"] = on_disk([*splits[0].splits["train"], *splits[0].splits["test"]])
     with pytest.raises(DataError, match="1 training sentences are in test"):
         leakage(splits)

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts_on_disk import cleaned
 
 from mdnmt.config.task import CleaningConfig
 from mdnmt.errors import DataError
 from mdnmt.tasks import bpe
-from mdnmt.tasks.clean import clean, copied_share, held_out, make_pair, why_dropped
+from mdnmt.tasks.clean import copied_share, held_out, make_pair, why_dropped
 from mdnmt.tasks.normalise import comparison_form, normalise
 from mdnmt.tasks.pieces import join_pieces
 from mdnmt.tasks.segment import Segmenter, plain_text
@@ -80,9 +81,9 @@ def test_rules_can_be_switched_off() -> None:
 
 def test_duplicates_are_dropped_and_everything_is_counted() -> None:
     raw = [("A b", "C"), ("a  B", "c"), ("A b", "D"), ("", "x")]
-    cleaned = clean(raw, CleaningConfig())
-    assert [(pair.source, pair.target) for pair in cleaned.pairs] == [("A b", "C"), ("A b", "D")]
-    assert (cleaned.read, dict(cleaned.dropped)) == (4, {"duplicate": 1, "empty": 1})
+    pool = cleaned(raw, CleaningConfig())
+    assert list(pool.text) == [("A b", "C"), ("A b", "D")]
+    assert (pool.read, dict(pool.dropped)) == (4, {"duplicate": 1, "empty": 1})
 
 
 def test_own_held_out_sets_lose_only_blank_pairs() -> None:

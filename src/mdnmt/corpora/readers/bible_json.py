@@ -9,6 +9,7 @@ from typing import Any
 from mdnmt.config.corpus_reader import BibleJsonReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.verses import Chapters, join
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the members
@@ -29,7 +30,7 @@ def _chapters(archive: Archive, lang: str, options: BibleJsonReader) -> Chapters
         raise DataError(f"{archive.label}: the reader's `members` name no file for {lang!r}")
     where = f"{archive.label}:{name}"
     try:
-        books = json.loads(archive.read(name).decode("utf-8-sig"))
+        books = json.loads(read_whole(archive, name).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON ({error})") from None
     if not isinstance(books, list):

@@ -9,6 +9,7 @@ from mdnmt.config.corpus_reader import BibletkReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.readers import zefania
 from mdnmt.corpora.verses import Chapters, join
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
@@ -39,7 +40,7 @@ def _chinese(archive: Archive) -> Chapters:
     simplified = OpenCC("t2s")
     books: dict[str, int] = {}
     found: Chapters = {}
-    for number, raw in enumerate(archive.read(name).split(b"\n"), start=1):
+    for number, raw in enumerate(read_whole(archive, name).split(b"\n"), start=1):
         try:
             line = raw.decode("big5hkscs").strip()
         except UnicodeDecodeError as error:

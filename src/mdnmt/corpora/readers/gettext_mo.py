@@ -9,6 +9,7 @@ from mdnmt.config.corpus_reader import GettextMoReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.interface_text import count_tokens, without_accelerator, without_colours, without_tags
 from mdnmt.corpora.mo import read_mo
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # catalogues are called as their programs: see `read`
@@ -30,7 +31,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: GettextM
     if not names:
         raise DataError(f"{archive.label}: has no member locale/{_FOLDERS.get(other, other)}/LC_MESSAGES/*.mo")
     for name in names:
-        for entry in read_mo(archive.read(name), f"{archive.label}:{name}"):
+        for entry in read_mo(read_whole(archive, name), f"{archive.label}:{name}"):
             messages = [(entry.msgid, entry.msgstr[0])]
             if entry.msgid_plural is not None and len(entry.msgstr) > 1:  # with one form it is the same once more
                 messages.append((entry.msgid_plural, entry.msgstr[-1]))

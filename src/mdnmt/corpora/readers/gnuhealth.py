@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import GnuhealthReader
 from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.lines import lines
 from mdnmt.corpora.po import PoEntry, read_po
 from mdnmt.errors import DataError
 
@@ -25,11 +26,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: Gnuhealt
         raise DataError(f"{archive.label}: read with English on one side, not {source_lang}-{target_lang}")
     other = target_lang if source_lang == "en" else source_lang
     for name in _members(archive, other):
-        try:
-            text = archive.read(name).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{archive.label}:{name}: byte {error.start} is not UTF-8") from None
-        for entry in read_po(text.split("\n"), f"{archive.label}:{name}"):
+        for entry in read_po(lines(archive, name), f"{archive.label}:{name}"):
             if _usable(entry):
                 pair = (_CODE_RANGE.sub("", entry.msgid), _CODE_RANGE.sub("", entry.msgstr[0]))
                 yield pair if source_lang == "en" else (pair[1], pair[0])

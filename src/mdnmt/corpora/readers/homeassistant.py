@@ -10,6 +10,7 @@ from typing import Any
 from mdnmt.config.corpus_reader import HomeassistantReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.interface_text import count_tokens, without_links, without_tags
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED = ("homeassistant/components/sun/translations/en.json",)
@@ -60,6 +61,6 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 def _json(archive: Archive, name: str) -> Any:
     try:
-        return json.loads(archive.read(name))
+        return json.loads(read_whole(archive, name))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{archive.label}:{name}: not JSON ({error})") from None

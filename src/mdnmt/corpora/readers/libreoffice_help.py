@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from mdnmt.config.corpus_reader import LibreofficeHelpReader
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.interface_text import count_tokens
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
@@ -58,7 +59,7 @@ def _pages(archive: Archive, lang: str) -> dict[str, str]:
 
 def _elements(archive: Archive, name: str) -> list[Element]:
     try:
-        text = archive.read(name).decode("utf-8-sig")
+        text = read_whole(archive, name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{archive.label}:{name}: byte {error.start} is not UTF-8") from None
     page = _Page()

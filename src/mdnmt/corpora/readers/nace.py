@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import NaceReader
 from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 _FOLDER = "odoo/addons/l10n_eu_nace/examples/"
@@ -31,10 +32,10 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: NaceRead
     other = target_lang if source_lang == "en" else source_lang
     name = f"{_FOLDER}NACE_REV2_{other}.csv"
     try:
-        text = archive.read(name).decode("utf-8-sig")
+        text = read_whole(archive, name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{archive.label}:{name}: byte {error.start} is not UTF-8") from None
-    rows = csv.reader(io.StringIO(text, newline=""))
+    rows = _rows(text, f"{archive.label}:{name}")
     if next(rows, [])[:3] != ["Level", "Code", "Description"]:
         raise DataError(f"{archive.label}:{name}:1: expected the columns Level,Code,Description")
     for row in rows:
@@ -45,6 +46,14 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: NaceRead
             if len(foreign) == len(english):
                 for pair in zip(english, foreign, strict=True):
                     yield pair if source_lang == "en" else (pair[1], pair[0])
+
+
+def _rows(text: str, where: str) -> Iterator[list[str]]:
+    rows = csv.reader(io.StringIO(text, newline=""))
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise DataError(f"{where}:{rows.line_num}: {error}") from None
 
 
 def _lines(cell: str) -> list[str]:

