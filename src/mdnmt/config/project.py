@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
@@ -13,7 +15,11 @@ class ProjectConfig(Frozen):
     study: str = Field("demo", description="a file of config/studies/")
     seeds: int | tuple[int, ...] | None = Field(None, description="how many, or a list; null: as the study says")
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="auto, cpu, cuda, cuda:1, ...")
+    workers: int = Field(1, gt=0, description="processes that train one run together, each on a GPU of its own")
     threads: int = Field(1, gt=0, description="CPU threads of a training or decoding job")
     save_every_minutes: float = Field(10, gt=0, description="between checkpoints, beside those of validations")
     stop_after_minutes: float | None = Field(None, gt=0, description="then save and end with status 75")
+    on_nan: Literal["stop", "rollback"] = Field(
+        "stop", description="a loss that is no number: end, or go back to the last checkpoint and skip the batch"
+    )
     tensorboard: bool = Field(False, description="TensorBoard files in each run's folder")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from mdnmt.config.base import Frozen
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import fingerprint
@@ -27,7 +29,7 @@ class RunSpec(Frozen):
     architecture: dict[str, Any]
     training: Training
     domains: tuple[str, ...]
-    seed: int
+    seed: int = Field(ge=0)
     initial_run: str | None = None
 
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
+
+Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Training(Frozen):
@@ -24,7 +26,7 @@ class Training(Frozen):
     warmup_updates: int = Field(4000, ge=0)
     warmup_init_learning_rate: float = Field(1e-7, ge=0)
     min_learning_rate: float = Field(1e-9, ge=0)
-    adam_betas: tuple[float, float] = Field((0.9, 0.98))
+    adam_betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the running means of gradients and squares")
     adam_eps: float = Field(1e-8, gt=0)
     weight_decay: float = Field(1e-4, ge=0, description="decoupled: subtracts learning rate x decay x weight")
     clip_norm: float = Field(25.0, ge=0, description="0: no clipping")

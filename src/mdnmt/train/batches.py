@@ -65,12 +65,13 @@ def pad(rows: list[NDArray[np.int32]], width: int) -> torch.Tensor:
     return torch.from_numpy(padded)
 
 
-def collate(split: Split, indices: Indices, *, bos: int) -> Batch:
-    """Return the padded batch of the given sentences; `bos` is the id of <s>."""
+def collate(split: Split, indices: Indices, *, bos: int, like: Indices | None = None) -> Batch:
+    """Return the batch of the given sentences, padded as if the sentences `like` were in it; `bos` is the id of <s>."""
     source_rows = [split.source[int(index)] for index in indices]
     target_rows = [split.target[int(index)] for index in indices]
-    source_BS = pad(source_rows, max(map(len, source_rows)))
-    label_BT = pad(target_rows, max(map(len, target_rows)))
+    widest = indices if like is None else like
+    source_BS = pad(source_rows, int(split.source.lengths[widest].max()))
+    label_BT = pad(target_rows, int(split.target.lengths[widest].max()))
     lengths_B1 = torch.tensor([[len(row)] for row in target_rows])
     target_mask_BT = torch.arange(label_BT.size(1)) < lengths_B1
     target_BT = torch.cat([torch.full_like(label_BT[:, :1], bos), label_BT[:, :-1]], dim=1)

@@ -10,14 +10,19 @@ import torch
 
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
+from mdnmt.gpu import take
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """Return the named device, or for `auto` a GPU where there is one.
+    """Return the named device, or for `auto` a GPU where there is one; a GPU is this process's alone until it ends.
 
     Raises:
         ConfigError: there is no such device, or it does not work.
     """
+    # Before CUDA is asked for anything: what it may see is settled by its first answer.
+    is_set_up = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+    if name.startswith(("auto", "cuda")) and torch.version.cuda is not None and not is_set_up:
+        take(number=int(number) if (number := name.partition(":")[2]).isdecimal() else None)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +14,7 @@ from typing import Any
 
 from mdnmt.fsio import write_text
 
+_CHECK = "crc32"  # of the rest of a line
 # Only what is a function of data, configuration and seed: no seconds, no speeds.
 CURVE_COLUMNS = ("update", "epoch", "split", "domain", "loss", "nll", "ppl", "accuracy", "bleu", "learning_rate")
 
@@ -34,7 +37,8 @@ class MetricsLog:
         Raises:
             OSError: the file system did not take the whole line; what it took is skipped by readers.
         """
-        line = f"{json.dumps(_finite(dict(record)), ensure_ascii=False, allow_nan=False)}\n".encode()
+        plain = _finite(dict(record))
+        line = f"{json.dumps({**plain, _CHECK: _check(plain)}, ensure_ascii=False, allow_nan=False)}\n".encode()
         size = os.fstat(self._file).st_size
         # A writer killed in the middle of its line must not spoil ours.
         if size and os.pread(self._file, 1, size - 1) != b"\n":
@@ -58,7 +62,10 @@ class MetricsLog:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return all records in the order in which they were written; torn lines are skipped, no file gives none."""
+    """Return all records in the order in which they were written; no file gives none.
+
+    Lines that a kill cut short, or that were altered since, are left out, and that is said on stderr.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -66,14 +73,28 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     records = []
     # Without its newline even a line that reads as JSON may be cut short: {"loss":1.25} has no prefix that parses,
     # but the rule should not rest on that.
-    for line in data.split(b"\n")[:-1]:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
+    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+        record = _record(line)
+        if record is not None:
             records.append(record)
+        elif line:
+            print(f"mdnmt: {path}: line {number} was cut short or altered and is left out", file=sys.stderr)
     return records
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    # Lines of earlier versions have no check.
+    if not isinstance(record, dict) or record.pop(_CHECK, None) not in (None, _check(record)):
+        return None
+    return record
+
+
+def _check(record: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(record, ensure_ascii=False).encode())
 
 
 def deduplicate(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -86,6 +107,12 @@ def deduplicate(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         key = _key(record) if "update" in record else position
         chosen[key] = dict(record)
     return list(chosen.values())
+
+
+def lost_validations(records: Iterable[Mapping[str, Any]], every: int, last: int) -> list[int]:
+    """Return the updates up to `last` at which a run was validated, but whose measures are not among `records`."""
+    measured = {record.get("update") for record in records if record.get("split") == "valid"}
+    return [update for update in range(every, last + 1, every) if update not in measured]
 
 
 def write_curves(records: Iterable[Mapping[str, Any]], path: Path) -> None:

@@ -39,11 +39,12 @@ class Optimiser:
         }
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Take over a state as `state()` returned it.
+        """Take over a state as `state()` returned it, in place of what was there.
 
         Raises:
             CheckpointError: the state names a parameter that the model does not have.
         """
+        self.adam.state.clear()
         for key, value in state.items():
             name, _, quantity = key.rpartition("/")
             if name not in self.named:

@@ -21,6 +21,7 @@ class Progress:
         without_better: validations since then.
         validated: the updates at which validation took place, the newest last.
         window: sums since the last training line: words, and each loss by name.
+        skipped: what was rolled back and is left out since, each with `update`, `epoch` and `positions` of batches.
     """
 
     update: int = 0
@@ -31,6 +32,7 @@ class Progress:
     without_better: int = 0
     validated: list[int] = field(default_factory=list)
     window: dict[str, float] = field(default_factory=dict)
+    skipped: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Progress:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +29,11 @@ from mdnmt.tasks.segment import segmentation_files
 from mdnmt.train.batches import usable
 from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic
-from mdnmt.train.initialise import initialise, read_initial
+from mdnmt.train.initialise import InitialWeights, initialise, read_initial
 from mdnmt.train.lease import RunLease
-from mdnmt.train.metrics import MetricsLog, read_metrics, write_curves
+from mdnmt.train.metrics import MetricsLog, lost_validations, read_metrics, write_curves
+from mdnmt.train.parallel import Workers, from_environment
+from mdnmt.train.shared_state import share_weights
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.trainer import Habits, Trainer
 
@@ -52,6 +57,7 @@ def copy_segmentation(data: TaskData, folder: Path) -> None:
     for name in segmentation_files(data.folder, (data.source_lang, data.target_lang)):
         with fsio.atomic_path(folder / name) as temporary:
             shutil.copyfile(data.folder / name, temporary)
+    fsio.write_sums(folder, segmentation_files(folder, (data.source_lang, data.target_lang)))
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,7 @@ def train_run(
     threads: int | None = None,
     habits: Habits | None = None,
     setup: Setup | None = None,
+    workers: Workers | None = None,
 ) -> None:
     """Train until the run is over and write model.safetensors, curves.tsv and run.json.
 
@@ -93,50 +100,73 @@ def train_run(
         threads: CPU threads of torch.
         habits: how often to save, when to stop.
         setup: where data and model come from; None: the task's own pieces and `mdnmt.methods`.
+        workers: the group, of which the first does all the writing; None: what RANK and WORLD_SIZE say, as of torchrun.
 
     Raises:
         Interrupted: stopped by a signal or the time limit, with everything saved.
+        LostWorker: another worker of the same job is gone.
         LeaseError: another process trains this run.
         DataError: the data is not that of the spec.
         CheckpointError: `initial` is not what the spec starts from, or does not fit.
     """
-    paths, setup = RunPaths(run_folder), setup or Setup()
-    with StopRequest() as stop, RunLease(paths.lease) as lease, MetricsLog(paths.metrics) as metrics:
+    paths, setup, habits = RunPaths(run_folder), setup or Setup(), habits or Habits()
+    workers = workers or from_environment()
+    first = workers.is_first
+    with (
+        StopRequest() as stop,
+        RunLease(paths.lease) if first else nullcontext() as lease,
+        MetricsLog(paths.metrics if first else Path(os.devnull)) as metrics,
+    ):
         data = TaskData.load(task_folder)
-        if data.fingerprint != spec.task_fingerprint:
-            raise DataError(
-                f"{task_folder}: holds data {data.fingerprint}, but the run was planned for {spec.task_fingerprint}; "
-                "start snakemake again, so that it plans with the data as they are now"
-            )
+        _refuse_other_data(spec, data, task_folder)
         make_deterministic(spec.seed, threads)
         chosen = choose_device(device)
         data = setup.read(spec, data)
         method = setup.build(spec, data, chosen)
-        store = CheckpointStore(paths.checkpoints, spec.fingerprint)
-        trainer = Trainer(
-            spec,
-            data,
-            method,
-            device=chosen,
-            store=store,
-            metrics=metrics,
-            lease=lease,
-            habits=habits or Habits(),
-        )
         start = read_initial(spec, initial)
-        resumed = trainer.resume()
-        if start is not None and not resumed:
-            initialise(method.model, start)
-        metrics.append({"event": "resume" if resumed else "start", "at_update": trainer.progress.update})
-        if resumed:
-            print(f"resumed at update {trainer.progress.update} of {spec.training.max_updates}", flush=True)
-        try:
-            trainer.run(stop)
-        finally:
-            metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
-        origin = {"initial_model_sha256": start.sha256} if start is not None else {}
-        setup.keep(data, paths.segmentation)
-        _finish(spec, data, trainer, paths, method_name, str(chosen), origin)
+        with workers.joined(chosen, habits.worker_timeout_minutes):
+            trainer = Trainer(
+                spec,
+                data,
+                method,
+                device=chosen,
+                store=CheckpointStore(paths.checkpoints, spec.fingerprint),
+                metrics=metrics,
+                lease=lease,
+                habits=habits,
+                workers=workers,
+            )
+            _train(trainer, start, stop)
+        if first:
+            origin = {"initial_model_sha256": start.sha256} if start is not None else {}
+            setup.keep(data, paths.segmentation)
+            _finish(spec, data, trainer, paths, method_name, origin)
+
+
+def _refuse_other_data(spec: RunSpec, data: TaskData, folder: Path) -> None:
+    if data.fingerprint != spec.task_fingerprint:
+        raise DataError(
+            f"{folder}: holds data {data.fingerprint}, but the run was planned for {spec.task_fingerprint}; "
+            "start snakemake again, so that it plans with the data as they are now"
+        )
+    if unknown := [domain for domain in spec.domains if domain not in data.domains]:
+        raise DataError(f"{folder}: has no domain {unknown[0]!r}; it has {', '.join(data.domains)}")
+
+
+def _train(trainer: Trainer, start: InitialWeights | None, stop: StopRequest) -> None:
+    resumed = trainer.resume()
+    if not resumed:
+        if start is not None:
+            initialise(trainer.method.model, start)
+        share_weights(trainer.workers, trainer.method.model)
+    event = "resume" if resumed else "start"
+    trainer.metrics.append({"event": event, "at_update": trainer.progress.update, "workers": trainer.workers.count})
+    if resumed and trainer.workers.is_first:
+        print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
+    try:
+        trainer.run(stop)
+    finally:
+        trainer.metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
 
 
 def describe(spec: RunSpec, data: TaskData, method_name: str) -> dict[str, Any]:
@@ -159,10 +189,10 @@ def _finish(
     trainer: Trainer,
     paths: RunPaths,
     method_name: str,
-    device: str,
     origin: dict[str, str],
 ) -> None:
-    progress = trainer.progress
+    progress, device = trainer.progress, trainer.device
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
     averaged = progress.to_average(spec.training)
     try:
         weights = average_weights([trainer.store.load_weights(update) for update in averaged])
@@ -176,8 +206,11 @@ def _finish(
     # From the model, where tied weights are one tensor again and so are stored once.
     save_model(paths.model, trainer.method.model.state_dict(), {"run": spec.fingerprint})
     records = read_metrics(paths.metrics)
+    if lost := lost_validations(records, spec.training.validate_every, progress.update):
+        print(f"mdnmt: {paths.metrics}: lost the validation at update {lost[0]}; curves lack it", file=sys.stderr)
     write_curves(records, paths.curves)
-    fsio.write_json(
+    fsio.write_sums(paths.folder, [paths.curves.name])
+    fsio.write_sealed(
         paths.record,
         {
             **describe(spec, data, method_name),
@@ -190,10 +223,12 @@ def _finish(
             "model_sha256": sha256_file(paths.model),
             "seconds": sum(_slice_seconds(records)),
             "resumes": sum(record.get("event") == "resume" for record in records),
-            "device": device,
+            "skipped_batches": progress.skipped,
+            "device": str(device),
+            "workers": trainer.workers.count,
             "precision": "bf16" if trainer.dtype is torch.bfloat16 else "fp32",
             "threads": torch.get_num_threads(),
-            "provenance": {**provenance.collect(), **origin},
+            "provenance": {**provenance.collect(), **gpu, **origin},
         },
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,11 +11,34 @@ from torch import Tensor
 from mdnmt.config.training import Training
 from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
+from mdnmt.models.losses import Loss
+
+
+@dataclass(frozen=True)
+class Found:
+    """What an update found, on the device.
+
+    Attributes:
+        losses: of each batch by name, summed over words.
+        norms: of the gradients of each group that is clipped, before it was; empty where none was asked for.
+    """
+
+    losses: list[dict[str, Tensor]]
+    norms: list[Tensor]
 
 
 def leave_gradients(
-    method: Method, batches: Sequence[Batch], recipe: Training, device: torch.device, dtype: torch.dtype | None
-) -> list[dict[str, Tensor]]:
+    method: Method,
+    batches: Sequence[Batch],
+    recipe: Training,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    *,
+    num_words: int | None = None,
+    weights: Sequence[Callable[[Loss], float | None]] | None = None,
+    combine: Callable[[], None] | None = None,
+    want_norms: bool = False,
+) -> Found:
     """Leave the clipped gradients of the objective, a target word, over all batches of an update.
 
     Args:
@@ -23,20 +47,29 @@ def leave_gradients(
         recipe: for the norm at which gradients are clipped.
         device: where the model is.
         dtype: of autocast; None: float32 throughout.
-
-    Returns:
-        For each batch its losses by name, summed over words, on `device`.
+        num_words: target words of the whole update, where these batches are not all of it.
+        weights: for each batch what a loss is multiplied by; None: nothing.
+        combine: called before clipping, to add the gradients of other workers.
+        want_norms: measure the norms even where nothing is clipped.
     """
-    num_words = sum(batch.num_target_tokens for batch in batches)
+    if num_words is None:
+        num_words = sum(batch.num_target_tokens for batch in batches)
     found = []
-    for batch in batches:
+    for number, batch in enumerate(batches):
         batch = batch.to(device)
         with torch.autocast(device.type, dtype, enabled=dtype is not None):
             output = method.model(batch)
             losses = {loss.name: loss(output, batch) for loss in method.losses}
+        if weights is not None:
+            factors = {loss.name: weights[number](loss) for loss in method.losses}
+            losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
         torch.stack(list(losses.values())).sum().div(num_words).backward()  # type: ignore[no-untyped-call]
         found.append({name: value.detach() for name, value in losses.items()})
+    if combine is not None:
+        combine()
+    norms: list[Tensor] = []
     if recipe.clip_norm:
-        for group in method.clip_groups():
-            torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm)
-    return found
+        norms = [torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm) for group in method.clip_groups()]
+    elif want_norms:
+        norms = [torch.nn.utils.get_total_norm([p.grad for p in method.model.parameters() if p.grad is not None])]
+    return Found(found, norms)

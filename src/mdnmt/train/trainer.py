@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 
@@ -14,20 +15,26 @@ from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.methods.method import Method
-from mdnmt.models.batch import Batch
 from mdnmt.tasks.data import TaskData
-from mdnmt.train.batches import Indices, collate, epoch_batches, usable
+from mdnmt.train.batches import collate, usable
+from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.device import autocast_dtype
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog
 from mdnmt.train.optimiser import Optimiser
+from mdnmt.train.order import Order
+from mdnmt.train.parallel import Workers
 from mdnmt.train.progress import Progress
 from mdnmt.train.schedule import learning_rate
+from mdnmt.train.shared_state import share_checkpoint
+from mdnmt.train.shares import deal, may_cut
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.step import leave_gradients
 from mdnmt.train.validation import Validation
+from mdnmt.train.window import Culprit, NotFinite, Step, Window
 
 KEEP_LAST = 2
+MAX_ROLLBACKS = 3  # of a run: what breaks more often does not break by bad luck with one batch
 
 
 class TrainingError(MdnmtError):
@@ -42,11 +49,16 @@ class Habits:
         save_every_minutes: time between checkpoints beside those of validations.
         save_every_updates: likewise in updates; 0: none.
         stop_after_minutes: save and end with status 75 after this time; None: never.
+        on_nan: what to do when a loss or a weight is no number: end, or go back to the last checkpoint and go on
+            without the batch. It changes the result of no run that would not end otherwise.
+        worker_timeout_minutes: how long one worker waits for another before it takes it for dead.
     """
 
     save_every_minutes: float = 10.0
     save_every_updates: int = 0
     stop_after_minutes: float | None = None
+    on_nan: Literal["stop", "rollback"] = "stop"
+    worker_timeout_minutes: float = 30.0
 
 
 class Trainer:
@@ -61,11 +73,15 @@ class Trainer:
         device: torch.device,
         store: CheckpointStore,
         metrics: MetricsLog,
-        lease: RunLease,
+        lease: RunLease | None,
         habits: Habits,
+        workers: Workers | None = None,
     ) -> None:
+        """Make a trainer; of several workers only the first holds the lease, writes and validates."""
         self.spec, self.recipe, self.data, self.method = spec, spec.training, data, method
         self.device, self.store, self.metrics, self.lease, self.habits = device, store, metrics, lease, habits
+        self.workers = workers or Workers()
+        self.may_cut = may_cut(method, self.workers.count, self.recipe.accumulate_batches)
         self.dtype = autocast_dtype(self.recipe, device)
         self.optimiser = Optimiser(method.model, self.recipe)
         self.progress = Progress()
@@ -79,9 +95,9 @@ class Trainer:
             )
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
         self._refuse_long_sentences()
-        self._epoch: tuple[int, list[Indices]] = (-1, [])
-        self._window: dict[str, torch.Tensor] = {}
-        self._saved_update = 0
+        self._order = Order(self.train_split, self.indices, self.recipe, spec.seed)
+        self._window = Window(device, self.workers, [loss.name for loss in method.losses])
+        self._saved_update: int | None = None
         self._started = self._last_save = self._last_line = time.monotonic()
 
     def _refuse_long_sentences(self) -> None:
@@ -100,7 +116,7 @@ class Trainer:
 
     def resume(self) -> bool:
         """Take over the newest whole checkpoint; return False where there is none."""
-        checkpoint = self.store.load_latest()
+        checkpoint = share_checkpoint(self.workers, self.store.load_latest() if self.workers.is_first else None)
         if checkpoint is None:
             return False
         self.method.model.load_state_dict(checkpoint.weights)
@@ -108,10 +124,7 @@ class Trainer:
         generators.restore(checkpoint.generators)
         self.progress = Progress.from_json(checkpoint.state)
         self._saved_update = checkpoint.update
-        self._window = {
-            name: torch.tensor(value, dtype=torch.float64, device=self.device)
-            for name, value in self.progress.window.items()
-        }
+        self._window.restore(self.progress.window)
         return True
 
     def run(self, stop: StopRequest) -> None:
@@ -119,88 +132,115 @@ class Trainer:
 
         Raises:
             Interrupted: a signal or the time limit; everything is saved.
+            LostWorker: another worker is gone.
             TrainingError: a loss that is not a finite number.
         """
         self.method.model.train()
+        if self.habits.on_nan == "rollback" and self._saved_update is None:
+            self._save()  # something to go back to
         while not self.progress.is_over(self.recipe):
-            self._update()
-            progress = self.progress
-            if progress.update % self.recipe.log_every == 0:
-                self._log()
-            is_last = progress.update >= self.recipe.max_updates
-            if progress.update % self.recipe.validate_every == 0 or is_last:
-                self._validate()
-                self._save()
-            elif self._save_is_due():
-                self._save()
-            reason = stop.signal_name or self._time_is_up()
-            if reason and not progress.is_over(self.recipe):
-                if self._saved_update != progress.update:
-                    self._save()
-                raise Interrupted(
-                    f"{reason}: saved at update {progress.update} of {self.recipe.max_updates}; "
-                    "the same command goes on from there"
-                )
+            try:
+                self._advance()
+                self._stop_if_asked(stop)
+            except NotFinite as error:
+                self._answer(str(error))
+
+    def _advance(self) -> None:
+        """Do one update, and whatever is due behind it."""
+        self._update()
+        progress = self.progress
+        if progress.update % self.recipe.log_every == 0:
+            self._log()
+        is_last = progress.update >= self.recipe.max_updates
+        if progress.update % self.recipe.validate_every == 0 or is_last:
+            self._validate()
+            self._save()
+        elif self._agreed(self.workers.is_first and self._save_is_due()):
+            self._save()
+
+    def _stop_if_asked(self, stop: StopRequest) -> None:
+        reason = stop.signal_name or self._time_is_up()
+        if not self._agreed(reason is not None) or self.progress.is_over(self.recipe):
+            return
+        if self._saved_update != self.progress.update:
+            self._save()
+        self._agreed(False)  # nobody leaves before the first worker has saved
+        raise Interrupted(
+            f"{reason or 'another worker was stopped'}: saved at update {self.progress.update} of "
+            f"{self.recipe.max_updates}; the same command goes on from there"
+        )
+
+    def _agreed(self, wish: bool) -> bool:
+        """Return whether any worker has the wish."""
+        return bool(self.workers.most([wish])[0])
 
     @property
     def seconds(self) -> float:
         """Return the time since this trainer was made."""
         return time.monotonic() - self._started
 
-    def _next_batches(self) -> list[Batch]:
-        progress = self.progress
-        while True:
-            if self._epoch[0] != progress.epoch:
-                batches = epoch_batches(
-                    self.train_split,
-                    self.indices,
-                    max_tokens=self.recipe.max_tokens,
-                    seed=self.spec.seed,
-                    epoch=progress.epoch,
-                )
-                self._epoch = (progress.epoch, batches)
-            chosen = self._epoch[1][progress.position : progress.position + self.recipe.accumulate_batches]
-            if chosen:
-                progress.position += len(chosen)
-                return [collate(self.train_split, indices, bos=self.data.target_vocab.bos) for indices in chosen]
-            progress.epoch, progress.position = progress.epoch + 1, 0
-
     def _update(self) -> None:
-        self.method.begin_update(self.progress.update + 1, self.recipe.max_updates)
-        batches = self._next_batches()
-        self._add("words", torch.tensor(float(sum(batch.num_target_tokens for batch in batches))))
-        for losses in leave_gradients(self.method, batches, self.recipe, self.device, self.dtype):
-            for name, value in losses.items():
-                self._add(name, value)
-        self.progress.update += 1
-        self.optimiser.step(learning_rate(self.progress.update, self.recipe))
+        progress, workers = self.progress, self.workers
+        self.method.begin_update(progress.update + 1, self.recipe.max_updates)
+        workers.seed(self.spec.seed, progress.update + 1)
+        chosen = self._order.next(progress)
+        shares = deal(chosen.batches, workers.rank, workers.count, may_cut=self.may_cut)
+        found = leave_gradients(
+            self.method,
+            [collate(self.train_split, one.rows, bos=self.data.target_vocab.bos, like=one.whole) for one in shares],
+            self.recipe,
+            self.device,
+            self.dtype,
+            num_words=chosen.num_words,
+            weights=[one.weight for one in shares],
+            combine=lambda: workers.sum_gradients(list(self.optimiser.named.values())),
+            want_norms=self.habits.on_nan == "rollback",
+        )
+        progress.update += 1
+        losses = {one.number: named for one, named in zip(shares, found.losses, strict=True)}
+        self._window.add(Step(progress.update, chosen, losses, found.norms))
+        self.optimiser.step(learning_rate(progress.update, self.recipe))
 
-    def _add(self, name: str, value: torch.Tensor) -> None:
-        # Kept on the device: reading a number off a GPU at every update would hold it up.
-        value = value.to(device=self.device, dtype=torch.float64)
-        self._window[name] = self._window[name] + value if name in self._window else value
+    def _answer(self, what: str) -> None:
+        """Write down what broke, then end or go back, as configured; all workers do the same."""
+        culprit = self._window.culprit()
+        if culprit is None:
+            raise TrainingError(f"{what}, and no update was done since the last checkpoint: start another run")
+        place = (
+            f"{what}; it began in update {culprit.update}, batch {_listed(culprit.positions)} of epoch {culprit.epoch}"
+        )
+        dump = "the run's folder"
+        if self.workers.is_first:
+            rate = learning_rate(culprit.update, self.recipe)
+            dump = str(write_broken(self.store.directory.parent, what, culprit, self.data, rate))
+        skipped = self.progress.skipped
+        if self.habits.on_nan == "stop" or len(skipped) >= MAX_ROLLBACKS:
+            often = f"{MAX_ROLLBACKS} batches were left out before; " if self.habits.on_nan == "rollback" else ""
+            raise TrainingError(
+                f"{place}; {often}nothing of it was saved, and its sentences are in {dump}: look at "
+                "them, lower training.learning_rate, set clip_norm or on_nan: rollback, then start again"
+            )
+        self._roll_back(culprit, skipped, place)
 
-    def _read_window(self) -> dict[str, float]:
-        window = {name: value.item() for name, value in self._window.items()}
-        for name, value in window.items():
-            if not math.isfinite(value):
-                raise TrainingError(
-                    f"the {name} loss became {value} by update {self.progress.update}; nothing of it was saved: lower "
-                    "training.learning_rate or set clip_norm, or look at the data, then start again"
-                )
-        return window
+    def _roll_back(self, culprit: Culprit, skipped: list[dict[str, Any]], place: str) -> None:
+        mine = {"update": culprit.update, "epoch": culprit.epoch, "positions": culprit.positions}
+        self.method.model.zero_grad(set_to_none=True)
+        if not self.resume():
+            raise TrainingError(f"{place}; there is no checkpoint to go back to")
+        self.progress.skipped = [*skipped, mine]
+        self.metrics.append(
+            {"event": "rollback", "at_update": culprit.update, "to_update": self.progress.update, **mine}
+        )
+        self._say(f"{place}; back to update {self.progress.update}, and on without it")
 
     def _refuse_broken_weights(self) -> None:
         # The loss of an update is that of the weights before it.
-        if not all(bool(parameter.isfinite().all()) for parameter in self.method.model.parameters()):
-            raise TrainingError(
-                f"a weight is no finite number after update {self.progress.update}; nothing of it was saved: lower "
-                "training.learning_rate or set clip_norm, then start again"
-            )
+        if self._agreed(not all(bool(parameter.isfinite().all()) for parameter in self.method.model.parameters())):
+            raise NotFinite(f"a weight is no finite number after update {self.progress.update}")
 
     def _log(self) -> None:
-        window, progress = self._read_window(), self.progress
-        self._window = {}
+        window, progress = self._window.read(), self.progress
+        self._window.clear()
         words = window.pop("words")
         loss = window["generation"] / words
         now = time.monotonic()
@@ -223,16 +263,18 @@ class Trainer:
         )
         left = (self.recipe.max_updates - progress.update) / self.recipe.log_every * (now - self._last_line)
         self._last_line = now
-        print(
+        self._say(
             f"update {progress.update}/{self.recipe.max_updates}  epoch {progress.epoch}  loss {loss:.3f}  "
-            f"rate {rate:.2e}  {speed:,.0f} words/s  {left / 60:.1f} min left",
-            flush=True,
+            f"rate {rate:.2e}  {speed:,.0f} words/s  {left / 60:.1f} min left"
         )
 
     def _validate(self) -> None:
         self._refuse_broken_weights()
         progress = self.progress
-        measures = self.validation(self.method.model, self.device, self.dtype)
+        first = self.workers.is_first
+        measures = self.workers.shared_json(
+            self.validation(self.method.model, self.device, self.dtype) if first else None
+        )
         for domain, values in measures.items():
             place = {"update": progress.update, "epoch": progress.epoch, "split": "valid", "domain": domain}
             self.metrics.append({**place, **values, "seconds": self.seconds})
@@ -240,18 +282,21 @@ class Trainer:
         by_bleu = self.recipe.validation_metric == "bleu" and "bleu" in total
         progress.note_validation(-total["bleu"] if by_bleu else total["loss"])
         bleu = f"  BLEU {total['bleu']:.2f}" if "bleu" in total else ""
-        print(
+        self._say(
             f"validation at {progress.update}: loss {total['loss']:.3f}  ppl {total['ppl']:.2f}  "
-            f"accuracy {total['accuracy']:.3f}{bleu}",
-            flush=True,
+            f"accuracy {total['accuracy']:.3f}{bleu}"
         )
         self._last_line = time.monotonic()
 
     def _save(self) -> None:
         progress = self.progress
-        progress.window = self._read_window()
+        progress.window = self._window.read()
         self._refuse_broken_weights()
-        self.lease.check()
+        self._saved_update = progress.update
+        if not self.workers.is_first:
+            return
+        if self.lease is not None:
+            self.lease.check()
         model = self.method.model
         self.store.save(
             progress.update, model.state_dict(), self.optimiser.state(), generators.capture(), progress.to_json()
@@ -265,7 +310,6 @@ class Trainer:
             )
         )
         self._last_save = time.monotonic()
-        self._saved_update = progress.update
 
     def _save_is_due(self) -> bool:
         by_count = self.habits.save_every_updates and self.progress.update % self.habits.save_every_updates == 0
@@ -274,3 +318,11 @@ class Trainer:
     def _time_is_up(self) -> str | None:
         limit = self.habits.stop_after_minutes
         return f"time limit of {limit:g} min" if limit is not None and self.seconds >= 60 * limit else None
+
+    def _say(self, line: str) -> None:
+        if self.workers.is_first:
+            print(line, flush=True)
+
+
+def _listed(positions: list[int]) -> str:
+    return ", ".join(map(str, positions))

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdnmt.tasks.binarise import flatten
 from mdnmt.tasks.data import Ragged, Split
+from mdnmt.tasks.vocab import Vocab
 from mdnmt.train.batches import collate, epoch_batches, usable
 
 PAIRS = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2)), max_size=60)
 
 
 def split_of(pairs: list[tuple[int, int, int]]) -> Split:
-    """Return a split whose sentences have the given lengths and labels; `flatten` adds the </s>."""
-    source = [list(range(3, 2 + length)) for length, _, _ in pairs]
-    target = [list(range(40, 39 + length)) for _, length, _ in pairs]
-    sides = [Ragged(*flatten(rows)) for rows in (source, target)]
+    """Return a split whose sentences have the given lengths, </s> included, and labels."""
+    source = [[*range(3, 2 + length), Vocab.eos] for length, _, _ in pairs]
+    target = [[*range(40, 39 + length), Vocab.eos] for _, length, _ in pairs]
+    sides = [
+        Ragged(np.array([*chain(*rows)], dtype=np.int32), np.cumsum([0, *map(len, rows)])) for rows in (source, target)
+    ]
     return Split(sides[0], sides[1], np.array([label for _, _, label in pairs], dtype=np.int16))
 
 

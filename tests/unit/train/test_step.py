@@ -30,7 +30,7 @@ def test_batches_of_unlike_size_weigh_by_their_words(
         method = random_method("waldm", dropout=0.0)
         found = leave_gradients(method, [batch_of(make_batch, part) for part in parts], recipe, CPU, None)
         gradients.append({name: value.grad for name, value in method.model.named_parameters()})
-        sums.append({name: sum(float(losses[name]) for losses in found) for name in found[0]})
+        sums.append({name: sum(float(losses[name]) for losses in found.losses) for name in found.losses[0]})
     whole, pieces = gradients
     assert set(sums[0]) == {"generation", "proportion"}
     assert sums[0] == pytest.approx(sums[1])

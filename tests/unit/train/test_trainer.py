@@ -142,9 +142,9 @@ def test_a_run_on_one_domain_reads_no_other(make_spec: Any, toy_task: Path, tmp_
     seen: set[int] = set()
     original = collate
 
-    def spy(split: Any, indices: Any, *, bos: int) -> Any:
+    def spy(split: Any, indices: Any, **options: Any) -> Any:
         seen.update(split.domains[indices].tolist())
-        return original(split, indices, bos=bos)
+        return original(split, indices, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mdnmt.train.trainer.collate", spy)
@@ -269,9 +269,9 @@ def test_scheduled_numbers_are_those_of_each_update(make_spec: Any, toy_task: Pa
     with pytest.MonkeyPatch.context() as patch:
         original = trainer_module.leave_gradients
 
-        def watched(method: Any, *arguments: Any) -> Any:
+        def watched(method: Any, *arguments: Any, **options: Any) -> Any:
             seen.append(method.schedules[0].value.item())
-            return original(method, *arguments)
+            return original(method, *arguments, **options)
 
         patch.setattr(trainer_module, "leave_gradients", watched)
         train(spec, toy_task, tmp_path)

@@ -1,0 +1,227 @@
+"""One job a GPU: which cards there are, which are free, and a lock on the one that a process takes.
+
+A scheduler counts GPUs but names none, so that two jobs of one each would both compute on the first. Here a job locks a
+file (flock) that stands for the card, on this machine and for this user; a kill frees it at once. Jobs of others, who
+have other locks, are seen by what nvidia-smi finds on the card. Nothing here needs torch, or a GPU.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from mdnmt.errors import ConfigError, Interrupted
+
+POLL_SECONDS = 2.0
+_HELD = "MDNMT_GPU_HELD"  # what this process, or the one that started it, has locked
+_held: list[int] = []  # open files; CUDA is set up once in a process, so its cards are kept until it ends
+
+
+@dataclass(frozen=True)
+class Card:
+    """A GPU that this process may use.
+
+    Attributes:
+        token: its name for CUDA_VISIBLE_DEVICES: its UUID where that is known.
+        label: its name for a person.
+    """
+
+    token: str
+    label: str
+
+    @property
+    def lock(self) -> Path:
+        """The file that stands for it."""
+        return lock_folder() / f"gpu-{re.sub(r'[^A-Za-z0-9-]', '_', self.token)}.lock"
+
+
+def visible_cards() -> list[Card]:
+    """Return the cards that CUDA_VISIBLE_DEVICES leaves to this process, or all of the machine where it is not set."""
+    there = _installed()
+    said = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if said is None:
+        return there
+    chosen = []
+    for token in filter(None, (part.strip() for part in said.split(","))):
+        # Numbers count as nvidia-smi does; CUDA is told to do so as well. CUDA reads no further than a wrong one.
+        found = [card for number, card in enumerate(there) if token == str(number) or card.token.startswith(token)]
+        if not found and (there or not re.fullmatch(r"\d+|(GPU|MIG)-.+", token)) and not token.startswith("MIG-"):
+            break
+        chosen.append(found[0] if found else Card(token, f"GPU {token}"))
+    return chosen
+
+
+def count_visible(device: str = "auto") -> int:
+    """Return how many GPUs jobs with this device may use: 0 for `cpu`, and where torch is built without CUDA."""
+    if device == "cpu":
+        return 0
+    try:
+        if metadata.version("torch").endswith("+cpu"):
+            return 0
+    except metadata.PackageNotFoundError:
+        return 0
+    return len(visible_cards())
+
+
+def take(
+    count: int = 1,
+    number: int | None = None,
+    *,
+    limit_minutes: float | None = None,
+    wait: Callable[[float], None] = time.sleep,
+) -> list[Card]:
+    """Lock free cards until this process ends and let CUDA see no others; wait while there are too few.
+
+    Cards with nobody on them come first. One with a stranger's process on it is taken only where no other is free, and
+    that is said on stderr. What this process, or the one that started it, holds already is kept. To be called before
+    CUDA is set up.
+
+    Args:
+        count: how many.
+        number: this one of the visible cards; all stay visible then.
+        limit_minutes: how long to wait; None: as long as it takes.
+        wait: called between two looks.
+
+    Returns:
+        The cards; none where there is no GPU, or where they are held already.
+
+    Raises:
+        ConfigError: there are GPUs, but not so many.
+        Interrupted: the time to wait is over.
+    """
+    if _HELD in os.environ:
+        return []
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    cards = visible_cards()
+    if not cards:
+        return []
+    wanted = cards if number is None else cards[number : number + 1]
+    if len(wanted) < count:
+        what = f"{count} GPUs" if number is None else f"GPU {number}"
+        raise ConfigError(f"found {len(cards)} GPUs that this process may use, expected {what}; or choose device: cpu")
+    started, told = time.monotonic(), False
+    while not (taken := _try(wanted, count)):
+        if limit_minutes is not None and time.monotonic() - started >= 60 * limit_minutes:
+            raise Interrupted(f"no GPU came free in {limit_minutes:g} min; start the same command again")
+        if not told:
+            holders = ", ".join(f"{card.label} by process {_holder(card)}" for card in wanted if _holder(card))
+            print(f"mdnmt: waiting for a GPU; taken are {holders or 'all for the moment'}", file=sys.stderr, flush=True)
+            told = True
+        wait(POLL_SECONDS)
+    if number is None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(card.token for card in taken)
+    os.environ[_HELD] = ",".join(card.token for card in taken)
+    return taken
+
+
+def held_files() -> list[int]:
+    """Return the open lock files, for a child process to inherit: a card is free when the last of them is closed."""
+    return list(_held)
+
+
+def environment_of(card: Card) -> dict[str, str]:
+    """Return what a child process is to have in its environment in order to compute on one of the cards taken."""
+    return {"CUDA_VISIBLE_DEVICES": card.token, _HELD: card.token}
+
+
+def lock_folder() -> Path:
+    """Return the folder of the lock files, the same for every process of this user on this machine.
+
+    Not XDG_RUNTIME_DIR, which a job without a login does not have, and which vanishes with the last login.
+
+    Raises:
+        ConfigError: somebody else owns it.
+    """
+    folder = Path(os.environ.get("MDNMT_LOCKS") or Path("/tmp") / f"mdnmt-{os.getuid()}")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or folder.is_symlink():
+        raise ConfigError(f"{folder}: belongs to user {found.st_uid}, not to you; name another in MDNMT_LOCKS")
+    return folder
+
+
+def _try(cards: Sequence[Card], count: int) -> list[Card]:
+    """Lock `count` of the cards and return them, or none."""
+    # One process chooses at a time: otherwise two that want two cards each might lock one each, for ever.
+    choosing = os.open(lock_folder() / "choosing.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(choosing, fcntl.LOCK_EX)
+        locked = [(card, file) for card in cards if (file := _lock(card)) is not None]
+        strangers = _strangers() if locked else {}
+        ordered = sorted(locked, key=lambda pair: pair[0].token in strangers)
+        taken = ordered[:count] if len(ordered) >= count else []
+        for card, file in locked:
+            if (card, file) not in taken:
+                os.close(file)
+        for card, file in taken:
+            os.ftruncate(file, 0)
+            os.pwrite(file, str(os.getpid()).encode(), 0)
+            _held.append(file)
+            if who := strangers.get(card.token):
+                print(
+                    f"mdnmt: {card.label} is in use by {who}, which is no job of this program, and no other GPU is "
+                    "free: computing beside it",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        return [card for card, _ in taken]
+    finally:
+        os.close(choosing)
+
+
+def _lock(card: Card) -> int | None:
+    while True:
+        file = os.open(card.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        # Something that tidies /tmp may have removed the file between our opening and our locking it.
+        if card.lock.exists() and os.path.samestat(os.fstat(file), card.lock.stat()):
+            return file
+        os.close(file)
+
+
+def _holder(card: Card) -> str:
+    return card.lock.read_text(encoding="ascii", errors="replace").strip() if card.lock.exists() else ""
+
+
+def _installed() -> list[Card]:
+    lines = _ask("--query-gpu=uuid,index,name")
+    if lines is not None:
+        rows = [[cell.strip() for cell in line.split(",", 2)] for line in lines]
+        return [Card(row[0], f"GPU {row[1]} ({row[2]})") for row in rows if len(row) == 3]
+    numbers = sorted(int(path.name[6:]) for path in Path("/dev").glob("nvidia[0-9]*"))
+    return [Card(str(number), f"GPU {number}") for number in numbers]
+
+
+def _strangers() -> dict[str, str]:
+    """Return what computes on each card, in words; where nvidia-smi cannot tell, nothing does."""
+    found = {}
+    for line in _ask("--query-compute-apps=gpu_uuid,pid,process_name") or []:
+        cells = [cell.strip() for cell in line.split(",", 2)]
+        if len(cells) == 3 and cells[1] != str(os.getpid()):
+            found[cells[0]] = f"process {cells[1]} ({Path(cells[2]).name})"
+    return found
+
+
+def _ask(query: str) -> list[str] | None:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    try:
+        command = [program, query, "--format=csv,noheader"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [line for line in done.stdout.splitlines() if line.strip()]

@@ -1,0 +1,74 @@
+"""The sentences of a batch whose loss or gradient was no number, as a file for a person to read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio
+from mdnmt.tasks.data import Split, TaskData
+from mdnmt.train.window import Culprit
+
+# A file that opens at once, whatever the size of a batch.
+MAX_PIECES = 20_000
+
+
+def write_broken(folder: Path, what: str, culprit: Culprit, data: TaskData, learning_rate: float) -> Path:
+    """Write `broken-update-<n>.json` to the folder of a run and return its path.
+
+    Args:
+        folder: of the run.
+        what: which number was none.
+        culprit: the update, and which of its batches.
+        data: the task, for the sentences; pieces stand as text where its vocabularies have it, else as numbers.
+        learning_rate: of the update.
+    """
+    split, chosen = data.split("train"), culprit.step.chosen
+    room, batches = MAX_PIECES, []
+    for position, rows, losses in zip(chosen.positions, chosen.batches, culprit.losses, strict=True):
+        if position not in culprit.positions:
+            continue
+        sentences = []
+        for row in rows.tolist():
+            room -= int(split.source.lengths[row] + split.target.lengths[row])
+            if room < 0:
+                break
+            sentences.append(_sentence(data, split, row))
+        batch = {"position": position, "losses": losses, "sentences": sentences, "num_sentences": len(rows)}
+        batches.append({**batch, "left_out": len(rows) - len(sentences)})
+    path = folder / f"broken-update-{culprit.update:08d}.json"
+    value = {
+        "what": what,
+        "update": culprit.update,
+        "epoch": culprit.epoch,
+        "learning_rate": learning_rate,
+        "gradient_norms": culprit.norms,
+        "batches": batches,
+    }
+    fsio.write_json(path, readable(value))
+    return path
+
+
+def readable(value: Any) -> Any:
+    """Return a value for JSON, which has no word for what is not finite: it becomes "nan", "inf" or "-inf"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: readable(item) for key, item in value.items()}
+    return [readable(item) for item in value] if isinstance(value, list) else value
+
+
+def _sentence(data: TaskData, split: Split, row: int) -> dict[str, Any]:
+    def pieces(side: str, ids: Sequence[int]) -> str | list[int]:
+        # The data of a pretrained model have ids of their own and no vocabulary in a file.
+        decode = getattr(getattr(data, f"{side}_vocab", None), "decode", None)
+        return " ".join(decode(ids)) if decode is not None else list(ids)
+
+    return {
+        "row": row,
+        "domain": data.domains[int(split.domains[row])],
+        "source": pieces("source", split.source[row].tolist()),
+        "target": pieces("target", split.target[row].tolist()),
+    }

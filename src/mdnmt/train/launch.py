@@ -1,0 +1,120 @@
+"""Start the other workers of a training job on this machine, beside this process, which is the first, and end them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+import torch
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+from mdnmt import gpu
+from mdnmt.errors import EXIT_USER, ConfigError, MdnmtError
+from mdnmt.train.parallel import STORE, LostWorker, Workers
+
+ADDRESS = "127.0.0.1"
+# How long after a broken connection the process behind it is looked for.
+END_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class _Child:
+    rank: int
+    process: subprocess.Popen[bytes]
+    errors: IO[bytes]
+
+    def said(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+
+@contextlib.contextmanager
+def launched(command: Sequence[str], count: int, *, device: str, limit_minutes: float | None) -> Iterator[Workers]:
+    """Yield the group of this process and `count` - 1 others that run `command`; they end with the block.
+
+    They need no signal: what this process is asked for, all agree on. If this process is killed, they lose it and end.
+
+    Args:
+        command: of a worker.
+        count: how many, this one included.
+        device: `auto`, `cpu` or `cuda`; each worker gets a GPU of its own, where there are any.
+        limit_minutes: how long to wait for free GPUs.
+
+    Raises:
+        ConfigError: `device` names one GPU, or there are fewer GPUs than workers.
+        LostWorker: one is gone, and which, and why.
+    """
+    if ":" in device:
+        raise ConfigError(f"found --device {device} for {count} workers, expected auto, cpu or cuda")
+    uses_cuda = device != "cpu" and torch.version.cuda is not None
+    cards = gpu.take(count, limit_minutes=limit_minutes) if uses_cuda else []
+    # By its name a machine may be found at an address that a firewall closes; all workers are on this one.
+    for name in _loopback():
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+    store = TCPStore(ADDRESS, 0, is_master=True, wait_for_workers=False)
+    environment = {**os.environ, STORE: str(store.port), "WORLD_SIZE": str(count)}
+    children: list[_Child] = []
+    try:
+        for rank in range(1, count):
+            own = gpu.environment_of(cards[rank]) if cards else {}
+            children.append(_start(command, rank, {**environment, **own, "RANK": str(rank)}))
+        if cards:
+            os.environ.update(gpu.environment_of(cards[0]))
+        try:
+            yield Workers(0, count, store=store, watch=lambda: _raise_for_dead(children))
+        except LostWorker:
+            _raise_for_dead(children, END_SECONDS)
+            raise
+    finally:
+        # Nothing of theirs is lost: the first worker alone writes.
+        for child in children:
+            child.process.kill()
+            child.process.wait()
+            child.errors.close()
+
+
+def _start(command: Sequence[str], rank: int, environment: dict[str, str]) -> _Child:
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the worker has ended)
+    process = subprocess.Popen(
+        list(command),
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        env=environment,
+        # A group of its own: Ctrl-C is for the first worker.
+        process_group=0,
+        pass_fds=gpu.held_files(),
+    )
+    return _Child(rank, process, errors)
+
+
+def _raise_for_dead(children: Sequence[_Child], seconds: float = 0.0) -> None:
+    """Raise for the worker that ended first by itself, if one has, or does within the time."""
+    for child in children:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.process.wait(seconds)
+    ended = {child.process.returncode: child for child in children if child.process.returncode is not None}
+    if 1 in ended:
+        # A bug: its traceback is all there is to say.
+        sys.stderr.write(ended[1].said())
+        raise SystemExit(1)
+    if EXIT_USER in ended:
+        lines = ended[EXIT_USER].said().splitlines() or ["ended with status 2"]
+        raise MdnmtError(lines[-1].removeprefix("mdnmt train: "))
+    for status, child in ended.items():
+        if status < 0:
+            raise LostWorker(
+                f"worker {child.rank} of {len(children) + 1} was ended by {signal.Signals(-status).name}; what was "
+                "done since the last checkpoint is lost: the same command goes on from there"
+            )
+
+
+def _loopback() -> list[str]:
+    return [name for _, name in socket.if_nameindex() if name in {"lo", "lo0"}]

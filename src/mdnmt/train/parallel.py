@@ -1,0 +1,200 @@
+"""The processes that train one run together: what they tell each other, and how they end when one of them is gone.
+
+Started by `mdnmt train --workers`, by torchrun, or by anything else that sets RANK and WORLD_SIZE. Each has the whole
+model and computes its share of every update; the gradients are summed, so that all do the same step. The first one
+alone writes, validates and holds the lease.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mdnmt.errors import ConfigError, Interrupted
+
+# Gradients are sent in pieces of so many numbers: few messages, little memory beside the gradients themselves.
+PIECE = 1 << 24
+STORE = "MDNMT_STORE"  # port at which the first worker, which started this one, is to be found
+
+
+class LostWorker(Interrupted):
+    """Another worker of the job is gone or does not answer."""
+
+    def leave(self) -> NoReturn:
+        """End this process: what it would wait for at an orderly end does not come."""
+        sys.stdout.flush()
+        print(f"mdnmt train: {self}", file=sys.stderr, flush=True)
+        os._exit(self.exit_code)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The group, as one of it sees it; alone, it has nothing to say and costs nothing.
+
+    Attributes:
+        rank: this worker's number, from 0.
+        count: how many there are.
+        store: where they meet; None: where MASTER_ADDR and MASTER_PORT say.
+        watch: called while waiting for the others to come; raises if one will not.
+    """
+
+    rank: int = 0
+    count: int = 1
+    store: Any = None
+    watch: Callable[[], None] = lambda: None
+
+    @property
+    def is_first(self) -> bool:
+        """Say whether this is the one that writes."""
+        return self.rank == 0
+
+    def seed(self, seed: int, update: int) -> None:
+        """Give all but the first worker the random numbers of an update: a function of seed, update and rank.
+
+        The first goes on with its own generator, which is saved. So another number of workers may resume a run.
+        """
+        if not self.is_first:
+            [state] = np.random.SeedSequence([seed, update, self.rank]).generate_state(1, np.uint64)
+            torch.manual_seed(int(state))
+
+    def most(self, values: Sequence[int]) -> list[int]:
+        """Return the greatest of all workers' values, place by place."""
+        if self.count == 1:
+            return list(values)
+        return [int(value) for value in self._reduced(torch.tensor(values, dtype=torch.int64), "MAX").tolist()]
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        """Return the sum of all workers' values, place by place."""
+        if self.count == 1:
+            return list(values)
+        return [float(value) for value in self._reduced(torch.tensor(values, dtype=torch.float64), "SUM").tolist()]
+
+    def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Replace each gradient by the sum over all workers; a parameter that nobody has one for is left without."""
+        if self.count == 1:
+            return
+        has = self.most([parameter.grad is not None for parameter in parameters])
+        used = [parameter for parameter, known in zip(parameters, has, strict=True) if known]
+        for parameter in used:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        piece: list[Tensor] = []
+        for number, parameter in enumerate(used):
+            assert parameter.grad is not None
+            piece.append(parameter.grad)
+            if sum(gradient.numel() for gradient in piece) >= PIECE or number + 1 == len(used):
+                flat = self._reduced(torch.cat([gradient.flatten() for gradient in piece]), "SUM")
+                parts = torch.split(flat, [gradient.numel() for gradient in piece])
+                for gradient, part in zip(piece, parts, strict=True):
+                    gradient.copy_(part.view_as(gradient))
+                piece = []
+
+    def shared(self, data: bytes) -> bytes:
+        """Return the first worker's data; the others' are dropped."""
+        if self.count == 1:
+            return data
+        import torch.distributed as dist
+
+        with _told_apart():
+            size = torch.tensor([len(data)])
+            dist.broadcast(size, 0)
+            buffer = np.frombuffer(data, dtype=np.uint8).copy() if self.is_first else np.empty(int(size), np.uint8)
+            for piece in torch.split(torch.from_numpy(buffer), PIECE):
+                dist.broadcast(piece, 0)
+        return buffer.tobytes()
+
+    def shared_json(self, value: Any) -> Any:
+        """Return the first worker's value, which must be plain JSON (NaN may stand in it)."""
+        return value if self.count == 1 else json.loads(self.shared(json.dumps(value).encode()))
+
+    @contextmanager
+    def joined(self, device: torch.device, timeout_minutes: float) -> Iterator[None]:
+        """Be one of the group inside the block.
+
+        Raises:
+            LostWorker: not all came within the time, or one left before the end.
+        """
+        if self.count == 1:
+            yield
+            return
+        import torch.distributed as dist
+
+        # Numbers on the CPU go by gloo even beside GPUs: asking for them never waits for a GPU's work.
+        backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        timeout = timedelta(minutes=timeout_minutes)
+        with _told_apart():
+            if self.store is None:
+                dist.init_process_group(backend, timeout=timeout)
+            else:
+                self._meet(time.monotonic() + timeout.total_seconds())
+                dist.init_process_group(
+                    backend, store=self.store, rank=self.rank, world_size=self.count, timeout=timeout
+                )
+        yield
+        # Not after an error: with one worker gone there is nobody to take leave of, and NCCL would wait for it.
+        dist.destroy_process_group()
+
+    def _meet(self, deadline: float) -> None:
+        """Wait until all have come, or one cannot come any more: torch's own waiting would not notice that."""
+        self.store.set(f"here/{self.rank}", "yes")
+        while not self.store.check([f"here/{rank}" for rank in range(self.count)]):
+            if time.monotonic() >= deadline:
+                raise LostWorker("not all workers came in time; start the same command again")
+            self.watch()
+            time.sleep(0.05)
+
+    def _reduced(self, tensor: Tensor, operation: str) -> Tensor:
+        import torch.distributed as dist
+
+        with _told_apart():
+            dist.all_reduce(tensor, getattr(dist.ReduceOp, operation))
+        return tensor
+
+
+def from_environment() -> Workers:
+    """Return the group that RANK and WORLD_SIZE name, not yet joined; one worker where they are not set.
+
+    Raises:
+        ConfigError: they make no sense.
+    """
+    said = {name: os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE")}
+    if not said["WORLD_SIZE"] or said["WORLD_SIZE"] == "1":
+        return Workers()
+    rank, count = (int(text) if text.isdecimal() else -1 for text in said.values())
+    if not 0 <= rank < count:
+        raise ConfigError(
+            f"found RANK={said['RANK']!r} and WORLD_SIZE={said['WORLD_SIZE']!r}, expected a rank from 0 and below the "
+            "number of workers, as torchrun sets them; unset both to train with one worker"
+        )
+    if (port := os.environ.get(STORE)) is None:
+        return Workers(rank, count)
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+    with _told_apart():
+        return Workers(rank, count, store=TCPStore("127.0.0.1", int(port), is_master=False))
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    # Everything that torch raises for a peer (closed connection, time out) is a RuntimeError.
+    try:
+        yield
+    except RuntimeError as error:
+        why = str(error).partition("\n")[0]
+        raise LostWorker(
+            f"another worker of this job is gone or does not answer ({why}); what was done since the last checkpoint "
+            "is lost: the same command goes on from there"
+        ) from error

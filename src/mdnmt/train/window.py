@@ -1,0 +1,137 @@
+"""Sums since the last training line, and whose fault it is when one of them is no number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from mdnmt.train.order import Chosen
+from mdnmt.train.parallel import Workers
+
+
+class NotFinite(Exception):
+    """A loss or a weight is no finite number; the text says which."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What this worker found in one update, left on the device.
+
+    Attributes:
+        update: its number, from 1.
+        chosen: its batches.
+        losses: number of a batch in the update -> its losses by name.
+        norms: of the gradients before they were clipped.
+    """
+
+    update: int
+    chosen: Chosen
+    losses: Mapping[int, Mapping[str, Tensor]]
+    norms: list[Tensor]
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The first update in which something was no number.
+
+    Attributes:
+        update: its number.
+        epoch: counted from 0.
+        positions: the batches to blame: those with such a loss, or all where only their gradient was none.
+        losses: of each batch of the update, over all workers.
+        norms: of the gradients.
+        step: the update, for its sentences.
+    """
+
+    update: int
+    epoch: int
+    positions: list[int]
+    losses: list[dict[str, float]]
+    norms: list[float]
+    step: Step
+
+
+@dataclass
+class Window:
+    """Adds up words and the named losses; nothing is read off the device before it is asked for.
+
+    Reading a number off a GPU at every update would hold it up; so would looking there whether it is finite.
+    """
+
+    device: torch.device
+    workers: Workers
+    names: list[str]
+    sums: dict[str, Tensor] = field(default_factory=dict)
+    unread: list[Step] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        """Take the numbers of an update."""
+        self.unread.append(step)
+        # Each worker knows the words of all; they are counted once.
+        self._add("words", torch.tensor(float(step.chosen.num_words if self.workers.is_first else 0)))
+        for losses in step.losses.values():
+            for name, value in losses.items():
+                self._add(name, value)
+
+    def read(self) -> dict[str, float]:
+        """Return the sums over all workers, words first; empty where nothing was added since they were cleared.
+
+        Raises:
+            NotFinite: one is no finite number.
+        """
+        names = ["words", *self.names]
+        own = [self.sums[name].item() if name in self.sums else 0.0 for name in names]
+        found = dict(zip(names, self.workers.total(own), strict=True))
+        for name, value in found.items():
+            if not math.isfinite(value):
+                raise NotFinite(f"the {name} loss became {value}")
+        # All but the last: what its gradient did to the weights is not seen in any loss yet.
+        del self.unread[:-1]
+        return found if self.sums else {}
+
+    def clear(self) -> None:
+        """Begin to add anew."""
+        self.sums = {}
+
+    def restore(self, sums: Mapping[str, float]) -> None:
+        """Go on with saved sums, which the first worker takes over from all."""
+        kept = sums if self.workers.is_first else {}
+        self.sums = {name: torch.tensor(value, dtype=torch.float64, device=self.device) for name, value in kept.items()}
+        self.unread.clear()
+
+    def culprit(self) -> Culprit | None:
+        """Return the first update since the last reading that had a number that is none; all workers agree on it.
+
+        Where no loss was wrong and gradients were not measured, it is the last update; None: there was none.
+        """
+        wrong = (number for number, step in enumerate(self.unread) if _is_wrong(step))
+        first = next(wrong, len(self.unread) - 1)
+        first = -self.workers.most([-first])[0]
+        if first < 0:
+            return None
+        step = self.unread[first]
+        losses = self._losses(step)
+        bad = [not all(map(math.isfinite, named.values())) for named in losses]
+        positions = [place for place, is_bad in zip(step.chosen.positions, bad, strict=True) if is_bad or not any(bad)]
+        norms = [norm.item() for norm in step.norms]
+        return Culprit(step.update, step.chosen.epoch, positions, losses, norms, step)
+
+    def _losses(self, step: Step) -> list[dict[str, float]]:
+        found: list[dict[str, float]] = []
+        for number in range(len(step.chosen.batches)):
+            own = [float(step.losses.get(number, {}).get(name, 0.0)) for name in self.names]
+            found.append(dict(zip(self.names, self.workers.total(own), strict=True)))
+        return found
+
+    def _add(self, name: str, value: Tensor) -> None:
+        value = value.to(device=self.device, dtype=torch.float64)
+        self.sums[name] = self.sums[name] + value if name in self.sums else value
+
+
+def _is_wrong(step: Step) -> bool:
+    values = [value for losses in step.losses.values() for value in losses.values()] + step.norms
+    return not all(math.isfinite(value.item()) for value in values)

@@ -1,0 +1,71 @@
+"""Several workers of one job, forked off the test's own process, so that each starts at once and with its patches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._dynamo  # torch imports it at the first update: here, so that it is done once and not in each worker
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+from mdnmt.paths import RunPaths
+from mdnmt.train.parallel import Workers
+from mdnmt.train.run import train_run
+from mdnmt.train.trainer import Habits
+
+Work = Callable[[Workers], None]
+
+
+def together(folder: Path, count: int, work: Work) -> list[str]:
+    """Do the work as each of `count` workers and return how each ended: "done", its error, or "killed"."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    children = {rank: _fork(folder / f"end-{rank}", rank, count, store.port, work) for rank in range(count)}
+    for child in children.values():
+        os.waitpid(child, 0)
+    ends = [folder / f"end-{rank}" for rank in range(count)]
+    return [end.read_text() if end.exists() else "killed" for end in ends]
+
+
+def _fork(end: Path, rank: int, count: int, port: int, work: Work) -> int:
+    end.unlink(missing_ok=True)
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        return child
+    try:
+        torch.set_num_threads(1)
+        work(Workers(rank, count, store=TCPStore("127.0.0.1", port, is_master=False)))
+        end.write_text("done")
+    except Exception as error:
+        end.write_text(f"{type(error).__name__}: {error}")
+        if not hasattr(error, "exit_code"):
+            traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def train(spec: Any, task: Path, folder: Path, count: int, *, each: Work | None = None, **habits: Any) -> list[str]:
+    """Train a run with so many workers and return how each ended; `each` is called in every one before."""
+
+    def work(workers: Workers) -> None:
+        if each is not None:
+            each(workers)
+        options = Habits(**{"worker_timeout_minutes": 1.0, **habits})
+        train_run(spec, task, folder, device="cpu", threads=1, habits=options, workers=workers)
+
+    return together(folder / "ends", count, work)
+
+
+def losses(folder: Path) -> list[float]:
+    """Return the loss of every line of curves.tsv."""
+    lines = RunPaths(folder).curves.read_text().splitlines()
+    column = lines[0].split("\t").index("loss")
+    return [float(line.split("\t")[column]) for line in lines[1:]]
