@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mdnmt.config.base import Frozen
+from mdnmt.fsio import read_json
 from mdnmt.paper.verdict import Verdict
 
 
@@ -53,6 +56,6 @@ class Outcomes(Frozen):
     outcomes: tuple[Outcome, ...]
 
 
-def read_outcomes(text: str) -> Outcomes:
-    """Return the outcomes from the JSON that `mdnmt claims` wrote."""
-    return Outcomes.model_validate_json(text)
+def read_outcomes(path: Path) -> Outcomes:
+    """Return the outcomes from the file that `mdnmt claims --json` wrote."""
+    return Outcomes.model_validate(read_json(path))

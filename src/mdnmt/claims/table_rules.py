@@ -12,7 +12,7 @@ from mdnmt.claims.sample import Sample, compare, fulfils, of_values
 from mdnmt.claims.spec import ClaimsSpec
 from mdnmt.claims.words import METRICS, title_of
 from mdnmt.config.claims import AgreementRule, CellsRule, StarsRule
-from mdnmt.paper.grid import GridRow
+from mdnmt.paper.grid import Cell, GridRow
 from mdnmt.paper.score_files import AVERAGE
 from mdnmt.paper.verdict import MIN_SEEDS
 
@@ -116,7 +116,7 @@ def _in_print(rule: CellsRule, left: float | None, right: float | None) -> bool 
 
 
 def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
-    """Yield a comparison for each cell: is it better than the table's baseline, by the bootstrap, with every seed?"""
+    """Yield a comparison for each cell: is it better than the table's baseline, beyond chance, as its star says?"""
     table = Table.of(rule.table, spec)
     if table is None:
         yield absent_item(rule.table, spec)
@@ -140,10 +140,17 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
                         left=cell.mean,
                         right=cell.mean - cell.delta,
                         difference=cell.delta,
+                        half_width=_reach(cell),
                         toward=cell.star,
                         holds=cell.star if cell.num_seeds >= MIN_SEEDS else None,
                         num_seeds=cell.num_seeds,
                     )
+
+
+def _reach(cell: Cell) -> float | None:
+    """Return how far the 95 % interval of a difference reaches, where it holds seeds and sentences."""
+    tested = cell.tested
+    return (tested.high - tested.low) / 2 if tested is not None and tested.p_seeds is not None else None
 
 
 def agreement_comparisons(rule: AgreementRule, spec: ClaimsSpec) -> Iterator[Comparison]:

@@ -185,8 +185,8 @@ def rule_words(rule: AnyRule) -> str:
     if isinstance(rule, StarsRule):
         metrics = _listed((METRICS[metric] for metric in rule.metrics), "or")
         return (
-            f"{title_of(rule.table)}: {metrics} on each domain of {_any_of(rule.rows)} is significantly higher "
-            f"than the baseline's with every seed (paired bootstrap, p < 0.05), {needed_words(rule.needed, 'cells')}."
+            f"{title_of(rule.table)}: {metrics} on each domain of {_any_of(rule.rows)} is significantly better "
+            f"than the baseline's (starred), {needed_words(rule.needed, 'cells')}."
         )
     if isinstance(rule, MeasureRule):
         return _measure_words(rule)

@@ -1,4 +1,4 @@
-"""Translate the test set of every domain of a task with a finished run."""
+"""Translate the test set of every domain of a task with a finished run, and predict its references."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, required=True, help="folder of the run")
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument("--spec", default="{}", help="beam search as JSON (mdnmt.config.decoding.Decoding)")
-    parser.add_argument("--out", type=Path, required=True, help="folder for hyp.<domain>.txt")
+    parser.add_argument("--out", type=Path, required=True, help="folder for hyp.<domain>.txt, likelihood.json")
+    parser.add_argument("--predicted", type=Path, help="labels that `mdnmt predict-labels` made, where they are told")
     parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
@@ -26,9 +27,11 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
+    from mdnmt.decode.labels import read_predicted, told_labels
+    from mdnmt.decode.likelihood import LIKELIHOOD, Likelihoods, write_likelihoods
     from mdnmt.decode.translator import Translator
     from mdnmt.errors import DataError
-    from mdnmt.fsio import write_lines, write_text
+    from mdnmt.fsio import write_lines, write_sums, write_text
     from mdnmt.pretrained.translator import open_run
     from mdnmt.tasks.data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
@@ -37,16 +40,27 @@ def run(args: argparse.Namespace) -> None:
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained)
-    if isinstance(translator, Translator) and data.source_vocab.tokens != translator.source_vocab.tokens:
-        raise DataError(f"{args.task}: its source vocabulary is not that of {args.run}; give the task the run is of")
-    split = data.split("test")
+    if isinstance(translator, Translator):
+        for side in ("source", "target"):
+            if getattr(data, f"{side}_vocab").tokens != getattr(translator, f"{side}_vocab").tokens:
+                raise DataError(
+                    f"{args.task}: its {side} vocabulary is not that of {args.run}; give the run's own task"
+                )
+    guesses = read_predicted(args.predicted) if args.predicted is not None else None
+    split, forced = data.split("test"), {}
     for label, domain in enumerate(data.domains):
         started = time.monotonic()
         if isinstance(translator, Translator):
-            rows = np.flatnonzero(split.domains == label)[: config.max_sentences]
-            found = translator.translate_ids([split.source[row] for row in rows.tolist()], config, domain)
+            rows = np.flatnonzero(split.domains == label)[: config.max_sentences].tolist()
+            sources, targets = [split.source[row] for row in rows], [split.target[row] for row in rows]
+            told = told_labels(config.labels, data.domains, domain, len(rows), guesses)
+            if config.labels != "given":  # who is told another domain takes the text apart as that domain's
+                sources = translator.encode(data.text("test", domain, data.source_lang)[: len(rows)], told)
+            found = translator.translate_ids(sources, config, told)
+            forced[domain] = translator.force_ids(sources, targets, config, told)
         else:
             found = translator.translate_test(data, config, domain)
+            forced[domain] = translator.force_test(data, config, domain)
         write_lines(args.out / f"hyp.{domain}.txt", [best[0].text for best in found])
         if config.nbest > 1:
             lines = [
@@ -55,3 +69,5 @@ def run(args: argparse.Namespace) -> None:
             ]
             write_text(args.out / f"nbest.{domain}.jsonl", "".join(f"{line}\n" for line in lines))
         print(f"{domain}: {len(found)} sentences in {time.monotonic() - started:.1f} s", flush=True)
+    write_likelihoods(args.out, Likelihoods(translator.vocabulary, forced))
+    write_sums(args.out, [LIKELIHOOD, *(f"hyp.{domain}.txt" for domain in data.domains)])

@@ -1,4 +1,4 @@
-"""Test by paired bootstrap whether systems differ from the baseline, for each domain and seed."""
+"""Test whether the systems of a table differ from its baseline, over sentences and over seeds."""
 
 from __future__ import annotations
 
@@ -14,30 +14,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--spec",
         required=True,
         metavar="JSON",
-        help='{"task": DIR, "baseline": "mixed", "limit": N or null, "num_resamples": 1000, '
-        '"systems": {"mixed": {"1": "<directory of the hypotheses of seed 1>"}, ...}}',
+        help='{"task": DIR, "baseline": "mixed", "limit": N or null, "metrics": ["bleu", "chrf"], '
+        '"num_resamples": 1000, "num_trials": 10000, "correction": "holm" or "none", '
+        '"systems": {"mixed": {"1": "<directory of the hypotheses of seed 1>"}, ...}, '
+        '"comet": the same of the scores of sentences (comet-*.segments.json), where "metrics" has comet}',
     )
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the comparison of all systems of the specification with its baseline."""
-    from mdnmt.fsio import write_json
-    from mdnmt.score.paired import NUM_RESAMPLES
-    from mdnmt.score.significance import compare_systems
+    from mdnmt.fsio import write_sealed
+    from mdnmt.score.significance import Tests, compare_systems
     from mdnmt.score.testset import load_test_sets
 
     spec = _parse(args.spec)
-    systems = {
-        name: {seed: Path(folder) for seed, folder in folders.items()} for name, folders in spec["systems"].items()
-    }
-    limit, num_resamples = spec.get("limit"), spec.get("num_resamples", NUM_RESAMPLES)
-    write_json(
-        args.out, compare_systems(load_test_sets(Path(spec["task"]), limit), spec["baseline"], systems, num_resamples)
-    )
+    options: dict[str, Any] = {key: spec[key] for key in ("num_resamples", "num_trials", "correction") if key in spec}
+    if "metrics" in spec:
+        options["metrics"] = tuple(spec["metrics"])
+    test_sets = load_test_sets(Path(spec["task"]), spec.get("limit"))
+    systems, comet = _paths(spec["systems"]), _paths(spec.get("comet", {}))
+    write_sealed(args.out, compare_systems(test_sets, spec["baseline"], systems, Tests(**options), comet))
+
+
+def _paths(of_systems: dict[str, dict[str, str]]) -> dict[str, dict[str, Path]]:
+    return {name: {seed: Path(path) for seed, path in seeds.items()} for name, seeds in of_systems.items()}
 
 
 def _parse(text: str) -> dict[str, Any]:
+    from mdnmt.config.metrics import METRICS
     from mdnmt.errors import ConfigError
 
     try:
@@ -46,15 +51,21 @@ def _parse(text: str) -> dict[str, Any]:
         raise ConfigError(f"--spec: not JSON: {error}; expected an object, see mdnmt significance --help") from error
     if not isinstance(spec, dict):
         raise ConfigError(f"--spec: found a {type(spec).__name__}; expected an object, see mdnmt significance --help")
-    allowed = {"task": str, "baseline": str, "systems": dict, "limit": (int, type(None)), "num_resamples": int}
+    allowed: dict[str, Any] = {"task": str, "baseline": str, "systems": dict, "limit": (int, type(None))}
+    allowed |= {"metrics": list, "num_resamples": int, "num_trials": int, "correction": str, "comet": dict}
     for key, value in spec.items():
         if key not in allowed:
             raise ConfigError(f"--spec: unknown key {key!r}; expected {', '.join(allowed)}")
-        if not isinstance(value, allowed[key]) or isinstance(value, bool):  # type: ignore[arg-type]
+        if not isinstance(value, allowed[key]) or isinstance(value, bool):
             raise ConfigError(f"--spec: {key} is {json.dumps(value)}; see mdnmt significance --help for what it holds")
     if missing := [key for key in ("task", "baseline", "systems") if key not in spec]:
         raise ConfigError(f"--spec: key {missing[0]!r} is missing; see mdnmt significance --help")
-    for name, folders in spec["systems"].items():
-        if not isinstance(folders, dict) or not all(isinstance(folder, str) for folder in folders.values()):
-            raise ConfigError(f"--spec: systems.{name}: expected an object of seed -> directory of hypotheses")
+    if unknown := [name for name in spec.get("metrics", []) if name not in METRICS]:
+        raise ConfigError(f"--spec: metrics: no metric {unknown[0]!r}; expected some of {', '.join(METRICS)}")
+    if spec.get("correction", "holm") not in ("holm", "none"):
+        raise ConfigError(f"--spec: correction is {spec['correction']!r}; expected holm or none")
+    for key in ("systems", "comet"):
+        for name, seeds in spec.get(key, {}).items():
+            if not isinstance(seeds, dict) or not all(isinstance(path, str) for path in seeds.values()):
+                raise ConfigError(f"--spec: {key}.{name}: expected an object of seed -> path")
     return spec

@@ -18,7 +18,7 @@ class CometConfig(Frozen):
     )
     batch_size: int = Field(16, gt=0, description="sentences at a time; changes no score but float rounding")
     precision: Literal["float32", "float16"] = Field(
-        "float32", description="float16: as the command comet-score computes, on a CPU as well"
+        "float16", description="float16: as the command comet-score computes; float32 is faster on a CPU"
     )
     sha256: Sha256 | None = Field(
         None, description="of the model's files; null: of those that are there when the study is planned"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from pydantic import Field, ValidationInfo, field_validator
 
 from mdnmt.config.base import Frozen
+
+Labels = Literal["given", "wrong", "missing", "predicted"]
+LABELS: tuple[Labels, ...] = get_args(Labels)
 
 
 class Decoding(Frozen):
@@ -17,6 +22,9 @@ class Decoding(Frozen):
     nbest: int = Field(1, gt=0, description="above 1 the n best are written beside the hypotheses")
     max_sentences: int | None = Field(None, gt=0, description="at most so many test sentences a domain")
     batch_tokens: int = Field(2000, gt=0, description="source pieces of a batch; changes no result but float rounding")
+    labels: Labels = Field(
+        "given", description="the domain that a method is told: the right one, another, none, or a classifier's guess"
+    )
 
     @field_validator("nbest")
     @classmethod

@@ -8,13 +8,15 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.loader import find_named, load_model
+from mdnmt.config.decoding import Decoding, Labels
+from mdnmt.config.loader import find_named, load_model, validate_model
+from mdnmt.config.metrics import Metric
 from mdnmt.config.task import Name
+from mdnmt.config.training import Training
 
 WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # of generated text, where the truth is known
 PlainTableKind = Literal["corpora", "examples", "notation"]  # nothing in them is a score
 TableKind = Literal["scores", "resources"] | PlainTableKind | WordTableKind
-Metric = Literal["bleu", "chrf", "comet"]
 FigureKind = Literal[
     "proportion_heatmap",
     "proportion_words",
@@ -60,6 +62,9 @@ class TableRow(Frozen):
     )
     label: str | None = Field(None, description="as this paper prints it; null: the method's own")
     knows: Knowledge | None = Field(None, description="what it is told or can read of the domain; for word_accuracy")
+    labels: tuple[Labels, ...] = Field(
+        ("given",), min_length=1, description="of kind scores: one row each, told this of the domain when it translates"
+    )
 
     @model_validator(mode="after")
     def _names_what_it_shows(self) -> Self:
@@ -67,6 +72,8 @@ class TableRow(Frozen):
             raise ValueError("a row has either `method` or `best_of`")
         if self.best_of is not None and len(set(self.best_of)) < max(2, len(self.best_of)):
             raise ValueError(f"best_of needs two or more methods, each once; found {', '.join(self.best_of) or 'none'}")
+        if len(set(self.labels)) < len(self.labels) or (self.best_of and self.labels != ("given",)):
+            raise ValueError(f"labels are of one method, each once; found {', '.join(self.labels)}")
         return self
 
     @property
@@ -91,6 +98,10 @@ class PaperTable(Frozen):
         {}, description="domain of the paper's own task (or avg, or a quantity) -> its column in config/published"
     )
     differs: str | None = Field(None, description="why nothing in it can be held against the printed numbers")
+    printed_metrics: dict[Metric, tuple[str, ...]] = Field(
+        {"bleu": ("BLEU", "BLEU-4"), "chrf": ("chrF",), "comet": ("COMET",)},
+        description="metric -> the names in config/published of the printed metric that it is held against",
+    )
     metric_differs: dict[str, str] = Field({}, description="metric or quantity -> why it is not the printed one")
     notation: tuple[tuple[str, str, str], ...] = Field((), description="kind notation: symbol, place, meaning")
 
@@ -104,6 +115,8 @@ class PaperTable(Frozen):
     def _best_of_is_for_what_is_scored(self) -> Self:
         if self.kind not in ("scores", "resources") and any(row.best_of for row in self.rows):
             raise ValueError(f"best_of stands in tables of kind scores or resources, not {self.kind}")
+        if self.kind != "scores" and any(row.labels != ("given",) for row in self.rows):
+            raise ValueError(f"labels of rows stand in tables of kind scores, not {self.kind}")
         return self
 
 
@@ -135,4 +148,11 @@ def load_paper(config_folder: Path, name: str) -> PaperConfig:
     Raises:
         ConfigError: there is no such file, or a mistake in it.
     """
-    return load_model(find_named(config_folder / "papers", name, "paper"), PaperConfig)
+    path = find_named(config_folder / "papers", name, "paper")
+    paper = load_model(path, PaperConfig)
+    validate_model(paper.recipe.training, Training, f"{path}: recipe.training")
+    validate_model(paper.recipe.decoding, Decoding, f"{path}: recipe.decoding")
+    for table_id, table in paper.tables.items():
+        if table.variant is not None:
+            validate_model(table.variant.training, Training, f"{path}: tables.{table_id}.variant.training")
+    return paper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,9 +16,11 @@ from torch import Tensor
 
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.decoding import Decoding
-from mdnmt.config.loader import did_you_mean
+from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.run import RunSpec
 from mdnmt.decode.batches import translate_ids
+from mdnmt.decode.forced import force, states_of
+from mdnmt.decode.likelihood import Likelihood
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import read_json
 from mdnmt.methods import build, validate
@@ -60,7 +63,7 @@ class Translator:
             CheckpointError: its weights are damaged.
         """
         paths = RunPaths(run_folder)
-        record = _read_record(paths.record)
+        record, spec = read_record(paths.record)
         self.device = device
         self.domains: tuple[str, ...] = tuple(record["domains"])
         self.source_lang, self.target_lang = str(record["source_lang"]), str(record["target_lang"])
@@ -68,20 +71,31 @@ class Translator:
         self.target_vocab = Vocab.load(paths.segmentation / f"vocab.{self.target_lang}.txt")
         self._segmentation = paths.segmentation
         self._target_tokenizer = Segmentation.load(paths.segmentation).tokenizer(self.target_lang)
-        spec = RunSpec.model_validate(record["spec"])
         architecture = validate(spec.builder, spec.architecture, where=str(paths.record))
         joint = self.source_vocab.tokens == self.target_vocab.tokens
         sizes = VocabSizes(len(self.source_vocab), len(self.target_vocab), joint)
         method = build(spec.builder, architecture, sizes, len(self.domains))
         self.model: Transformer = method.model
         self._needs_domain = method.needs_domain
-        self.model.load_state_dict(load_model(paths.model))
+        try:
+            self.model.load_state_dict(load_model(paths.model))
+        except RuntimeError as error:
+            reason = " ".join(str(error).split()[:30])
+            raise DataError(
+                f"{paths.model}: are not the weights that {paths.record.name} describes ({reason})"
+            ) from None
         self.model.to(device).eval()
 
     @cached_property
     def _segmenter(self) -> Callable[[str | None], Segmenter]:
         # Loaded when there is text to take apart: what is binarised needs neither it nor its packages.
         return cache(lambda domain: Segmenter.load(self._segmentation, self.source_lang, domain))
+
+    @property
+    def vocabulary(self) -> str:
+        """Return a short name of the target pieces: how many they are, and the sha256 of them all."""
+        pieces = self.target_vocab.tokens
+        return f"{len(pieces)}-{hashlib.sha256(chr(10).join(pieces).encode()).hexdigest()[:12]}"
 
     def label(self, domain: str) -> int:
         """Return the label of a domain.
@@ -102,6 +116,15 @@ class Translator:
             DataError: a line has more pieces than the model has positions.
             ConfigError: a package that segments is not installed, the run knows no such domain, or it needs one.
         """
+        return self.translate_ids(self.encode(lines, domain), config, domain, first_line)
+
+    def encode(self, lines: Sequence[str], domain: str | Sequence[str] | None = None) -> list[NDArray[np.int32]]:
+        """Return the ids of each line, ended by </s>; `domain` as in `translate`.
+
+        Raises:
+            ConfigError: a package that segments is not installed, the run knows no such domain, or its text is taken
+                apart by the domain, which is not given.
+        """
         vocab = self.source_vocab
         domains = [domain] * len(lines) if domain is None or isinstance(domain, str) else domain
         for name in set(domains) - {None}:
@@ -112,8 +135,7 @@ class Translator:
             raise ConfigError(
                 f"this run takes text apart by its domain, which must be given; there are: {', '.join(self.domains)}"
             ) from None
-        sources = [np.array([*vocab.encode(sentence), vocab.eos], dtype=np.int32) for sentence in pieces]
-        return self.translate_ids(sources, config, domain, first_line)
+        return [np.array([*vocab.encode(sentence), vocab.eos], dtype=np.int32) for sentence in pieces]
 
     def translate_ids(
         self,
@@ -128,10 +150,7 @@ class Translator:
             DataError: a sentence has more pieces than the model has positions.
             ConfigError: sacremoses is not installed, the run knows no such domain, or it needs one.
         """
-        if domain is None and self._needs_domain:
-            raise ConfigError(
-                f"this run translates only what it knows the domain of; there are: {', '.join(self.domains)}"
-            )
+        self._domain_is_there(domain, config)
         plain_text(
             ["a"], self.target_lang, self._target_tokenizer
         )  # what it needs is missed now, not after a long search
@@ -150,6 +169,38 @@ class Translator:
             results[number] = [self._plain(best.ids, best.score) for best in found[: config.nbest]]
         return results
 
+    def force_ids(
+        self,
+        sources: Sequence[NDArray[np.int32]],
+        targets: Sequence[NDArray[np.int32]],
+        config: Decoding,
+        domain: str | Sequence[str] | None = None,
+    ) -> Likelihood:
+        """Return how well binarised references are predicted, told of the domain what `translate_ids` is told.
+
+        Raises:
+            ConfigError: the run knows no such domain, or it needs one.
+        """
+        self._domain_is_there(domain, config)
+        return force(
+            states_of(self.model, self._labels(domain, list(range(len(sources))))),
+            self.model.output_weight,
+            sources,
+            targets,
+            start=Vocab.bos,
+            pad=Vocab.pad,
+            max_source=self.model.max_source_length,
+            max_target=self.model.max_target_length,
+            batch_tokens=config.batch_tokens,
+        )
+
+    def _domain_is_there(self, domain: str | Sequence[str] | None, config: Decoding) -> None:
+        # Not told by design is one thing, forgotten another.
+        if domain is None and self._needs_domain and config.labels != "missing":
+            raise ConfigError(
+                f"this run translates only what it knows the domain of; there are: {', '.join(self.domains)}"
+            )
+
     def _labels(self, domain: str | Sequence[str] | None, chosen: list[int]) -> Tensor | None:
         if domain is None or isinstance(domain, str):
             return torch.full((len(chosen),), self.label(domain)) if domain is not None else None
@@ -160,11 +211,23 @@ class Translator:
         return Translation(plain_text(pieces, self.target_lang, self._target_tokenizer), pieces, score)
 
 
-def _read_record(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:
+    """Return what run.json says, and the run in it.
+
+    Raises:
+        DataError: there is none, or it is damaged.
+        ConfigError: it is of another version of mdnmt.
+    """
     try:
         record: dict[str, Any] = read_json(path)
     except FileNotFoundError:
         raise DataError(f"{path}: missing: no finished run stands there; train it to its end first") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
-    return record
+    keys = ("spec", "domains", "source_lang", "target_lang")
+    if not isinstance(record, dict) or any(key not in record for key in keys):
+        raise DataError(f"{path}: is not what `mdnmt train` writes, which has {', '.join(keys)}; train the run again")
+    try:
+        return record, validate_model(record["spec"], RunSpec, f"{path}: spec")
+    except ConfigError as error:
+        raise ConfigError(f"{error}; it was written by another version of mdnmt: use that, or train again") from None

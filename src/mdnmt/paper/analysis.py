@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
 from mdnmt.paper.specs import AnalysedRun, Column
 
 Floats = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ def read(path: Path) -> Any:
         DataError: the file cannot be read.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: expected JSON of the analysis ({error}); analyse the run again") from error
 

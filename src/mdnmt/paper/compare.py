@@ -12,7 +12,8 @@ from typing import Any
 from mdnmt.config.loader import did_you_mean
 from mdnmt.errors import DataError
 from mdnmt.paper.grid import NONE, Cell, Grid, GridRow, Header
-from mdnmt.paper.numbers import half_up
+from mdnmt.paper.numbers import half_up, welch_half_width
+from mdnmt.paper.tested import Tested, in_words
 
 WIDTH = 80
 VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not comparable")
@@ -30,6 +31,8 @@ class Line:
         difference: ours less the published one, or the second study's less the first's.
         verdict: one of four words, where a published number was judged.
         reason: of the verdict.
+        delta: of the row against the table's baseline: difference, interval and p, where it was tested.
+        half_width: of the 95 % interval of the difference between two studies, over seeds; None with too few.
     """
 
     row: str
@@ -39,6 +42,9 @@ class Line:
     difference: str
     verdict: str = ""
     reason: str = ""
+    delta: Tested | None = None
+    star: bool = False
+    half_width: float | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class Comparison:
     title: str
     lines: tuple[Line, ...]
     left_out: tuple[str, ...] = ()
+    baseline: str | None = None
 
 
 def tables_of(study: str, results: Path) -> dict[str, Path]:
@@ -88,7 +95,7 @@ def with_published(key: str, grid: Grid) -> Comparison:
         if cell.mean is not None or cell.published_text
     ]
     nothing = () if any(line.other for line in lines) else ("No published number belongs beside these cells.",)
-    return Comparison(key, grid.full_title, tuple(lines), nothing)
+    return Comparison(key, grid.full_title, tuple(lines), nothing, grid.baseline_label)
 
 
 def with_other(key: str, first: Grid, second: Grid) -> Comparison:
@@ -101,33 +108,45 @@ def with_other(key: str, first: Grid, second: Grid) -> Comparison:
             continue
         met.add(place)
         other = theirs[place]
-        difference = ""
+        difference, reach = "", None
         if cell.mean is not None and other.mean is not None:
-            difference = _signed(other.mean - cell.mean, header)
-        lines.append(Line(row.label, _column(header), _number(cell), _number(other), difference))
+            reach = welch_half_width(cell.values, other.values) if cell.num_seeds and other.num_seeds else None
+            difference = _signed(other.mean - cell.mean, header) + (f" ± {_plain(reach, header)}" if reach else "")
+        line = Line(row.label, _column(header), _number(cell), _number(other), difference, half_width=reach)
+        lines.append(line)
     left_out = [f"{name} alone has: {', '.join(only)}" for name, only in _alone(first, second) if only]
     return Comparison(key, first.full_title, tuple(lines), tuple(left_out))
 
 
 def to_json(comparisons: list[Comparison]) -> list[dict[str, Any]]:
     """Return comparisons as plain JSON values."""
-    return [asdict(one) for one in comparisons]
+    return [
+        {
+            **asdict(one),
+            "lines": [{**asdict(line), "delta": line.delta.model_dump() if line.delta else None} for line in one.lines],
+        }
+        for one in comparisons
+    ]
 
 
 def to_text(comparison: Comparison, heads: tuple[str, str, str]) -> str:
     """Return a comparison as lines of 80 columns, each reason once, below them; `heads` stand above the numbers."""
     lines = textwrap.wrap(f"{comparison.key}: {comparison.title}", WIDTH)
+    widths = (13, 13, 16) if any(line.half_width is not None for line in comparison.lines) else (12, 10, 11)
     if not comparison.lines:
         lines.append("  no cell is on both sides" if comparison.left_out else "  no number yet")
     else:
-        lines.append(_text("", *heads, "verdict" if any(line.verdict for line in comparison.lines) else ""))
+        lines.append(_text("", heads, "verdict" if any(line.verdict for line in comparison.lines) else "", widths))
     reasons = list(dict.fromkeys(line.reason for line in comparison.lines if line.reason))
     before = None
     for line in comparison.lines:
         lines += [] if line.row == before else textwrap.wrap(line.row, WIDTH, initial_indent="  ")
         before = line.row
         mark = f" [{reasons.index(line.reason) + 1}]" if line.reason else ""
-        lines.append(_text(line.column, line.ours, line.other, line.difference, f"{line.verdict}{mark}"))
+        numbers = (line.ours, line.other, line.difference)
+        lines.append(_text(line.column, numbers, f"{line.verdict}{mark}", widths))
+        if line.delta is not None:
+            lines.append(f"      {in_words(line.delta, comparison.baseline)}{' *' if line.star else ''}")
     for number, reason in enumerate(reasons, start=1):
         lines += textwrap.wrap(f"[{number}] {reason}", WIDTH, initial_indent="  ", subsequent_indent="      ")
     for text in comparison.left_out:
@@ -151,6 +170,8 @@ def _published_line(row: GridRow, header: Header, cell: Cell, grid: Grid) -> Lin
         difference=cell.difference_text,
         verdict=judgement.verdict if judgement else "",
         reason=judgement.reason if judgement else "",
+        delta=cell.tested,
+        star=cell.star,
     )
 
 
@@ -172,9 +193,13 @@ def _number(cell: Cell) -> str:
 
 def _signed(value: float, header: Header) -> str:
     """Return a difference with its sign, with as many decimals as its column."""
-    # Parameters are kept as they are and shown in millions.
-    text = half_up(value / 1e6 if header.metric == "num_parameters" else value, header.places)
+    text = _plain(value, header)
     return text if text.startswith("-") else f"+{text}"
+
+
+def _plain(value: float, header: Header) -> str:
+    # Parameters are kept as they are and shown in millions.
+    return half_up(value / 1e6 if header.metric == "num_parameters" else value, header.places)
 
 
 def _alone(first: Grid, second: Grid) -> list[tuple[str, list[str]]]:
@@ -188,6 +213,6 @@ def _alone(first: Grid, second: Grid) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _text(column: str, ours: str, other: str, difference: str, verdict: str) -> str:
-    numbers = f"{ours or NONE:>12}{other or NONE:>10}{difference or NONE:>11}"
-    return f"    {column:<23}{numbers}  {verdict}".rstrip()
+def _text(column: str, numbers: tuple[str, str, str], verdict: str, widths: tuple[int, int, int]) -> str:
+    shown = "".join(f"{number or NONE:>{width}}" for number, width in zip(numbers, widths, strict=True))
+    return f"    {column:<23}{shown}  {verdict}".rstrip()

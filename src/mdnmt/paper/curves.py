@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from mdnmt.errors import DataError
+from mdnmt.fsio import read_text
 from mdnmt.paper import curve_measures
 from mdnmt.paper.measures import Measure
 from mdnmt.paper.numbers import mean
@@ -63,7 +65,7 @@ def read_curves(path: Path) -> dict[tuple[str, str], Series]:
     """
     wanted = {"update", "split", "domain", *COLUMNS}
     found: dict[tuple[str, str], Series] = {}
-    with path.open(encoding="utf-8", newline="") as handle:
+    with io.StringIO(read_text(path), newline="") as handle:
         reader = csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
         if not wanted <= set(reader.fieldnames or ()):
             raise DataError(f"{path}: line 1 is {reader.fieldnames}, expected the columns {sorted(wanted)}")

@@ -1,6 +1,9 @@
-"""Make any text harmless in LaTeX and in Markdown; HTML has `html.escape`."""
+"""Make any text harmless in LaTeX, in Markdown and in HTML."""
 
 from __future__ import annotations
+
+import unicodedata
+from html import escape
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -15,9 +18,27 @@ _LATEX = {
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$<>"} | {"&": "&amp;"})
 
 
+# Controls of terminals, marks that turn the direction of text, tags; the joiners and the soft hyphen spell words.
+_ACTING = {
+    code: " "
+    for code in (*range(0x11000), *range(0xE0000, 0xE0080))
+    if unicodedata.category(chr(code)) in {"Cc", "Cf"} and chr(code) not in "\n\t\u00ad\u200c\u200d"
+}
+
+
+def visible(text: str) -> str:
+    """Return `text` with a space for every character that is not seen but acts."""
+    return text.translate(_ACTING)
+
+
 def one_line(text: str) -> str:
     """Return `text` with every run of white space or control characters as one space."""
-    return " ".join("".join(" " if ord(c) < 32 or ord(c) == 127 else c for c in text).split())
+    return " ".join(visible(text).split())
+
+
+def html(text: str) -> str:
+    """Return `text` for the content or a quoted attribute of HTML: no tag begins in it, and nothing acts unseen."""
+    return escape(visible(text))
 
 
 def latex(text: str) -> str:

@@ -41,7 +41,8 @@ def inputs(spec: GateUseSpec) -> list[Path]:
 def measures(spec: GateUseSpec) -> Iterator[Measure]:
     """Yield how experts are used, of each seed, a mean over words.
 
-    `gate` (by layer, domain, expert, both from 1): mean weight. By layer, of the mean over domains: `use_entropy`, from
+    `gate` (by layer, domain, expert, both from 1): mean weight. `domain_entropy` (by layer and domain): of these
+    weights, from 0 (one expert does everything) to 1. By layer, of the mean over domains: `use_entropy`, from
     0 (one expert does everything) to 1 (all are used alike), and `largest`, the weight of the most used expert.
     `divergence` (by layer): mean Jensen-Shannon divergence of two domains' gates, in bits.
     """
@@ -52,6 +53,8 @@ def measures(spec: GateUseSpec) -> Iterator[Measure]:
                 for expert, value in enumerate(g_N, start=1):
                     at: dict[str, str | int | float] = {"layer": layer, "domain": domain, "expert": expert}
                     yield Measure(run.method, run.label, run.seed, "gate", float(value), at)
+                at = {"layer": layer, "domain": domain}
+                yield Measure(run.method, run.label, run.seed, "domain_entropy", float(entropy(g_N)), at)
             centre_N = g_DN.mean(axis=0)
             whole = {
                 "use_entropy": float(entropy(centre_N)),
@@ -103,6 +106,9 @@ def draw(spec: GateUseSpec) -> tuple[Figure, str]:
     names = [column.name for column in spec.domains if column.name in measured] or list(measured)
     seeds = {run.seed for run in systems.values()} - {None}
     detail = f"{f'{spec.task}. ' if spec.task else ''}Mean weight of each expert (E) in each layer (L); darker is more."
+    detail += (
+        " Beside a domain: entropy of its weights, 0 to 1, mean over layers; divergence: Jensen-Shannon, likewise."
+    )
     detail += f" Seed {min(seed for seed in seeds if seed is not None)}." if len(seeds) == 1 else ""
     figure = _figure(systems, names, analysis.labels(names, spec.domains), more_room(detail), absent)
     heading(figure, spec.title, detail)
@@ -120,12 +126,14 @@ def _figure(systems: dict[str, _Read], names: list[str], labels: list[str], more
     top, image, num_experts = height - head, None, 1
     for (label, run), depth, room in zip(systems.items(), depths, panels, strict=True):
         figure.text(0.012, top / height, label, weight="bold", va="top", color=INK)
+        figure.text(1 - 0.1 / WIDTH, top / height, _apart(run.gates), ha="right", va="top", color=GREY, size=8.5)
         for column, (name, shown) in enumerate(zip(names, labels, strict=True)):
             place = (left + column * (width + between), top - 2 * TITLE - CELL * depth, width, CELL * depth)
             axes = figure.add_axes((place[0] / WIDTH, place[1] / height, place[2] / WIDTH, place[3] / height))
             g_LN = np.asarray(run.gates[name], dtype=np.float64)
             image, num_experts = cells.shade(axes, g_LN), g_LN.shape[1]
-            axes.set_title(cells.short(shown, max(4, int(width / LETTER))), pad=3, weight="normal")
+            even = f" {half_up(float(entropy(g_LN).mean()), 2)}"
+            axes.set_title(cells.short(shown, max(4, int(width / LETTER) - 5)) + even, pad=3, weight="normal")
             axes.set_yticks(range(depth), [f"L{layer + 1}" for layer in range(depth)] if column == 0 else [""] * depth)
             axes.set_xticks(range(num_experts), [f"E{expert + 1}" for expert in range(num_experts)])
         top -= room
@@ -135,6 +143,13 @@ def _figure(systems: dict[str, _Read], names: list[str], labels: list[str], more
     return figure
 
 
+def _apart(gates: Gates) -> str:
+    """Return how far the domains' gates are from each other."""
+    g_LDN = np.asarray(list(gates.values()), dtype=np.float64).swapaxes(0, 1)
+    bits = float(np.mean([divergence(g_DN) for g_DN in g_LDN])) if len(gates) > 1 else 0.0
+    return f"divergence of two domains {half_up(bits, 3)} bits"
+
+
 def _described(label: str, found: Gates) -> str:
     layers = [f"{half_up(layer['experts'], 2)} in layer {n}" for n, layer in enumerate(gate_use(found), start=1)]
-    return f"{label}: experts in use {', '.join(layers)}."
+    return f"{label}: experts in use {', '.join(layers)}; {_apart(found)}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
@@ -11,6 +10,8 @@ from pydantic import ValidationError
 
 from mdnmt.config.base import Frozen
 from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
+from mdnmt.paper.tested import Tested
 from mdnmt.paper.verdict import Judgement
 
 FORMAT = 2  # of the file; raise it when what stands in it changes its meaning
@@ -45,8 +46,9 @@ class Cell(Frozen):
     spread: str | None = None  # sd as shown
     num_seeds: int = 0
     delta: float | None = None  # to the baseline row
-    p: float | None = None
-    verdict: Literal["better", "worse"] | None = None  # than the baseline row, with every seed
+    p: float | None = None  # of the test that decides, corrected for the number of comparisons
+    verdict: Literal["better", "worse"] | None = None  # than the baseline row
+    tested: Tested | None = None  # all that the tests say
     best: bool = False
     emphasis: tuple[int, int] | None = None  # where in a text the word that matters begins and ends
     published: float | None = None
@@ -94,6 +96,7 @@ class Grid(Frozen):
     baseline: str | None = None  # a row's method
     baseline_label: str | None = None
     alpha: float | None = None
+    correction: Literal["holm", "none"] = "none"  # of stars, for the number of comparisons
     verdict: Judgement | None = None  # where all cells share it: said once, in `notes`
     reasons: tuple[str, ...] = ()  # lettered notes: why something is missing or cannot be compared
     notes: tuple[str, ...] = ()
@@ -182,7 +185,7 @@ def read_grid(path: Path) -> Grid:
         DataError: the file is no such table, or one of another version of mdnmt.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         if isinstance(found, dict) and "rows" in found and found.get("format") != FORMAT:
             raise ValueError(
                 f"format {found.get('format', 1)}, not {FORMAT}: of another version of mdnmt; make it again"

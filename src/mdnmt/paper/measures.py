@@ -34,7 +34,7 @@ class Measure:
 def write(path: Path, kind: str, title: str, measures: Iterator[Measure]) -> None:
     """Write {"kind", "title", "measures"}; what is no finite number (a mean of nothing) is left out."""
     found = [asdict(measure) for measure in measures if math.isfinite(measure.value)]
-    fsio.write_json(path, {"kind": kind, "title": title, "measures": found})
+    fsio.write_sealed(path, {"kind": kind, "title": title, "measures": found})
 
 
 def entropy(shares: Any) -> Floats:

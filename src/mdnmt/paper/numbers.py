@@ -73,6 +73,22 @@ def signed(value: float, places: int) -> str:
     return f"\N{MINUS SIGN}{text[1:]}" if text.startswith("-") else f"+{text}"
 
 
+def welch_half_width(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return how far the 95 % interval of the difference of two means reaches; None with fewer than two values.
+
+    Welch 1947, with degrees of freedom rounded down.
+    """
+    spreads = [(standard_deviation(values), len(values)) for values in (first, second)]
+    parts = [(spread**2 / count, count) for spread, count in spreads if spread is not None]
+    if len(parts) < 2:
+        return None
+    total = math.fsum(part for part, _ in parts)
+    if not total:
+        return 0.0
+    freedom = total**2 / math.fsum(part**2 / (count - 1) for part, count in parts)
+    return t_quantile(int(freedom + 1e-9)) * math.sqrt(total)
+
+
 def t_quantile(freedom: int) -> float:
     """Return what Student's t with `freedom` degrees stays within, either way, in 95 % of all cases (4.303 of 2).
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mdnmt.config.metrics import METRICS
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header
 from mdnmt.paper.numbers import half_up, p_value, unbroken
 from mdnmt.paper.score_files import AVERAGE
-from mdnmt.paper.scores_table import METRIC_LABELS
+from mdnmt.paper.scores_table import lower_is_better
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,20 @@ class Reading:
 
 
 def _ranked(grid: Grid, column: int) -> list[tuple[GridRow, Cell, float]]:
-    """Return the trained systems with a number in the column, highest first."""
+    """Return the trained systems with a number in the column, best first."""
     found = [(row, row.cells[column]) for row in grid.rows]
     known = [(row, cell, cell.mean) for row, cell in found if cell.mean is not None and cell.num_seeds > 0]
-    return sorted(known, key=lambda item: -item[2])
+    return sorted(known, key=lambda item: item[2], reverse=not lower_is_better(grid.headers[column]))
+
+
+def _ends(grid: Grid, column: int) -> tuple[str, str]:
+    """Return where the column's good scores are, and its bad ones: at the top, or at the bottom of the scale."""
+    return ("low", "high") if lower_is_better(grid.headers[column]) else ("high", "low")
+
+
+def _apart(one: float, other: float, label: str) -> str:
+    """Return how far, and on which side, a score is from another system's."""
+    return f"{half_up(abs(one - other), 2)} {'below' if one < other else 'above'} {label}"
 
 
 def _joined(names: list[str]) -> str:
@@ -35,45 +46,48 @@ def _comparison(top: Cell, best: float, base: tuple[GridRow, Cell, float] | None
     """Return how the best system stands to the baseline, and whether that can be told from chance."""
     if base is None:
         return ""
-    above = f"{half_up(best - base[2], 2)} above {base[0].label}"
+    apart = _apart(best, base[2], base[0].label)
     if top.p is None:
-        return f"{above}; whether that is more than chance was not tested"
+        return f"{apart}; whether that is more than chance was not tested"
     if top.star:
-        return f"{above}, a significant difference ({p_value(top.p)})"
+        return f"{apart}, a significant difference ({p_value(top.p)})"
     if alpha is not None and top.p < alpha:
-        return f"{above}, but not significantly so with every seed"
-    return f"{above}, which may be chance ({p_value(top.p)}, not below {alpha or 0.05:g})"
+        return f"{apart}, but not significantly so with every seed"
+    return f"{apart}, which may be chance ({p_value(top.p)}, not below {alpha or 0.05:g})"
 
 
 def _floor(grid: Grid, column: int, best: float) -> str:
-    """Return a remark on what trains nothing and still scores higher than the best trained system."""
-    cells = [(row.label, row.cells[column]) for row in grid.rows]
-    above = [f"{label} ({c.text})" for label, c in cells if c.num_seeds == 0 and c.mean is not None and c.mean > best]
-    return f" Higher with nothing learnt: {_joined(above)}." if above else ""
+    """Return a remark on what trains nothing and still scores better than the best trained system."""
+    good, _ = _ends(grid, column)
+    cells = [(row.label, row.cells[column]) for row in grid.rows if row.cells[column].num_seeds == 0]
+    better = [
+        f"{label} ({cell.text})"
+        for label, cell in cells
+        if cell.mean is not None and (cell.mean < best if good == "low" else cell.mean > best)
+    ]
+    return f" {good.capitalize()}er with nothing learnt: {_joined(better)}." if better else ""
 
 
 def _column(grid: Grid, index: int, metric: str) -> str | None:
     """Return what is to be said on one column, or None where no trained system has a number in it."""
     ranked = _ranked(grid, index)
-    return _leader(grid, ranked, metric) + _floor(grid, index, ranked[0][2]) if ranked else None
+    return _leader(grid, index, ranked, metric) + _floor(grid, index, ranked[0][2]) if ranked else None
 
 
-def _leader(grid: Grid, ranked: list[tuple[GridRow, Cell, float]], metric: str) -> str:
-    top = ranked[0][1]
+def _leader(grid: Grid, column: int, ranked: list[tuple[GridRow, Cell, float]], metric: str) -> str:
+    top, best = ranked[0][1], f"{_ends(grid, column)[0]}est"
     tied = [row for row, cell, _ in ranked if cell.text == top.text]
     names = _joined([row.label for row in tied])
     if len(ranked) == 1:
         return f"only {names} has a score: {top.text} {metric}."
     if len(tied) > 1:
-        return f"{names} share the highest score, {top.text} {metric}."
+        return f"{names} share the {best} score, {top.text} {metric}."
     base = next((item for item in ranked if item[0].method == grid.baseline), None)
     if tied[0].method == grid.baseline:
         second, cell, _ = ranked[1]
-        return (
-            f"{names}, the baseline, has the highest score, {top.text} {metric}; next is {second.label}, {cell.text}."
-        )
+        return f"{names}, the baseline, has the {best} score, {top.text} {metric}; next is {second.label}, {cell.text}."
     detail = _comparison(top, ranked[0][2], base, grid.alpha)
-    return f"{names} has the highest score, {top.text} {metric}" + (f", {detail}." if detail else ".")
+    return f"{names} has the {best} score, {top.text} {metric}" + (f", {detail}." if detail else ".")
 
 
 def _headline(grid: Grid, index: int, metric: str) -> str | None:
@@ -84,16 +98,17 @@ def _headline(grid: Grid, index: int, metric: str) -> str | None:
     (row, top, best), (second, below, next_best) = ranked[:2]
     if top.text == below.text:
         return f"On average over the domains, {row.label} and {second.label} score the same: {top.text} {metric}."
-    text = f"On average over the domains, {row.label} scores highest: {top.text} {metric}"
+    good, bad = _ends(grid, index)
+    text = f"On average over the domains, {row.label} scores {good}est: {top.text} {metric}"
     other, cell, value = ranked[1]
     if row.method != grid.baseline:
         other, cell, value = next((item for item in ranked if item[0].method == grid.baseline), ranked[1])
-    text += f", {half_up(best - value, 2)} above {other.label}."
+    text += f", {_apart(best, value, other.label)}."
     spreads = [each.sd for each in (top, cell) if each.sd is not None]
-    if spreads and best - value <= max(spreads):
+    if spreads and abs(best - value) <= max(spreads):
         text += " That is no more than the standard deviation over seeds: do not read it as a difference."
     elif second.label != other.label:
-        text += f" Next is {second.label}, {half_up(best - next_best, 2)} lower."
+        text += f" Next is {second.label}, {half_up(abs(best - next_best), 2)} {bad}er."
     return text + _floor(grid, index, best)
 
 
@@ -132,11 +147,16 @@ def _caveats(grid: Grid, columns: list[tuple[int, Header]], average: int | None,
     elif 1 in seeds:
         caveats.append("Some systems were trained with one seed only; their spread is not known.")
     tests = sum(row.cells[index].p is not None for row in grid.rows for index, _ in columns)
-    if tests > 1 and grid.alpha is not None:
+    if tests > 1 and grid.alpha is not None and grid.correction == "none":
         chance = half_up(tests * grid.alpha, 1)
         caveats.append(
             f"{tests} comparisons were made at the {grid.alpha:g} level without correction: "
             f"about {chance} would come out significant if no system differed at all."
+        )
+    elif tests > 1 and grid.alpha is not None:
+        caveats.append(
+            f"{tests} comparisons were made; their p-values are corrected for that: where no system differs, a table "
+            f"in {half_up(1 / grid.alpha, 0)} shows a significant difference, or fewer."
         )
     floors = [(row, row.cells[average]) for row in grid.rows] if average is not None else []
     for row, cell in floors:
@@ -153,7 +173,7 @@ def _caveats(grid: Grid, columns: list[tuple[int, Header]], average: int | None,
 def read(grid: Grid) -> Reading:
     """Return what the first metric of a results table shows."""
     metric = grid.headers[0].metric
-    name = METRIC_LABELS.get(metric, metric)
+    name = METRICS[metric].label if metric in METRICS else metric
     columns = [(i, h) for i, h in enumerate(grid.headers) if h.metric == metric and h.key != AVERAGE]
     average = next((i for i, h in enumerate(grid.headers) if h.metric == metric and h.key == AVERAGE), None)
     points = [(header.label, text) for index, header in columns if (text := _column(grid, index, name))]

@@ -12,6 +12,7 @@ from mdnmt.paper.published import shown_beside
 CSV_FIELDS = (
     *("group", "label", "method", "column", "metric", "text", "mean", "sd", "n_seeds", "values", "p", "star"),
     *("published", "published_text", "published_note", "difference", "verdict", "reason", "missing"),
+    *("delta", "low", "high", "over", "p_bootstrap", "p_sacrebleu", "p_randomisation", "p_seeds", "effect"),
 )
 
 
@@ -34,8 +35,15 @@ def to_csv(grid: Grid) -> str:
             published = [_number(cell.published), cell.published_text, cell.published_note, _number(cell.difference)]
             judged = [cell.judgement.verdict, cell.judgement.reason] if cell.judgement else ["", ""]
             about = [row.group, row.label, row.method, header.key, header.metric, cell.text]
-            writer.writerow([*about, *numbers, *published, *judged, missing])
+            writer.writerow([*about, *numbers, *published, *judged, missing, *_tested(cell)])
     return buffer.getvalue()
+
+
+def _tested(cell: Cell) -> list[str]:
+    if (found := cell.tested) is None:
+        return [_number(cell.delta), *[""] * 8]
+    tests = [found.p_bootstrap, found.p_sacrebleu, found.p_randomisation, found.p_seeds, found.effect]
+    return [*map(_number, (found.delta, found.low, found.high)), found.over, *map(_number, tests)]
 
 
 def _markdown_cell(grid: Grid, header: Header, cell: Cell) -> str:

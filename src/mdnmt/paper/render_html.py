@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Mapping, Sequence
 
-from mdnmt.paper.grid import Cell, Grid, GridRow, Header, emphasised, groups, letters, mark, spans
+from mdnmt.paper.escape import html as escape
+from mdnmt.paper.grid import Cell, Grid, GridRow, Header, column_names, emphasised, groups, letters, mark, spans
 from mdnmt.paper.published import SIGNS, judged_cells, shown_beside
+from mdnmt.paper.tested import HEADS, columns, in_words
 
 Links = Mapping[str, str]
 
@@ -25,7 +26,8 @@ def _cell(grid: Grid, header: Header, cell: Cell) -> str:
     text = escape(cell.text)
     text = f"<strong>{text}</strong>" if cell.best else text
     if cell.star:
-        text += '<sup class="star" title="significantly better than the baseline">*</sup>'
+        told = in_words(cell.tested, grid.baseline_label) if cell.tested else "significantly better than the baseline"
+        text += f'<sup class="star" title="{escape(told)}">*</sup>'
     if cell.spread is not None:
         text += f' <span class="spread">\N{PLUS-MINUS SIGN}{escape(cell.spread)}</span>'
     return f'<td data-sort="{cell.mean!r}">{text}{published}</td>'
@@ -108,8 +110,27 @@ def to_html(grid: Grid, links: Links | None = None) -> str:
         f'<div class="result {grid.kind}">\n'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n<table>\n'
         f"<caption><span>{title}</span></caption>\n<colgroup></colgroup>{columns}\n{_head(grid)}\n{bodies}\n</table>\n"
-        f"</div>{listed}{_verdicts(grid)}\n</div>\n"
+        f"</div>{listed}{_comparisons(grid)}{_verdicts(grid)}\n</div>\n"
     )
+
+
+def _comparisons(grid: Grid) -> str:
+    """Return each comparison with the baseline, by all tests, folded; empty where there is none."""
+    names = column_names(grid)
+    tested = [
+        (row.label, name, cell)
+        for row in grid.rows
+        for name, cell in zip(names, row.cells, strict=True)
+        if cell.tested is not None
+    ]
+    rows = [
+        (label, (name, *columns(cell.tested, f"{cell.verdict or ''}{'*' if cell.star else ''}")))
+        for label, name, cell in tested
+        if cell.tested is not None
+    ]
+    baseline = grid.baseline_label or "the baseline"
+    summary = f"The {len(rows)} comparisons with {baseline}: differences, intervals, p-values"
+    return _folded(grid, "comparisons", summary, (grid.row_head, "Column", *HEADS), rows) if rows else ""
 
 
 def _verdicts(grid: Grid) -> str:
@@ -118,21 +139,28 @@ def _verdicts(grid: Grid) -> str:
     if not judged:
         return ""
     heads = (grid.row_head, "Column", "Ours", "Published", "Difference", "Verdict", "Reason")
-    head = "".join(f'<th scope="col" data-sortable="text">{escape(text)}</th>' for text in heads)
-    rows = "\n".join(
-        f'<tr><th scope="row">{escape(system)}</th>'
-        + "".join(
-            f"<td>{escape(text)}</td>"
-            for text in (column, cell.text, cell.published_text, cell.difference_text, found.verdict)
-        )
-        + f'<td class="text">{escape(found.reason)}</td>'
-        + "</tr>"
+    rows = [
+        (system, (column, cell.text, cell.published_text, cell.difference_text, found.verdict, found.reason))
         for system, column, cell, found in judged
+    ]
+    return _folded(grid, "verdicts", f"The {len(judged)} verdicts, each with its reason", heads, rows)
+
+
+def _folded(
+    grid: Grid, kind: str, summary: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
+) -> str:
+    """Return a plain table below the table, folded; the last column is read from the left."""
+    head = "".join(f'<th scope="col" data-sortable="text">{escape(text)}</th>' for text in heads)
+    body = "\n".join(
+        f'<tr><th scope="row">{escape(first)}</th>'
+        + "".join(f"<td>{escape(text)}</td>" for text in texts[:-1])
+        + f'<td class="text">{escape(texts[-1])}</td></tr>'
+        for first, texts in rows
     )
-    title = f"Verdicts: {escape(grid.full_title)}"
+    title = f"{kind.capitalize()}: {escape(grid.full_title)}"
     return (
-        f'\n<details class="verdicts">\n<summary>The {len(judged)} verdicts, each with its reason</summary>\n'
+        f'\n<details class="{kind}">\n<summary>{escape(summary)}</summary>\n'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n<table class="plain">\n'
-        f"<caption><span>{title}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody>\n</table>\n</div>\n"
+        f"<caption><span>{title}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>\n</table>\n</div>\n"
         "</details>"
     )

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from mdnmt import provenance
 from mdnmt.paper import facts, samples
+from mdnmt.paper.escape import visible
 from mdnmt.paper.numbers import duration
 from mdnmt.paper.page import curve, items, papers, run_details, runs
 from mdnmt.paper.page.papers import Section
@@ -125,6 +126,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.globals["link"] = lambda url: url if url.startswith(("https://", "http://")) else ""
     environment.globals["signs"] = SIGNS

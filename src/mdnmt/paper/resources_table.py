@@ -9,7 +9,7 @@ from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.best_of import settle
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons
-from mdnmt.paper.numbers import half_up, thousands
+from mdnmt.paper.numbers import half_up, standard_deviation, thousands
 from mdnmt.paper.published import annotate, beside, first
 from mdnmt.paper.spec_parts import Printed
 from mdnmt.paper.specs import ResourceRow, ResourceTableSpec
@@ -21,9 +21,11 @@ QUANTITIES = (
     ("train_seconds_per_update", "Training", "s / update", 1, 3),
     ("epoch_seconds", "Training", "s / epoch", 1, 1),
     ("train_tokens_per_second", "Training", "tokens / s", 1, 0),
+    ("epoch_watt_hours", "Training", "Wh / epoch", 1, 3),
     ("decode_seconds_per_batch", "Decoding", "s / batch", 1, 3),
     ("decode_sentences_per_second", "Decoding", "sentences / s", 1, 1),
     ("decode_tokens_per_second", "Decoding", "tokens / s", 1, 0),
+    ("decode_joules_per_batch", "Decoding", "J / batch", 1, 1),
     ("peak_memory_mb", "Memory", "peak (MB)", 1, 0),
 )
 # key in measure.json -> what the published number is called in ResourceRow.printed
@@ -37,7 +39,9 @@ PRINTED = {
 # A speed relative to the baseline row stands after the quantity it is made from.
 RELATIVE = {"train_tokens_per_second": "relative", "decode_tokens_per_second": "relative"}
 
-# Above this share of all cores, taken by others just before a measurement, its figures are called into question.
+ENERGY = ("epoch_watt_hours", "decode_joules_per_batch")
+
+# Above this share of all cores, taken by others during a measurement, its figures are called into question.
 BUSY_PERCENT = 15.0
 
 
@@ -50,6 +54,10 @@ def _value(row: dict[str, Any], key: str, where: str) -> float | None:
     return float(value)
 
 
+def _shown(value: float, divisor: float, places: int) -> str:
+    return thousands(value) if places == 0 else half_up(value / divisor, places)
+
+
 def _cells(
     spec: ResourceTableSpec, row: ResourceRow, measured: dict[str, Any], baseline: dict[str, Any], keys: set[str]
 ) -> list[Cell]:
@@ -60,8 +68,10 @@ def _cells(
         value = _value(measured, key, where)
         cell = Cell()
         if value is not None:
-            shown = thousands(value) if places == 0 else half_up(value / divisor, places)
-            cell = Cell(text=shown, values=(value,), mean=value, num_seeds=1)
+            cell = Cell(text=_shown(value, divisor, places), values=(value,), mean=value, num_seeds=1)
+            spread = standard_deviation(tuple(measured.get("values", {}).get(key, ())))
+            if spread is not None:
+                cell = cell.model_copy(update={"sd": spread, "spread": _shown(spread, divisor, places)})
         printed = row.printed.get(PRINTED.get(key, key))
         cells.append(beside(cell, printed, _judgement(spec, key, value, printed), percent=True))
         if key in RELATIVE:
@@ -104,7 +114,10 @@ def _notes(spec: ResourceTableSpec, measured: dict[str, Any], baseline_label: st
         notes.append(f"Measured on {', '.join(part for part in parts if part)}; {_company(hardware)}.")
     repeats = {row.get("repeats") for row in measured.get("rows", {}).values()} - {None}
     if repeats:
-        notes.append(f"Repeats of each measurement: {' or '.join(str(n) for n in sorted(repeats))}.")
+        several = "; shown is their median, \N{PLUS-MINUS SIGN} their standard deviation" if max(repeats) > 1 else ""
+        notes.append(f"Repeats of each measurement: {' or '.join(str(n) for n in sorted(repeats))}{several}.")
+    if hardware and not any(name in row for row in measured["rows"].values() for name in ENERGY):
+        notes.append("Energy: this machine does not tell it (docs/robustness.md#resources).")
     if baseline_label:
         notes.append(f"vs {baseline_label}: tokens per second, {baseline_label} being 1.")
     return [*notes, *spec.notes]
@@ -129,6 +142,8 @@ def build(spec: ResourceTableSpec) -> Grid:
         marks = []
         if row.missing or row.method not in found:
             marks.append(reasons.mark(row.missing or spec.missing or "not measured"))
+        elif why := _shared(found[row.method]):
+            marks.append(reasons.mark(why))
         cells = _cells(spec, row, found.get(row.method, {}), found.get(spec.baseline or "", {}), keys)
         rows.append(
             GridRow(group=row.group, label=row.label, method=row.method, cells=tuple(cells), marks=tuple(marks))
@@ -147,13 +162,25 @@ def build(spec: ResourceTableSpec) -> Grid:
     return annotate(grid)
 
 
+def _shared(measured: dict[str, Any]) -> str | None:
+    """Return how others disturbed the measurement of a row; None: nobody is known to have."""
+    on_gpu = measured.get("others_on_gpu")
+    if on_gpu:
+        return "time and energy were measured while others computed on the same GPU"
+    share = measured.get("others_percent", 0.0)
+    if share > BUSY_PERCENT:
+        return f"time and energy were measured while other processes took more than {BUSY_PERCENT:g} % of the machine"
+    return None
+
+
 def _company(hardware: dict[str, Any]) -> str:
-    busy = hardware.get("busy_percent")
-    if busy is None:
+    """Return who else was at work; where others were, claims about time and memory are left open."""
+    busy, on_gpu = hardware.get("busy_percent"), hardware.get("others_on_gpu")
+    if busy is None and on_gpu is None:
         return "one run after the other"
-    if busy <= BUSY_PERCENT:
+    if (busy or 0.0) <= BUSY_PERCENT and not on_gpu:
         return "one run after the other, with the machine to itself"
+    who = "others computed on the GPU" if on_gpu else f"other processes took up to {busy:.0f} % of the machine"
     return (
-        f"one run after the other, but other processes took up to {busy:.0f} % of the machine: these figures do not "
-        "compare the methods; measure again when it is idle"
+        f"one run after the other, but {who}: these figures do not compare the methods; measure again when it is idle"
     )

@@ -52,15 +52,14 @@ def _domains(path: Path, name: str) -> dict[str, Any]:
 
 
 def _read(run: ScoreRun) -> dict[str, Any]:
-    """Return the scores of a run by domain and metric; COMET, which stands in a file of its own, among them."""
+    """Return the scores of a run by domain and metric, those that stand in files of their own among them."""
     scores = _domains(run.scores, "scores.json")
-    if run.comet is None:
-        return scores
-    for domain, entry in _domains(run.comet, "comet.json").items():
-        here, there = entry.get("num_sentences"), scores.get(domain, {}).get("num_sentences")
-        if here != there:
-            raise DataError(f"{run.comet}: {here} sentences for {domain}, but {there} in {run.scores}; run COMET again")
-        scores[domain] = {**scores.get(domain, {}), "comet": entry.get("comet")}
+    for path in run.others:
+        for domain, entry in _domains(path, path.name).items():
+            here, there = entry.get("num_sentences"), scores.get(domain, {}).get("num_sentences")
+            if here != there:
+                raise DataError(f"{path}: {here} sentences for {domain}, but {there} in {run.scores}; score it again")
+            scores[domain] = {**entry, **scores.get(domain, {})}
     return scores
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.best_of import settle
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
-from mdnmt.paper.numbers import half_up, mean, signed, standard_deviation, unbroken
+from mdnmt.paper.label_notes import label_notes
+from mdnmt.paper.numbers import half_up, mean, signed, standard_deviation
 from mdnmt.paper.published import annotate, beside, first
 from mdnmt.paper.score_files import AVERAGE, SPLITS, Facts, Measured, measure, sorted_runs
 from mdnmt.paper.spec_parts import ScoreRow
 from mdnmt.paper.specs import ScoreTableSpec
+from mdnmt.paper.tested import ALPHA, read_tested, star_note
 from mdnmt.paper.verdict import Judgement, judge
 
-METRIC_LABELS = {"bleu": "BLEU", "chrf": "chrF", "comet": "COMET"}
 DELTA = "d"  # before a metric: its difference to the baseline row
 PLACES = 2
-ALPHA = 0.05  # the level of the tests, where the significance file names none
 
 Numbers = dict[tuple[str, str], Measured]
 
@@ -28,7 +30,7 @@ def _headers(spec: ScoreTableSpec) -> list[Header]:
     domains = [(column.name, column.label) for column in spec.columns] if spec.shows == "domains" else []
     headers = []
     for metric in spec.metrics:
-        name, why = METRIC_LABELS[metric], spec.metric_missing.get(metric)
+        name, why = METRICS[metric].label, spec.metric_missing.get(metric)
         group = name if spec.shows == "domains" else spec.average_label
         for key, label in (*domains, (AVERAGE, spec.average_label if spec.shows == "domains" else name)):
             headers.append(Header(key=key, label=label, metric=metric, group=group, places=PLACES, missing=why))
@@ -48,8 +50,9 @@ def _cell(measured: Measured | None, tested: dict[str, Any]) -> Cell:
         text=half_up(mean(measured.values), PLACES),
         num_seeds=measured.num_seeds,
         delta=tested.get("delta"),
-        p=tested.get("p"),
+        p=tested.get("p_corrected", tested.get("p")),
         verdict=tested.get("verdict"),
+        tested=read_tested(tested),
     )
 
 
@@ -86,15 +89,16 @@ def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell) -> 
     return beside(cell, printed, judgement)
 
 
-def mark_best(rows: list[GridRow]) -> list[GridRow]:
-    """Return the rows with the highest number of a trained system in each column marked, and what reads the same.
+def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
+    """Return the rows with the best number of a trained system in each column marked, and what reads the same.
 
     A column with one trained system has no best.
     """
     best: list[str | None] = []
-    for cells in zip(*(row.cells for row in rows), strict=True):
+    for header, cells in zip(headers, zip(*(row.cells for row in rows), strict=True), strict=False):
         known = [cell for cell in cells if cell.mean is not None and cell.num_seeds]
-        top = max(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
+        choose = min if lower_is_better(header) else max
+        top = choose(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
         best.append(top.text if top else None)
     return [
         row.model_copy(
@@ -107,6 +111,12 @@ def mark_best(rows: list[GridRow]) -> list[GridRow]:
         )
         for row in rows
     ]
+
+
+def lower_is_better(header: Header) -> bool:
+    """Return whether the column's metric, or the difference of which it is, counts what is wrong."""
+    about = METRICS.get(header.metric.removeprefix(DELTA))
+    return about is not None and about.lower_is_better
 
 
 def _seed_note(rows: list[GridRow]) -> str | None:
@@ -124,12 +134,6 @@ def _seed_note(rows: list[GridRow]) -> str | None:
     return note + (f"; 1 seed, no spread: {', '.join(counts[1])}." if 1 in counts else ".")
 
 
-def _tested_seeds(significance: dict[str, Any]) -> str:
-    systems = significance.get("systems", {}).values()
-    seeds = {int(test.get("seeds", 1)) for by in systems for domain in by.values() for test in domain.values()}
-    return f", with each of {max(seeds)} training seeds" if seeds and max(seeds) > 1 else ""
-
-
 def _was_tested(rows: list[GridRow]) -> bool:
     return any(cell.p is not None for row in rows for cell in row.cells)
 
@@ -142,13 +146,8 @@ def _notes(
     if any(cell.best for row in rows for cell in row.cells):
         notes.append("Bold: the best trained system of its column.")
     if _was_tested(rows):
-        level = unbroken(f"p < {significance.get('alpha', ALPHA):g}")
-        notes.append(
-            f"* better than {baseline} on the same sentences, {level}: paired bootstrap, "
-            f"{significance.get('num_resamples', '?')} resamples, seed {significance.get('seed', '?')}"
-            f"{_tested_seeds(significance)}, "
-            "not corrected for the number of comparisons. Averages are not tested."
-        )
+        tested = [cell.tested for row in rows for cell in row.cells if cell.tested]
+        notes.append(star_note(significance, baseline, tested))
     elif spec.baseline is not None and len(trained) > 1:
         notes.append("No significance test was made.")
     seeds = _seed_note(rows)
@@ -163,10 +162,11 @@ def _notes(
         several = any(len(texts) > 1 for texts in facts.text.values())
         notes.append(f"{'Caution, several texts: identity' if several else 'Identity'} of {'/'.join(SPLITS)}: {found}.")
     for metric, signatures in facts.signatures.items():
-        text = f"{METRIC_LABELS[metric]}: {'; '.join(sorted(signatures))}"
+        text = f"{METRICS[metric].label}: {'; '.join(sorted(signatures))}"
         notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
-    notes += [f"No {METRIC_LABELS[metric]}: {why}." for metric, why in spec.metric_missing.items()]
-    return [*notes, *spec.notes]
+    notes += [METRICS[metric].caution for metric in facts.signatures if METRICS[metric].caution]
+    notes += [f"No {METRICS[metric].label}: {why}." for metric, why in spec.metric_missing.items()]
+    return [*notes, *label_notes(spec), *spec.notes]
 
 
 def build(spec: ScoreTableSpec) -> Grid:
@@ -181,16 +181,18 @@ def build(spec: ScoreTableSpec) -> Grid:
     significance = _significance(spec)
     headers, facts, reasons, rows = _headers(spec), Facts(), Reasons(), []
     measured = [measure(row, spec, facts) for row in spec.rows]
-    baseline: Numbers = next(
-        (numbers for row, numbers in zip(spec.rows, measured, strict=True) if row.method == spec.baseline), {}
-    )
+    is_told = any(row.against for row in spec.rows)
+    of_row: dict[str | None, Numbers] = {row.method: numbers for row, numbers in zip(spec.rows, measured, strict=True)}
     for row, numbers in zip(spec.rows, measured, strict=True):
-        tests = significance.get("systems", {}).get(row.method, {})
+        tests, base = (
+            significance.get("systems", {}).get(row.method, {}),
+            of_row.get(row.against if is_told else spec.baseline, {}),
+        )
         cells = []
         for header in headers:
             key = (header.metric.removeprefix(DELTA), header.key)
             if header.metric.startswith(DELTA):
-                cell = _delta_cell(numbers.get(key), baseline.get(key))
+                cell = _delta_cell(numbers.get(key), base.get(key))
             else:
                 cell = _cell(numbers.get(key), tests.get(header.key, {}).get(header.metric, {}))
             cells.append(_beside(spec, row, header, cell))
@@ -198,7 +200,7 @@ def build(spec: ScoreTableSpec) -> Grid:
         runs = tuple(RowRun(seed=r.seed, folder=r.scores.parent.parent.as_posix()) for r in sorted_runs(row))
         about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
         rows.append(GridRow(cells=tuple(cells), **about))
-    rows = mark_best(rows)
+    rows = mark_best(rows, headers)
     grid = Grid(
         kind="scores",
         title=spec.full_title,
@@ -208,6 +210,7 @@ def build(spec: ScoreTableSpec) -> Grid:
         baseline=spec.baseline,
         baseline_label=baseline_label,
         alpha=significance.get("alpha", ALPHA) if _was_tested(rows) else None,
+        correction=significance.get("correction", "none"),
         reasons=tuple(reasons.texts),
         notes=tuple(_notes(spec, facts, rows, significance, baseline_label or spec.baseline)),
         test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
@@ -250,5 +253,5 @@ def _absent(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
     for metric in spec.metrics:
         lacking = [c.label for c in spec.columns if (metric, c.name) not in numbers and c.label not in labels]
         if lacking and metric not in spec.metric_missing:
-            found.append(f"no {METRIC_LABELS[metric]} on {', '.join(lacking)}")
+            found.append(f"no {METRICS[metric].label} on {', '.join(lacking)}")
     return found

@@ -44,7 +44,7 @@ class ScoreRun(Frozen):
 
     scores: Path  # scores.json
     seed: int | None = None
-    comet: Path | None = None  # comet.json, where COMET was scored
+    others: tuple[Path, ...] = ()  # comet.json, ter.json, where these were scored: of the shape of scores.json
 
 
 class ScoreRow(Frozen):
@@ -53,6 +53,7 @@ class ScoreRow(Frozen):
     group: str  # "Direct training", "Our domain mixing methods"
     label: str  # as printed: "Mixed", "E/DC"
     method: str  # the key in the significance file
+    against: str | None = None  # the row that its differences are to; None: the baseline
     runs: tuple[ScoreRun, ...] = ()
     missing: str | None = None
     choice: int | None = None  # of rows with one number the best by validation is shown

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.paper import FigureKind, Metric, TableKind, WordTableKind
+from mdnmt.config.metrics import Metric
+from mdnmt.config.paper import FigureKind, TableKind, WordTableKind
 from mdnmt.errors import ConfigError
 from mdnmt.paper.figure_specs import *  # noqa: F403  (who says specs.CurvesSpec need not know where it stands)
 from mdnmt.paper.figure_specs import AnyFigure
@@ -44,6 +45,7 @@ class ScoreTableSpec(Compared):
     baseline: str | None = None  # a method: stars compare with it
     baseline_label: str | None = None  # what it is called where no row shows it
     significance: Path | None = None
+    predicted_labels: Path | None = None  # what a classifier guesses, where rows are told that
     notes: tuple[str, ...] = ()
 
 

@@ -96,7 +96,7 @@ def _note(
     keep_segmentation(folder, paths.segmentation)
     save_model(paths.model, {}, {"run": spec.fingerprint, "weights": config.weights})
     write_curves([], paths.curves)
-    fsio.write_json(
+    fsio.write_sealed(
         paths.record,
         {
             **describe(spec, data, method_name),

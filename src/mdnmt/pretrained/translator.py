@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
-from mdnmt.config.run import RunSpec
 from mdnmt.decode.batches import length_batches
-from mdnmt.decode.translator import Translation, Translator, label_of
+from mdnmt.decode.forced import force
+from mdnmt.decode.likelihood import Likelihood
+from mdnmt.decode.translator import Translation, Translator, label_of, read_record
 from mdnmt.errors import DataError
+from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER, language_codes, validate
 from mdnmt.pretrained.data import MbartTokenizer
-from mdnmt.pretrained.files import PRETRAINED, verified_folder
+from mdnmt.pretrained.files import PIECES, PRETRAINED, verified_folder
 from mdnmt.pretrained.model import Mbart, load_pretrained, load_trained
 from mdnmt.tasks.data import TaskData
 
@@ -50,14 +52,14 @@ class MbartTranslator:
         from transformers import GenerationConfig
 
         paths = RunPaths(run_folder)
-        record = read_json(paths.record)
-        spec = RunSpec.model_validate(record["spec"])
+        record, spec = read_record(paths.record)
         config = validate(spec.architecture, where=str(paths.record))
         self.device = device
         self.domains: tuple[str, ...] = tuple(record["domains"])
         self.source_lang, self.target_lang = str(record["source_lang"]), str(record["target_lang"])
         codes = language_codes(config, self.source_lang, self.target_lang)
         self.tokenizer = MbartTokenizer(paths.segmentation, *codes)
+        self.vocabulary = f"{len(self.tokenizer)}-{sha256_file(paths.segmentation / PIECES)[:12]}"
         if config.use == "zero-shot":
             self.model: Mbart = load_pretrained(verified_folder(config, root))
         else:
@@ -87,12 +89,44 @@ class MbartTranslator:
         Raises:
             DataError: the task has other languages, or a line is too long.
         """
+        self._check_languages(data)
+        return self.translate(data.text("test", domain, data.source_lang)[: config.max_sentences], config)
+
+    def force_test(self, data: TaskData, config: Decoding, domain: str) -> Likelihood:
+        """Return how well a domain's references are predicted; their language code, which is told, counts for nothing.
+
+        Raises:
+            DataError: the task has other languages.
+        """
+        self._check_languages(data)
+        sides = ((data.source_lang, self.tokenizer.source_code), (data.target_lang, self.tokenizer.target_code))
+        sources, targets = (
+            self.tokenizer.encode(data.text("test", domain, lang)[: config.max_sentences], code) for lang, code in sides
+        )
+        model = self.model
+
+        def states(source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor, numbers: list[int]) -> Tensor:
+            return model.states(source_BS, mask_BS, target_BT)
+
+        return force(
+            states,
+            model.net.lm_head.weight,
+            sources,
+            targets,
+            start=self.tokenizer.eos,
+            pad=self.tokenizer.pad,
+            max_source=model.max_source_length,
+            max_target=model.max_target_length,
+            batch_tokens=config.batch_tokens,
+            given=1,
+        )
+
+    def _check_languages(self, data: TaskData) -> None:
         if (data.source_lang, data.target_lang) != (self.source_lang, self.target_lang):
             raise DataError(
                 f"{data.folder}: is {data.source_lang} to {data.target_lang}, but the run translates "
                 f"{self.source_lang} to {self.target_lang}; give the task the run is of"
             )
-        return self.translate(data.text("test", domain, data.source_lang)[: config.max_sentences], config)
 
     def translate(
         self, lines: Sequence[str], config: Decoding, domain: str | Sequence[str] | None = None, first_line: int = 1

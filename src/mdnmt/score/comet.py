@@ -25,7 +25,7 @@ import torch
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.loader import load_yaml
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.fsio import write_json, write_text
+from mdnmt.fsio import write_sealed, write_text
 from mdnmt.score.comet_files import CHECKPOINT, ENCODER, HPARAMS, PACKAGE, verified
 from mdnmt.score.testset import TestSets
 
@@ -83,7 +83,7 @@ def write_scores(path: Path, scores: dict[str, Any], segments: dict[str, list[fl
     """Write comet.json to `path`, and beside it, as <name>.segments.json, the scores of sentences: {"domains": ...}."""
     text = json.dumps({"domains": segments}, sort_keys=True, separators=(",", ":"), allow_nan=False)
     write_text(path.with_suffix(".segments.json"), f"{text}\n")
-    write_json(path, scores)
+    write_sealed(path, scores)
 
 
 def segment_scores(

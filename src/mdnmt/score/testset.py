@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.errors import DataError
+from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import read_json, read_lines, write_lines
+from mdnmt.tasks.segment import Segmentation
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class TestSets:
         domains: the task's domains, in label order.
         limit: only this many first sentences of each domain count; None: all.
         splits: split -> domain -> the identity of its text; of a task made before there were any: empty.
+        target_tokenizer: how the task cuts the text of its target into words.
+        sums: file -> its sha256, of those whose sum the task says.
     """
 
     __test__ = False  # the name is no test case, whatever pytest thinks
@@ -32,6 +36,8 @@ class TestSets:
     domains: tuple[str, ...]
     limit: int | None = None
     splits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    target_tokenizer: str = "moses"
+    sums: Mapping[str, str] = field(default_factory=dict)
 
     def references(self, domain: str) -> list[str]:
         """Return the reference translations of one domain."""
@@ -58,9 +64,12 @@ class TestSets:
         return found
 
     def _text(self, domain: str, lang: str) -> list[str]:
-        lines = _read(self._path(domain, lang))[: self.limit]
+        path = self._path(domain, lang)
+        lines = _read(path)[: self.limit]
+        if self.sums.get(f"text/{path.name}") not in (None, sha256_file(path)):
+            raise DataError(f"{path}: was altered (sha256 differs from task.json); make the task anew")
         if not lines:
-            raise DataError(f"{self._path(domain, lang)}: no line; a test set needs at least one sentence")
+            raise DataError(f"{path}: no line; a test set needs at least one sentence")
         return lines
 
     def _path(self, domain: str, lang: str) -> Path:
@@ -85,6 +94,8 @@ def load_test_sets(task_dir: Path, limit: int | None = None) -> TestSets:
             domains=tuple(str(domain) for domain in task["domains"]),
             limit=limit,
             splits={name: dict(hashes) for name, hashes in task.get("splits", {}).items()},
+            target_tokenizer=Segmentation.load(task_dir).tokenizer(str(task["target_lang"])),
+            sums={name: str(made["sha256"]) for name, made in task.get("files", {}).items()},
         )
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; expected the directory of a finished task (mdnmt task)") from None

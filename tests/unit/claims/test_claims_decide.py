@@ -100,7 +100,7 @@ def test_the_verb_writes_the_same_bytes_each_time(tmp_path: Path) -> None:
         assert main(["claims", "--spec", spec, *files]) == 0
     written = (tmp_path / "one.json").read_text()
     assert written == (tmp_path / "two.json").read_text()
-    found = read_outcomes(written)
+    found = read_outcomes(tmp_path / "one.json")
     assert found.counts == {**dict.fromkeys(VERDICTS, 0), "reproduced": 1, "not comparable": 1}
     assert [one.id for one in found.outcomes] == ["x", "y"]
     page = (tmp_path / "one.md").read_text()

@@ -30,7 +30,7 @@ def run_of(folder: Path, method: str, seed: int, scores: dict[str, dict[str, flo
         found = {
             d: {"comet": {"score": s, "signature": "wmt"}, "num_sentences": 50} for d, s in scores["comet"].items()
         }
-        run["comet"] = write(home / "comet.json", {"domains": found})
+        run["others"] = [write(home / "comet.json", {"domains": found})]
     return run
 
 

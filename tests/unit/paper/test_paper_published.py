@@ -188,7 +188,7 @@ def test_comet_that_no_run_has_is_a_dash_with_its_reason(tmp_path: Path) -> None
     value = ablation(tmp_path, shows="domains", delta=False, metric_missing={"comet": "no weights here"})
     for each in value["rows"]:
         for run in each["runs"]:
-            del run["comet"]
+            del run["others"]
     grid = build(value)
     assert [h.label for h in grid.headers] == ["Law", "News", "Avg."] * 2
     assert "No COMET: no weights here." in grid.notes and grid.reasons == ()
@@ -200,11 +200,11 @@ def test_comet_that_no_run_has_is_a_dash_with_its_reason(tmp_path: Path) -> None
 
 def test_comet_of_other_sentences_is_refused(tmp_path: Path) -> None:
     value = ablation(tmp_path)
-    path = Path(value["rows"][0]["runs"][0]["comet"])
+    path = Path(value["rows"][0]["runs"][0]["others"][0])
     broken = json.loads(path.read_text(encoding="utf-8"))
     broken["domains"]["law"]["num_sentences"] = 49
     write(path, broken)
-    with pytest.raises(DataError, match=r"comet.json: 49 sentences for law, but 50 in .*run COMET again"):
+    with pytest.raises(DataError, match=r"comet.json: 49 sentences for law, but 50 in .*score it again"):
         build(value)
     write(path, {"no": 1})
     with pytest.raises(DataError, match=r"comet.json: expected a comet.json with domains"):

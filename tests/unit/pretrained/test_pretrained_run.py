@@ -18,6 +18,7 @@ from mdnmt.checkpoints.weights import load_model
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
 from mdnmt.errors import ConfigError, DataError, Interrupted
+from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import validate
 from mdnmt.pretrained.files import folder_of
@@ -181,7 +182,7 @@ def test_a_task_in_other_languages_is_refused(
     mbart_spec: Any, toy_task: Path, pretrained_root: Path, tmp_path: Path
 ) -> None:
     task = Path(shutil.copytree(toy_task, tmp_path / "task"))
-    manifest = json.loads((task / "task.json").read_text())
+    manifest = read_json(task / "task.json")
     manifest["target_lang"] = "nl"
     (task / "vocab.nl.txt").write_bytes((task / "vocab.fr.txt").read_bytes())
     (task / "task.json").write_text(json.dumps(manifest))
@@ -197,9 +198,7 @@ def test_time_and_memory_are_measured_as_those_of_every_run(
     options: dict[str, Any] = {"device": CPU, "repeats": 1, "pretrained": pretrained_root}
     tuned, plain = (measure_run(folder, toy_task, DECODING, **options) for folder in (trained.folder, zero))
     assert tuned["train_tokens_per_second"] > 0 and tuned["num_parameters"] == plain["num_parameters"]
-    assert plain.keys() == {
-        key for key in tuned if "train" not in key and key not in ("epoch_seconds", "peak_memory_mb")
-    }
+    assert plain.keys() == {key for key in tuned if "train" not in key and not key.startswith("epoch_")}
     words = ["--runs", json.dumps({"zero": str(zero)}), "--task", str(toy_task), "--out", str(tmp_path / "out.json")]
     words += ["--repeats", "1", "--device", "cpu", "--threads", "1", "--pretrained", str(pretrained_root)]
     assert main(["measure", *words]) == 0

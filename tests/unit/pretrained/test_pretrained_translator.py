@@ -13,6 +13,7 @@ from transformers import MBart50Tokenizer, MBartForConditionalGeneration
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
 from mdnmt.pretrained.files import folder_of
 from mdnmt.pretrained.run import make_run
 from mdnmt.pretrained.translator import MbartTranslator, open_run
@@ -36,7 +37,7 @@ def test_translations_and_scores_equal_those_of_generate(
     folder = folder_of("facebook/mbart-large-50-many-to-many-mmt", pretrained_root)
     tokenizer = MBart50Tokenizer(str(folder / "sentencepiece.bpe.model"), src_lang="en_XX")
     code = tokenizer.lang_code_to_id[{"fr": "fr_XX", "de": "de_DE"}[target]]
-    record = json.loads((run / "run.json").read_text())
+    record = read_json(run / "run.json")
     (run / "run.json").write_text(json.dumps({**record, "target_lang": target}))
     model = MBartForConditionalGeneration.from_pretrained(folder).eval()
     config = Decoding(beam_size=beam, length_penalty=penalty, nbest=nbest, max_length_ratio=2.0, max_length_extra=3)
@@ -94,7 +95,7 @@ def test_a_task_of_other_languages_is_refused(run: Path, toy_task: Path, pretrai
     from mdnmt.tasks.data import TaskData
 
     copy = Path(shutil.copytree(run, tmp_path / "copy"))
-    record = json.loads((copy / "run.json").read_text())
+    record = read_json(copy / "run.json")
     (copy / "run.json").write_text(json.dumps({**record, "source_lang": "fr", "target_lang": "en"}))
     with pytest.raises(DataError, match="is en to fr, but the run translates fr to en"):
         MbartTranslator(copy, CPU, pretrained_root).translate_test(TaskData.load(toy_task), Decoding(), "law")

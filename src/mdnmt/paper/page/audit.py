@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
 from mdnmt.paper.facts import NONE, Entry, PlainTable
 
 Status = Literal["inconsistent", "consistent", "noted"]
@@ -70,7 +71,7 @@ def read_audit(path: Path, paper: str) -> Audit:
         DataError: it is no such file.
     """
     try:
-        found = Audit.model_validate_json(path.read_text(encoding="utf-8"))
+        found = Audit.model_validate(read_json(path))
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path}: expected what `mdnmt audit --json` writes, found: {reason}") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
 from mdnmt.paper.facts import Entry, PlainTable, any_number
 from mdnmt.paper.verdict import VERDICTS, Verdict
 
@@ -75,7 +76,7 @@ def read_claims(path: Path) -> Claims:
         DataError: it is none.
     """
     try:
-        return Claims.model_validate_json(path.read_text(encoding="utf-8"))
+        return Claims.model_validate(read_json(path))
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path}: expected what `mdnmt claims --json` writes, found: {reason}") from error

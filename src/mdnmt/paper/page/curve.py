@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdnmt.fsio import read_text
 from mdnmt.paper.facts import any_number
 
 WIDTH, HEIGHT, MARGIN = 160, 44, 3  # of a picture, in pixels
@@ -27,7 +29,7 @@ def read_curves(path: Path) -> list[Curve]:
     if not path.is_file():
         return []
     series: dict[str, list[tuple[float, float]]] = {"Training loss": [], "Validation perplexity": []}
-    with path.open(encoding="utf-8", newline="") as handle:
+    with io.StringIO(read_text(path), newline="") as handle:
         for row in csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE):
             name, key = ("Training loss", "loss") if row.get("split") == "train" else ("Validation perplexity", "ppl")
             if row.get("domain") == "all" and row.get(key):

@@ -9,13 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.metrics import METRICS
 from mdnmt.fsio import read_lines
 from mdnmt.paper.facts import NONE, Entry, any_number, number, optional_json
 from mdnmt.paper.numbers import duration, half_up
 from mdnmt.paper.page.curve import Curve, read_curves
 from mdnmt.paper.page.runs import RunRecord, anchor, data_fingerprint
 from mdnmt.paper.samples import Sample
-from mdnmt.paper.scores_table import METRIC_LABELS
 from mdnmt.paper.specs import ReportTask
 
 
@@ -83,8 +83,8 @@ def detail(
     labels = {column.name: column.label for column in task.domains} if task else {}
     test = Path(record.line["test_dir"]) if record.line.get("test_dir") else None
     scores = optional_json(test / "scores.json") if test else None
-    # Beside each stands a file of its sentences' scores, `comet-*.segments.json`.
-    comet = [optional_json(path) for path in sorted(test.glob("comet-????????.json"))] if test else []
+    # Beside each of COMET stands a file of its sentences' scores, `comet-*.segments.json`.
+    others = [*sorted(test.glob("comet-????????.json")), *test.glob("ter.json")] if test else []
     mean = ((scores or {}).get("mean") or {}).get("bleu")
     fingerprint = str(run.get("fingerprint") or record.line.get("fingerprint", ""))
     about = [record.line.get("task", ""), fingerprint, f"mean BLEU {half_up(mean, 2)}" if mean is not None else ""]
@@ -95,7 +95,7 @@ def detail(
         facts=[
             *_what(record, run, labels, task),
             *_how_it_went(run),
-            *_scores([scores or {}, *comet], labels),
+            *_scores([scores or {}, *map(optional_json, others)], labels),
             *_made_by(run, software),
         ],
         curves=read_curves(Path(record.folder) / "curves.tsv"),
@@ -150,14 +150,14 @@ def _how_it_went(run: Mapping[str, Any]) -> Iterable[tuple[str, Entry]]:
 
 def _scores(files: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterable[tuple[str, Entry]]:
     """Yield a line a file and metric: its score on each domain, and the signature that says how it was measured."""
-    for domains, metric in product((file.get("domains") or {} for file in files), METRIC_LABELS):
+    for domains, metric in product((file.get("domains") or {} for file in files), METRICS):
         ordered = sorted(domains, key=lambda name: list(labels).index(name) if name in labels else len(labels))
         found = {name: domains[name][metric] for name in ordered if domains[name].get(metric) is not None}
         if not found:
             continue
         values = ", ".join(f"{labels.get(name, name)} {any_number(one['score']).text}" for name, one in found.items())
         signatures = sorted({str(one["signature"]) for one in found.values() if one.get("signature")})
-        yield METRIC_LABELS[metric], Entry(values + (f" ({'; '.join(signatures)})" if signatures else ""))
+        yield METRICS[metric].label, Entry(values + (f" ({'; '.join(signatures)})" if signatures else ""))
 
 
 def _made_by(run: Mapping[str, Any], software: Software) -> Iterable[tuple[str, Entry]]:

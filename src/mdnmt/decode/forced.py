@@ -1,0 +1,104 @@
+"""Predict references piece by piece (forced decoding): one pass over the test set, for perplexity and accuracy.
+
+Shapes: A sentences, B of a batch, S source and T target words, N real target words, D model width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mdnmt.decode.batches import length_batches
+from mdnmt.decode.likelihood import Likelihood
+from mdnmt.models.context import DomainContext
+from mdnmt.models.transformer import Transformer
+
+Ids = Sequence[NDArray[np.int32]]
+# source_BS, mask_BS, target_BT and the numbers of the sentences -> the decoder's output [B, T, D]
+States = Callable[[Tensor, Tensor, Tensor, list[int]], Tensor]
+ROWS = 256  # of logits at a time: those of a batch over a large vocabulary would not fit
+
+
+def states_of(model: Transformer, domain_A: Tensor | None) -> States:
+    """Return how a model is run on sentences whose domains it is told, as in decoding: all of them, or none."""
+
+    def states(source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor, numbers: list[int]) -> Tensor:
+        context = DomainContext(domain_B=domain_A[numbers].to(source_BS.device) if domain_A is not None else None)
+        memory = model.encode(source_BS, mask_BS, context)
+        y_BTD: Tensor = model.decoder(model.target_embedding(target_BT), memory, context)
+        return y_BTD
+
+    return states
+
+
+@torch.inference_mode()
+def force(
+    states: States,
+    weight_VD: Tensor,
+    sources: Ids,
+    targets: Ids,
+    *,
+    start: int,
+    pad: int,
+    max_source: int,
+    max_target: int,
+    batch_tokens: int,
+    given: int = 0,
+) -> Likelihood:
+    """Return how a model in evaluation mode predicts `targets`, sentence by sentence.
+
+    Args:
+        states: runs the model.
+        weight_VD: the output layer.
+        sources: ids of each sentence, ended by </s>.
+        targets: likewise.
+        start: the id that the decoder begins with.
+        pad: the id that fills up.
+        max_source: the model's positions; a pair that is longer is left out, with 0 pieces.
+        max_target: likewise.
+        batch_tokens: words of a batch with their padding, on the longer side.
+        given: so many first ids of a target are told rather than predicted: a language code.
+    """
+    pieces, nll, correct = [0] * len(targets), [0.0] * len(targets), [0] * len(targets)
+    fits = [
+        number
+        for number, (source, target) in enumerate(zip(sources, targets, strict=True))
+        if len(source) <= max_source and len(target) <= max_target
+    ]
+    lengths = [max(len(sources[number]), len(targets[number])) for number in fits]
+    for batch in length_batches(lengths, batch_tokens):
+        numbers = [fits[index] for index in batch]
+        source_BS = _padded([sources[number] for number in numbers], pad, weight_VD.device)
+        label_BT = _padded([targets[number] for number in numbers], pad, weight_VD.device)
+        target_BT = torch.cat([torch.full_like(label_BT[:, :1], start), label_BT[:, :-1]], dim=1)
+        y_BTD = states(source_BS, source_BS != pad, target_BT, numbers)
+        counts = [len(targets[number]) - given for number in numbers]
+        places = [(row, given + place) for row, count in enumerate(counts) for place in range(count)]
+        row_N, place_N = (torch.tensor(each, device=weight_VD.device) for each in zip(*places, strict=True))
+        nll_N, right_N = _predicted(y_BTD[row_N, place_N], weight_VD, label_BT[row_N, place_N])
+        sums, rights = torch.split(nll_N.double().cpu(), counts), torch.split(right_N.cpu(), counts)
+        for number, count, of_sentence, right in zip(numbers, counts, sums, rights, strict=True):
+            pieces[number], nll[number], correct[number] = count, of_sentence.sum().item(), int(right.sum())
+    return Likelihood(tuple(pieces), tuple(nll), tuple(correct))
+
+
+def _predicted(y_ND: Tensor, weight_VD: Tensor, label_N: Tensor) -> tuple[Tensor, Tensor]:
+    """Return -ln p of each label, and whether it is the most probable word."""
+    nll, right = [], []
+    for y_RD, label_R in zip(torch.split(y_ND, ROWS), torch.split(label_N, ROWS), strict=True):
+        logits_RV = F.linear(y_RD, weight_VD).float()
+        nll.append(F.cross_entropy(logits_RV, label_R, reduction="none"))
+        right.append(logits_RV.argmax(-1) == label_R)
+    return torch.cat(nll), torch.cat(right)
+
+
+def _padded(rows: Ids, pad: int, device: torch.device) -> Tensor:
+    ids_BT = np.full((len(rows), max(map(len, rows))), pad, dtype=np.int64)
+    for row, ids in enumerate(rows):
+        ids_BT[row, : len(ids)] = ids
+    return torch.from_numpy(ids_BT).to(device)

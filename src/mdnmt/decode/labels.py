@@ -1,0 +1,82 @@
+"""What a method is told of the domain of each test sentence: the truth, another domain, nothing, or a guess."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mdnmt.config.decoding import Labels
+from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
+
+SEED = 1  # of the wrong labels
+
+
+def told_labels(
+    labels: Labels,
+    domains: Sequence[str],
+    domain: str,
+    num_sentences: int,
+    predicted: Mapping[str, Sequence[str]] | None = None,
+) -> list[str] | None:
+    """Return the domain that is told of each of a domain's first test sentences; None: nothing is told.
+
+    Args:
+        labels: what is told.
+        domains: of the task.
+        domain: the right one.
+        num_sentences: how many of its test sentences.
+        predicted: right domain -> guess for each of its test sentences.
+
+    Raises:
+        DataError: the task has no other domain, or there are no guesses, or not enough.
+    """
+    if labels == "missing":
+        return None
+    if labels == "wrong":
+        return wrong_labels(domains, domain, num_sentences)
+    if labels == "given":
+        return [domain] * num_sentences
+    found = list((predicted or {}).get(domain, ()))[:num_sentences]
+    if len(found) < num_sentences:
+        raise DataError(
+            f"{len(found)} predicted labels for {num_sentences} test sentences of {domain}; give --predicted the file "
+            "that `mdnmt predict-labels` makes of the task"
+        )
+    return found
+
+
+def wrong_labels(domains: Sequence[str], domain: str, num_sentences: int) -> list[str]:
+    """Return one of the other domains for each sentence: all of them equally often (but for a rest), in no order.
+
+    The order is that of hashes of (seed, domain, number), so it depends on no generator.
+
+    Raises:
+        DataError: there is no other domain.
+    """
+    others = [name for name in domains if name != domain]
+    if not others:
+        raise DataError(f"{domain} is the task's only domain: there is no wrong label to tell; use a task with two")
+    keys = [hashlib.sha256(f"{SEED}\0{domain}\0{number}".encode()).digest() for number in range(num_sentences)]
+    found = [""] * num_sentences
+    for rank, number in enumerate(sorted(range(num_sentences), key=keys.__getitem__)):
+        found[number] = others[rank % len(others)]
+    return found
+
+
+def read_predicted(path: Path) -> dict[str, list[str]]:
+    """Return right domain -> guess for each test sentence, as `mdnmt predict-labels` wrote them.
+
+    Raises:
+        DataError: the file is not what that verb writes.
+    """
+    try:
+        value = read_json(path)
+        names = [str(name) for name in value["domains"]]
+        return {domain: [names[label] for label in entry["labels"]] for domain, entry in value["test"].items()}
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise DataError(
+            f"{path}: expected labels that `mdnmt predict-labels` wrote, found {type(error).__name__}: {error}; "
+            "make them again"
+        ) from None

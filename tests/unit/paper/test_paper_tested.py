@@ -1,0 +1,158 @@
+"""Comparisons with the baseline as a reader sees them: note, tooltip, folded table, CSV, the verb `compare`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from mdnmt import fsio
+from mdnmt.cli import main
+from mdnmt.paper import scores_table
+from mdnmt.paper.grid import Grid
+from mdnmt.paper.numbers import welch_half_width
+from mdnmt.paper.reading import read
+from mdnmt.paper.render import to_csv
+from mdnmt.paper.render_html import to_html
+from mdnmt.paper.specs import ScoreTableSpec
+
+
+def test_of(delta: float, p: float, seeds: int, verdict: str | None) -> dict[str, Any]:
+    """Return a comparison as `mdnmt significance` writes it."""
+    over_seeds = {"p": p / 4, "effect": 1.5, "freedom": 3.3} if seeds > 2 else None
+    return {
+        **{"delta": delta, "low": delta - 1, "high": delta + 1, "seeds": seeds, "verdict": verdict},
+        **{"over": "seeds and sentences" if over_seeds else "sentences", "over_seeds": over_seeds},
+        **{"p_bootstrap": 0.02, "p_sacrebleu": 0.01, "p_randomisation": 0.0301, "p": p / 4, "p_corrected": p},
+        "seeds_verdict": (verdict or "no difference") if over_seeds else "inconclusive",
+    }
+
+
+test_of.__test__ = False  # type: ignore[attr-defined]
+
+
+def table(folder: Path, seeds: int = 1, correction: str = "holm") -> Grid:
+    rows = []
+    for number, name in enumerate(("mixed", "edc", "tag")):
+        runs = []
+        for seed in range(1, seeds + 1):
+            path = folder / f"{name}-{seed}.json"
+            score = {"score": 20.0 + number + seed / 10, "signature": "s"}
+            domains = {domain: {"bleu": score, "num_sentences": 50} for domain in ("law", "news")}
+            fsio.write_json(path, {"domains": domains})
+            runs.append({"scores": str(path), "seed": seed})
+        rows.append({"group": "", "label": name.capitalize(), "method": name, "runs": runs})
+    tests = {
+        "edc": {
+            "law": {"bleu": test_of(1.2, 0.012, seeds, "better")},
+            "news": {"bleu": test_of(0.4, 0.3, seeds, None)},
+        },
+        "tag": {"law": {"bleu": test_of(-2.0, 0.0004, seeds, "worse")}},
+    }
+    significance = folder / "significance.json"
+    about = {"baseline": "mixed", "alpha": 0.05, "seed": 12345, "num_resamples": 2400, "num_trials": 10_000}
+    fsio.write_json(significance, {**about, "correction": correction, "comparisons": {"bleu": 3}, "systems": tests})
+    columns = [{"name": name, "label": name.capitalize()} for name in ("law", "news")]
+    return scores_table.build(
+        ScoreTableSpec.model_validate(
+            {"title": "T", "columns": columns, "rows": rows, "metrics": ("bleu",), "baseline": "mixed"}
+            | {"baseline_label": "Mixed", "significance": significance}
+        )
+    )
+
+
+def star_note(grid: Grid) -> str:
+    return next(note for note in grid.notes if note.startswith("*")).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_note_says_which_test_decides(tmp_path: Path) -> None:
+    note = star_note(table(tmp_path))
+    assert "better than Mixed, p < 0.05 by approximate randomisation of sentences (10000 trials, seed 12345)" in note
+    assert "Holm's correction for 3 comparisons" in note and "Fewer than 3 seeds" in note
+    note = star_note(table(tmp_path, seeds=3))
+    assert "by a t test of seeds and sentences together, after Holm's" in note and "Fewer" not in note
+    note = star_note(table(tmp_path, seeds=2, correction="none"))
+    assert "paired bootstrap, 2400 resamples, seed 12345, with each of 2 training seeds, not corrected" in note
+
+
+def test_the_corrected_p_is_the_one_that_is_told(tmp_path: Path) -> None:
+    grid = table(tmp_path)
+    law, news, _ = grid.rows[1].cells
+    assert (law.star, law.p, law.delta) == (True, 0.012, 1.2)
+    assert (news.star, news.p) == (False, 0.3)
+    assert grid.rows[0].cells[0].tested is None
+    told = read(grid)
+    assert any("corrected" in caveat and "a table in 20" in caveat for caveat in told.caveats)
+    assert not any("without correction" in caveat for caveat in told.caveats)
+    assert any(
+        "3 comparisons were made at the 0.05 level without" in c for c in read(table(tmp_path, 1, "none")).caveats
+    )
+
+
+def test_html_has_each_comparison_with_its_interval(tmp_path: Path) -> None:
+    html = to_html(table(tmp_path, seeds=3)).replace("\N{NO-BREAK SPACE}", " ")
+    assert 'title="against Mixed: +1.20 [+0.20, +2.20], p = 0.012 over seeds and sentences"' in html
+    folded = html[html.index('<details class="comparisons">') :]
+    assert "The 3 comparisons with Mixed" in folded
+    rows = [row.split("</tr>")[0] for row in folded.split("<tr>")[2:]]
+    cells = [[cell.split(">")[-1] for cell in row.split("</t")[:-1]] for row in rows]
+    assert cells[0] == [
+        *("Edc", "Law", "+1.20 [+0.20, +2.20]", "seeds and sentences"),
+        *("0.020", "0.010", "0.030", "0.003", "0.012", "+1.50", "better*"),
+    ]
+    assert cells[2][-3:] == ["&lt; 0.001", "+1.50", "worse"]
+    one_seed = to_html(table(tmp_path)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "<td>sentences</td><td>0.020</td><td>0.010</td><td>0.030</td><td>–</td><td>0.012</td>" in one_seed
+    plain = table(tmp_path).model_copy(update={"rows": table(tmp_path).rows[:1]})
+    assert "<details" not in to_html(plain)
+
+
+def test_csv_has_every_number(tmp_path: Path) -> None:
+    rows = {
+        (row["method"], row["column"]): row for row in csv.DictReader(io.StringIO(to_csv(table(tmp_path, seeds=3))))
+    }
+    law = rows["edc", "law"]
+    names = ("p", "star", "delta", "low", "high", "over", "p_bootstrap", "p_sacrebleu", "p_randomisation", "p_seeds")
+    assert [law[name] for name in (*names, "effect")] == [
+        *("0.012", "1", "1.2", "0.19999999999999996", "2.2", "seeds and sentences"),
+        *("0.02", "0.01", "0.0301", "0.003", "1.5"),
+    ]
+    assert [rows["mixed", "law"][name] for name in names] == ["", "0", *[""] * 8]
+
+
+def test_a_table_written_and_read_keeps_its_comparisons(tmp_path: Path) -> None:
+    grid = table(tmp_path, seeds=3)
+    assert Grid.model_validate_json(grid.model_dump_json()) == grid
+
+
+def test_compare_shows_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for study in ("one", "two"):
+        grid = table(tmp_path, seeds=3)
+        fsio.write_json(tmp_path / study / "tables/t.json", grid.model_dump(mode="json"))
+    assert main(["compare", "one", "--results", str(tmp_path)]) == 0
+    told = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+    assert "against Mixed: +1.20 [+0.20, +2.20], p = 0.012 over seeds and sentences *\n" in told
+    assert "against Mixed: +0.40 [\N{MINUS SIGN}0.60, +1.40], p = 0.300 over seeds and sentences\n" in told
+    assert max(map(len, told.splitlines())) <= 80
+    assert main(["compare", "one", "two", "--results", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "20.20 ± 0.10 20.20 ± 0.10    +0.00 ± 0.23\n" in told
+    assert max(map(len, told.splitlines())) <= 80
+    assert main(["compare", "one", "--json", "--results", str(tmp_path)]) == 0
+    lines = json.loads(capsys.readouterr().out)[0]["lines"]
+    assert [line["star"] for line in lines if line["delta"]] == [True, False, False]
+    assert lines[3]["delta"]["p_corrected"] == 0.012
+
+
+@pytest.mark.parametrize(("first", "second"), [([1.0, 2.0, 4.0], [2.0, 2.5, 2.2, 9.0]), ([1.0, 2.0], [1.5, 1.6])])
+def test_the_interval_between_studies_is_welchs(first: list[float], second: list[float]) -> None:
+    found = stats.ttest_ind(first, second, equal_var=False)
+    error = abs(found.confidence_interval().high - found.confidence_interval().low) / 2 / stats.t.ppf(0.975, found.df)
+    assert welch_half_width(first, second) == pytest.approx(stats.t.ppf(0.975, int(found.df)) * error)
+    assert welch_half_width(first, [1.0]) is None
+    assert welch_half_width([1.0, 1.0], [2.0, 2.0]) == 0

@@ -1,0 +1,146 @@
+"""Every score equals what the command line of its authors prints for the same files, to the last digit."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from reference.bleu import multi_bleu
+
+from mdnmt.cli import main
+from mdnmt.config.comet import CometConfig
+from mdnmt.config.metrics import METRICS
+from mdnmt.fsio import write_json, write_lines
+from mdnmt.score import comet, tokenised_bleu
+from mdnmt.score.domains import score_domains
+from mdnmt.score.testset import load_test_sets
+from mdnmt.score.toy_comet import make_toy
+
+ROOT = Path(__file__).resolve().parents[3]
+# Prose with all that a tokenizer stumbles over: paths, numbers, brackets, quotation marks.
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("how-it-works", "tutorial", "comet")]
+ENGLISH = [line.strip() for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if line.strip()]
+CHINESE = ["我们在北京喝茶。", "经济 增长 了 5.5%。", "猫坐在垫子上", "今天天气很好,对吗?", "法院 裁定 COMET 无效!"] * 3
+
+
+def noisy(lines: list[str]) -> list[str]:
+    """Return lines with words left out and others in another order, one of them empty."""
+    chance, changed = random.Random(5), []
+    for line in lines:
+        words = line.split(" ") if " " in line else list(line)
+        words = [word for word in words if chance.random() > 0.15]
+        if len(words) > 4 and chance.random() > 0.5:
+            words[1], words[3] = words[3], words[1]
+        changed.append((" " if " " in line else "").join(words))
+    return ["", *changed[1:]]
+
+
+def make_task(folder: Path, lang: str, tokenizer: str, references: list[str]) -> list[str]:
+    """Write a task of one domain and translations of it; return the options of `mdnmt score`."""
+    sides = {lang: references, "xx": [f"src {line}" for line in references]}
+    write_json(folder / "task" / "task.json", {"source_lang": "xx", "target_lang": lang, "domains": ["law"]})
+    write_json(folder / "task" / "segmentation.json", {"bpe": "joint", "forms": {}, "tokenizers": {lang: tokenizer}})
+    for name, lines in sides.items():
+        write_lines(folder / "task" / "text" / f"test.law.{name}", lines)
+    write_lines(folder / "hyp" / "hyp.law.txt", noisy(references))
+    return ["--task", str(folder / "task"), "--hypotheses", str(folder / "hyp"), "--out", str(folder / "scores.json")]
+
+
+def command_line(reference: Path, hypotheses: Path, *options: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "sacrebleu", str(reference), "-i", str(hypotheses), "-f", "json", "-w", "15"]
+    done = subprocess.run([*command, "--quiet", *options], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    return {one["name"]: one for one in (told if isinstance(told, list) else [told])}
+
+
+CASES = {
+    "en": ("moses", ENGLISH, ("-tok", "13a")),
+    "zh": ("jieba", CHINESE, ("-tok", "zh", "--ter-normalized", "--ter-asian-support")),
+}
+
+
+@pytest.mark.parametrize("lang", CASES)
+def test_scores_of_text_are_those_of_sacrebleu(tmp_path: Path, lang: str) -> None:
+    tokenizer, references, options = CASES[lang]
+    score = make_task(tmp_path, lang, tokenizer, references)
+    names = ["bleu", "chrf", "ter", "bleu_tok"]
+    assert main(["score", *score, "--metrics", *names, "--tokenised", str(tmp_path / "words")]) == 0
+    ours = json.loads((tmp_path / "scores.json").read_text())["domains"]["law"]
+    plain = tmp_path / "task" / "text" / f"test.law.{lang}", tmp_path / "hyp" / "hyp.law.txt"
+    told = command_line(*plain, "-m", "bleu", "chrf", "ter", *options)
+    words = tmp_path / "words" / "ref.law.txt", tmp_path / "words" / "hyp.law.txt"
+    of_words = command_line(*words, "-m", "bleu", "-tok", "none", "--smooth-method", "none", "--force")
+    for name, said in zip(names, (told["BLEU"], told["chrF2"], told["TER"], of_words["BLEU"]), strict=True):
+        assert round(ours[name]["score"], 15) == said["score"], name
+        assert ours[name]["signature"].partition("|words:")[0] == said["signature"]
+        assert 1 < ours[name]["score"] < 99
+    assert len({ours[name]["score"] for name in names}) == 4
+    assert ours["bleu_tok"]["signature"].endswith(
+        f"|words:{'sacremoses-0.2.0' if lang == 'en' else 'jieba-0.42.1'}-{lang}"
+    )
+
+
+@pytest.mark.parametrize("lang", CASES)
+def test_bleu_of_words_is_that_of_its_definition(tmp_path: Path, lang: str) -> None:
+    tokenizer, references, _ = CASES[lang]
+    make_task(tmp_path, lang, tokenizer, references)
+    ours = score_domains(load_test_sets(tmp_path / "task"), tmp_path / "hyp")["domains"]["law"]["bleu_tok"]["score"]
+    lines = [tokenised_bleu.words(side, lang, tokenizer) for side in (noisy(references), references)]
+    assert ours == pytest.approx(multi_bleu(*lines), rel=1e-12)
+    back = [["f e d c b a", "a b c"], ["a b c d e f", "a b c"]]  # no four words in their order: a count of 0
+    assert tokenised_bleu.score(*back, lang, tokenizer).score == multi_bleu(*back) == 0.0
+    longer = [[f"{line} {line}" for line in lines[1]], lines[1]]
+    assert tokenised_bleu.score(*longer, lang, tokenizer).score == pytest.approx(multi_bleu(*longer), rel=1e-12)
+
+
+def test_words_are_cut_as_the_task_cuts_them() -> None:
+    line = "L'économie  n’est-elle pas (trop) chère?"
+    assert tokenised_bleu.words([line], "fr", "moses") == ["L' économie n ’ est-elle pas ( trop ) chère ?"]
+    assert tokenised_bleu.words([line], "fr", "none") == ["L'économie n’est-elle pas (trop) chère?"]
+    assert tokenised_bleu.words(["我们喝茶。"], "zh", "character") == ["我 们 喝 茶 。"]
+    assert tokenised_bleu.words(["我们喝茶。"], "zh", "jieba") == ["我们 喝茶 。"]
+
+
+def test_scores_are_those_of_comet_score(tmp_path: Path) -> None:
+    make_toy(tmp_path / "models" / "toy-comet")
+    references = [*ENGLISH[:20], *CHINESE[:5]]
+    make_task(tmp_path, "en", "moses", references)
+    files = [tmp_path / "task" / "text" / "test.law.xx", tmp_path / "hyp" / "hyp.law.txt"]
+    command = [str(Path(sys.executable).parent / "comet-score"), "-s", str(files[0]), "-t", str(files[1])]
+    command += ["-r", str(tmp_path / "task" / "text" / "test.law.en"), "--to_json", str(tmp_path / "told.json")]
+    command += ["--model", "checkpoints/model.ckpt", "--gpus", "0", "--quiet"]
+    nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path / "models" / "toy-comet",  # where the library finds the encoder that the toy names
+        env={**os.environ, **nowhere, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    told = [one["COMET"] for one in json.loads((tmp_path / "told.json").read_text())[str(files[1])]]
+    mean = done.stdout.rstrip().split("score: ")[-1].splitlines()[0]
+
+    sets = load_test_sets(tmp_path / "task")
+    config = CometConfig(name="toy-comet")  # the defaults are those of the command
+    scores, segments = comet.score_domains(sets, tmp_path / "hyp", config, tmp_path / "models", torch.device("cpu"))
+    assert segments["law"] == told
+    assert f"{scores['domains']['law']['comet']['score'] / 100:.4f}" == mean
+    assert len(set(told)) > 20
+
+
+def test_every_metric_says_how_it_was_made(tmp_path: Path) -> None:
+    """Whatever a table may name has a column head, and whatever is scored a signature."""
+    score = make_task(tmp_path, "en", "moses", ENGLISH[:9])
+    assert main(["score", *score]) == 0
+    entry = json.loads((tmp_path / "scores.json").read_text())["domains"]["law"]
+    assert [name for name in entry if name in METRICS] == ["bleu", "bleu_tok", "chrf"]  # the others need a model
+    assert all("version:" in entry[name]["signature"] for name in entry if name in METRICS)
