@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mdnmt.train.parallel import Workers
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,34 +21,110 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
     parser.add_argument("--method", default="", help="the method's name, for run.json")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ... (default: %(default)s)")
-    parser.add_argument("--threads", type=int, help="CPU threads")
+    parser.add_argument("--workers", type=int, default=1, help="processes that train together; one GPU each")
+    parser.add_argument("--worker-timeout-minutes", type=float, default=30.0, help="how long one waits for another")
+    parser.add_argument("--threads", type=int, help="CPU threads of each worker")
+    parser.add_argument("--on-nan", choices=["stop", "rollback"], default="stop", help="a loss that is no number")
     parser.add_argument("--save-every-minutes", type=float, default=10.0, help="default: %(default)s")
     parser.add_argument("--save-every-updates", type=int, default=0, help="beside validations; 0: none")
     parser.add_argument("--stop-after-minutes", type=float, help="save and exit 75 after this time")
+    parser.add_argument(
+        "--in-job", type=int, default=0, metavar="ATTEMPT", help="the cluster job's how-manieth attempt"
+    )
+    parser.add_argument("--job-minutes", type=float, help="with --in-job: stop in time before the job's time is over")
+    parser.add_argument("--max-attempts", type=int, default=3, help="with --in-job: without progress; 0: any number")
     parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files at the end")
 
 
 def run(args: argparse.Namespace) -> None:
     """Train."""
+    import torch
+
+    from mdnmt.train.parallel import LostWorker
+
+    try:
+        _train(args)
+    except LostWorker as error:
+        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+            error.leave()
+        raise
+
+
+def _train(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.run import RunSpec
     from mdnmt.pretrained.config import BUILDER
     from mdnmt.pretrained.run import make_run
+    from mdnmt.train.attempts import minutes_to_train
     from mdnmt.train.run import train_run
     from mdnmt.train.trainer import Habits
 
     spec = parse_spec(args.spec, RunSpec)
-    options = {
+    if args.in_job and args.job_minutes is not None:
+        minutes = minutes_to_train(args.job_minutes)
+        args.stop_after_minutes = min(minutes, args.stop_after_minutes or minutes)
+    options: dict[str, Any] = {
         "method_name": args.method,
         "device": args.device,
         "threads": args.threads,
-        "habits": Habits(args.save_every_minutes, args.save_every_updates, args.stop_after_minutes),
+        "habits": Habits(
+            args.save_every_minutes,
+            args.save_every_updates,
+            args.stop_after_minutes,
+            args.on_nan,
+            args.worker_timeout_minutes,
+        ),
     }
-    if spec.builder == BUILDER:
-        make_run(spec, args.task, args.out, root=args.pretrained, **options)
-    else:
-        train_run(spec, args.task, args.out, initial=args.initial, **options)
-    if args.tensorboard:
+    with _attempt(args) if args.in_job else nullcontext(), _group(args) as workers:
+        if spec.builder == BUILDER:
+            make_run(spec, args.task, args.out, root=args.pretrained, workers=workers, **options)
+        else:
+            train_run(spec, args.task, args.out, initial=args.initial, workers=workers, **options)
+    if workers.is_first and args.tensorboard:
         from mdnmt.train.tensorboard import write_events
 
         write_events(args.out)
+
+
+@contextmanager
+def _group(args: argparse.Namespace) -> Iterator[Workers]:
+    """Yield the workers that train together: those started here, or those that somebody else started."""
+    from mdnmt.errors import ConfigError
+    from mdnmt.train.launch import launched
+    from mdnmt.train.parallel import from_environment
+
+    workers = from_environment()
+    if args.workers < 1 or (workers.count > 1 and args.workers not in {1, workers.count}):
+        there = f", and WORLD_SIZE is {workers.count}" if workers.count > 1 else ""
+        raise ConfigError(f"found --workers {args.workers}{there}, expected 1 or more, and no other number than that")
+    if workers.count > 1 or args.workers == 1:
+        yield workers
+        return
+    limit = args.stop_after_minutes
+    with launched(_command(args), args.workers, device=args.device, limit_minutes=limit) as group:
+        yield group
+
+
+def _command(args: argparse.Namespace) -> list[str]:
+    """Return the command of another worker: this one, without what the first alone does."""
+    import sys
+
+    left_out = {"workers", "in_job", "job_minutes", "max_attempts", "tensorboard"}
+    said = {name: value for name, value in vars(args).items() if name not in left_out and value is not None}
+    options = (word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", str(value)))
+    return [sys.executable, "-m", "mdnmt.cli", "train", *options]
+
+
+@contextmanager
+def _attempt(args: argparse.Namespace) -> Iterator[None]:
+    """Count the attempt of a cluster's job, and let SLURM start the job again where it should."""
+    from mdnmt.errors import Interrupted, LeaseError
+    from mdnmt.train.attempts import counted, requeue
+
+    try:
+        with counted(args.out, limit=args.max_attempts, is_first=args.in_job == 1):
+            yield
+    except (Interrupted, LeaseError) as error:
+        if done := requeue(error, args.out):
+            print(f"{error}; {done}", flush=True)
+        raise

@@ -26,6 +26,7 @@ def places_of(study: Study, results: Path) -> Places:
         run=run,
         test=test,
         comet=lambda one: f"{test(one)}/comet-{study.comet_fingerprint}.json",
+        labels=lambda name: f"{task(name)}/predicted-labels-{study.labels_fingerprint}.json",
         copied=lambda name: f"{task(name)}/copied-{study.copy_fingerprint(name)}",
         analysis=lambda one: f"{run(one)}/analysis-{study.analysis_fingerprint(one)}",
         ambiguity=lambda name: f"{own}/ambiguity/{name}.json",

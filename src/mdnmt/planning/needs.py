@@ -87,7 +87,9 @@ def table_needs(study: Study, key: str, places: Places) -> TableNeeds:
     for row in _rows(spec):
         paths = tuple(_paths(row))
         # By name as well: a run that cannot be made has no paths.
-        runs = tuple(dict.fromkeys((*of_row.get(getattr(row, "method", ""), ()), *_runs(paths, folders))))
+        runs = tuple(
+            dict.fromkeys((*of_row.get(getattr(row, "method", "").partition("@")[0], ()), *_runs(paths, folders)))
+        )
         if isinstance(spec, specs.ResourceTableSpec):
             # Time and memory are measured once a method, with its first seed.
             paths = (*paths, *_paths(spec.measure))

@@ -17,6 +17,7 @@ from mdnmt.planning.work import Work, work_of
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study
+from mdnmt.studies.told import translated_as
 
 # Of a test sentence, in pieces; and of a test set whose size the task does not give.
 PIECES_A_SENTENCE = 30
@@ -30,7 +31,7 @@ class RunPlan:
     Attributes:
         run: what it is.
         state: of its model.
-        translated: its test sets are translated and scored.
+        translated: its test sets are translated and scored, told each of the things that it is to be told.
         made: updates so far.
         updates: that it will make at most; None: not known.
         parameters: of its model; None: not known.
@@ -84,7 +85,8 @@ class RunPlanner:
 
     def plan(self, run: Run) -> RunPlan:
         """Return the plan of a run."""
-        state, translated = run_state(run, self.places), is_translated(run, self.places)
+        state = run_state(run, self.places)
+        untold = sum(not is_translated(told, self.places) for told in translated_as(self.study, run))
         paths, spec, work = RunPaths(Path(self.places.run(run))), spec_of(run), self._work(run)
         done = progress(paths.metrics) if state == "begun" else Progress(0, 0.0)
         train = decode = updates = None
@@ -92,7 +94,7 @@ class RunPlanner:
         if spec is not None and work is not None:
             updates = 0 if _is_untrained(spec) else spec.training.max_updates
             train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
-            decode = NOTHING if translated else self._decode(run, work)
+            decode = self._decode(run, work, untold) if untold else NOTHING
             if state != "done" and updates:
                 to_add = estimate.kept_sizes(work.parameters, spec.training.average_checkpoints)
         used = size_bytes(paths.folder)
@@ -100,7 +102,7 @@ class RunPlanner:
         return RunPlan(
             run=run,
             state=state,
-            translated=translated,
+            translated=untold == 0,
             made=(updates or 0) if state == "done" else done.updates,
             updates=updates,
             parameters=work.parameters if work is not None else None,
@@ -127,8 +129,9 @@ class RunPlanner:
             found = estimate.training(spec, run.task, operations, self.records, self.device, left)
         return found.earlier() if spec.training.patience else found
 
-    def _decode(self, run: Run, work: Work) -> Estimate:
-        return estimate.decoding(self._translation(run, work), self._sentences(run), self.translations, self.device)
+    def _decode(self, run: Run, work: Work, times: int) -> Estimate:
+        operations, sentences = times * self._translation(run, work), times * self._sentences(run)
+        return estimate.decoding(operations, sentences, self.translations, self.device)
 
     def _translation(self, run: Run, work: Work) -> float:
         """Return the operations of translating the test sets of a run's task."""

@@ -45,16 +45,18 @@ def is_translated(run: Run, places: Places) -> bool:
 def progress(metrics: Path) -> Progress:
     """Return the last update in metrics.jsonl and the time of all attempts; a line cut short is not counted."""
     updates, finished, current = 0, 0.0, 0.0
-    for line in metrics.read_text(encoding="utf-8").splitlines():
+    for line in metrics.read_bytes().split(b"\n"):
         try:
             record = json.loads(line)
         except ValueError:
+            continue
+        if not isinstance(record, dict):
             continue
         if record.get("event") in ("start", "resume"):
             finished, current = finished + current, 0.0
         elif "seconds" in record:
             current = float(record["seconds"])
-        updates = max(updates, int(record.get("update", record.get("at_update", 0))))
+        updates = max(updates, int(record.get("update") or record.get("at_update") or 0))
     return Progress(updates, finished + current)
 
 

@@ -38,7 +38,9 @@ def test_places_are_those_of_the_workflow(study: Study) -> None:
     for run in study.runs:
         for name in ("run", "test", "comet", "analysis"):
             assert getattr(ours, name)(run) == getattr(theirs, name)(run)
-    for name in ("task", "copied", "ambiguity", "measure"):
+        told = run.told("wrong")
+        assert ours.test(told) == theirs.test(told) != ours.test(run)
+    for name in ("task", "labels", "copied", "ambiguity", "measure"):
         assert getattr(ours, name)("tiny") == getattr(theirs, name)("tiny")
     assert ours.significance("jiang2020-table2") == theirs.significance("jiang2020-table2")
     assert ours.table("jiang2020-table2", "json") == theirs.table("jiang2020-table2", "json")

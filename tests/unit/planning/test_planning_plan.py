@@ -152,7 +152,7 @@ def test_cells_are_ready_when_all_their_files_are(study: Study, capsys: pytest.C
     finish(study, run_of(study, "mixed", 1), seconds=1.0)
     assert table()["ready"] == before["ready"] == 0
     finish(study, run_of(study, "mixed", 2), seconds=1.0)
-    columns = 3  # two domains and their average
+    columns = 6  # two domains and their average, in two metrics
     assert table()["ready"] == columns
     assert sum(table()[key] for key in ("ready", "to_come", "cannot")) == sum(row["cells"] for row in table()["rows"])
     row = next(row for row in table()["rows"] if row["runs"] == ["tiny/mixed/seed1", "tiny/mixed/seed2"])

@@ -1,0 +1,75 @@
+"""Show the runs of a study: progress, time left, attempts, jobs, and where Snakemake and SLURM disagree."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="STUDY | -- SNAKEMAKE ...",
+        help="a study of config/studies (default: that of config/config.yaml); with --restart the command",
+    )
+    parser.add_argument("--folder", type=Path, default=Path(), help="the project's folder (default: this one)")
+    parser.add_argument("--once", action="store_true", help="look once, and end")
+    parser.add_argument("--every", type=float, default=30.0, metavar="SECONDS", help="default: %(default)s")
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="run the command; stop it where it waits for jobs that SLURM has lost, and start it again",
+    )
+    parser.add_argument(
+        "--patience", type=float, default=240.0, metavar="SECONDS", help="a job is lost after this time: %(default)s"
+    )
+
+
+def run(args: argparse.Namespace) -> int | None:
+    """Print the table, once or again and again; with --restart run the command and look after it.
+
+    Raises:
+        ConfigError: the study is not what it should be, or --restart names no command.
+    """
+    import select
+
+    from mdnmt.config.loader import load_mapping, validate_model
+    from mdnmt.config.project import ProjectConfig
+    from mdnmt.errors import ConfigError
+    from mdnmt.planning.layout import name_of
+    from mdnmt.studies.resolve import resolve
+    from mdnmt.watch.supervise import Supervisor
+    from mdnmt.watch.view import View, look, view_text
+
+    folder: Path = args.folder.resolve()
+    project = validate_model(load_mapping(folder / "config/config.yaml"), ProjectConfig, "config/config.yaml")
+
+    if args.restart and not args.words:
+        raise ConfigError("--restart: names no command; expected e.g. --restart -- snakemake --profile ...")
+    # Of a command the study is what it gives to `--config`.
+    named = [word.removeprefix("study=") for word in args.words if word.startswith("study=")]
+    name = (named or [None])[-1] if args.restart else next(iter(args.words), None)
+
+    def updates() -> dict[str, int | None]:
+        # Looked up each time: a run whose corpora were not there may have become possible.
+        study = resolve(folder / "config", name or project.study, folder / "resources/corpora", project.seeds)
+        return {
+            f"{name_of(one)}-{one.fingerprint}": one.spec.training.max_updates if one.spec else None
+            for one in study.makeable()
+        }
+
+    def view() -> View:
+        return look(folder, updates())
+
+    if args.restart:
+        return Supervisor(
+            args.words, folder, view, patience_seconds=args.patience, every_seconds=min(args.every, args.patience)
+        )()
+    while True:
+        print(view_text(view()), flush=True)
+        if args.once:
+            return None
+        print(flush=True)
+        select.select([], [], [], args.every)

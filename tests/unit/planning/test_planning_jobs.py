@@ -1,0 +1,88 @@
+"""What jobs ask for, by the size of a run's model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mdnmt.config.cluster import ClusterConfig
+from mdnmt.planning.jobs import LIGHT_MEM_MB, LIGHT_MINUTES, Jobs, shell_prefix
+from mdnmt.planning.layout import places_of
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.study import Study
+
+ROOT = Path(__file__).resolve().parents[3]
+CLUSTER = ClusterConfig.model_validate(
+    {
+        "account": "nlp",
+        "partitions": {"gpu": "g"},
+        "sizes": {
+            "tiny": {
+                "up_to_parameters": 10**5,
+                "mem_mb": 1,
+                "train_minutes": 2,
+                "translate_minutes": 3,
+                "gpus": 0,
+            },
+            "rest": {"up_to_parameters": 10**9, "mem_mb": 4, "train_minutes": 500, "translate_minutes": 6},
+        },
+        "longest_minutes": 100,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def smoke() -> Study:
+    return resolve(ROOT / "config", "smoke", ROOT / "resources" / "corpora")
+
+
+def asked(jobs: Jobs, study: Study, kind: str, *options: str, **more: int) -> dict[str, int | str]:
+    run = study.makeable()[0]
+    found = jobs.on_run(kind, lambda wildcards: run, *options, **more)  # type: ignore[arg-type]
+    return {name: of(SimpleNamespace()) for name, of in found.items()}
+
+
+def test_a_small_model_and_a_large_one(smoke: Study) -> None:
+    places = places_of(smoke, Path("results"))
+    small = asked(Jobs(CLUSTER, smoke, places), smoke, "train", "--open-mode=append")
+    # No GPU: nothing stands behind the names that only a run with one needs.
+    assert small == {
+        "mem_mb": 1,
+        "runtime": 2,
+        "slurm_account": "nlp",
+        "slurm_extra": "--open-mode=append",
+        "slurm_partition": "",
+        "gpu": 0,
+    }
+    sizes = {"rest": CLUSTER.sizes["rest"]}
+    large = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, places)
+    assert asked(large, smoke, "train") == {
+        "mem_mb": 4,
+        "runtime": 100,
+        "slurm_account": "nlp",
+        "slurm_partition": "g",
+        "gpu": 1,
+    }
+    assert asked(large, smoke, "translate", least_mem_mb=50)["mem_mb"] == 50
+    assert asked(large, smoke, "translate")["runtime"] == 6
+
+
+def test_no_gpu_where_runs_compute_on_cpus(smoke: Study) -> None:
+    sizes = {"rest": CLUSTER.sizes["rest"]}
+    jobs = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, places_of(smoke, Path("results")), "cpu")
+    assert asked(jobs, smoke, "train")["gpu"] == 0 and asked(jobs, smoke, "train")["slurm_partition"] == ""
+
+
+def test_light_jobs(smoke: Study) -> None:
+    jobs = Jobs(ClusterConfig(), smoke, places_of(smoke, Path("results")))
+    assert jobs.light() == {"mem_mb": LIGHT_MEM_MB, "runtime": LIGHT_MINUTES}
+    assert jobs.light(minutes=7, mem_mb=8) == {"mem_mb": 8, "runtime": 7}
+
+
+def test_shell() -> None:
+    cluster = ClusterConfig(modules=("cuda/12.4", "gcc"))
+    at_home, in_job = shell_prefix(cluster, False), shell_prefix(cluster, True)
+    assert at_home.startswith("export PATH=") and "module" not in at_home
+    assert in_job == f"trap : TERM; module load cuda/12.4; module load gcc; {at_home}"
