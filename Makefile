@@ -4,14 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke synthetic long test check format report-partial clean
+.PHONY: help setup demo smoke synthetic long slurm test check format report-partial clean
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
 	@echo "make smoke           every table and figure of every paper, in toy size (a quarter of an hour)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
-	@echo "make long            everything that is too long for the tests: the synthetic study"
+	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study (hours)"
 	@echo "make test            set up, then the tests"
+	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
 	@echo "make check           formatting, types, lint, spelling"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
 	@echo "make format          put code and rules into shape"
@@ -47,6 +48,12 @@ synthetic: setup
 	@echo "The report is ready, open results/synthetic/report.html"
 
 long: synthetic
+	$(BIN)/python -m pytest -rs tests/long
+	MDNMT_BAD_CONFIGS=40 $(BIN)/python -m pytest -rs tests/faults/test_faults_config.py -k sample
+	MDNMT_CONTROLLER_DOWN_SECONDS=120 $(BIN)/python -m pytest -rs tests/slurm -k controller_down
+
+slurm: setup
+	$(BIN)/python -m pytest -rs -n 2 --durations=0 tests/slurm
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import pkgutil
@@ -11,9 +12,19 @@ import sys
 from collections.abc import Sequence
 
 from mdnmt import __version__, commands
-from mdnmt.errors import EXIT_USER, MdnmtError
+from mdnmt.errors import EXIT_USER, MdnmtError, shown
 
 THEN = "then"  # between two verbs on one command line
+_FULL = "; files made before are untouched: make room, then start the same command again"
+_CLOSED = "; files made before are untouched: give write permission, then start the same command again"
+WHAT_TO_DO: dict[int | None, str] = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
+    errno.EROFS: _CLOSED,
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+}
 
 
 def verbs() -> list[str]:
@@ -65,8 +76,9 @@ def _one(arguments: list[str]) -> int:
     # `@FILE` stands for the argument in that file: what the workflow has to say may be too long for a command line.
     parser = argparse.ArgumentParser(prog=f"mdnmt {verb}", description=module.__doc__, fromfile_prefix_chars="@")
     module.add_arguments(parser)
+    args = parser.parse_args(arguments[1:])
     try:
-        status: int | None = module.run(parser.parse_args(arguments[1:]))
+        status: int | None = module.run(args)
         sys.stdout.flush()  # here, where a full disk can still be told
     except MdnmtError as error:
         print(f"mdnmt {verb}: {error}", file=sys.stderr)
@@ -78,8 +90,9 @@ def _one(arguments: list[str]) -> int:
     except OSError as error:
         # The machine's or the user's trouble (no permission, disk full, a bad path), not a bug.
         what = error.strerror or str(error) or type(error).__name__
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"mdnmt {verb}: {where}{what}", file=sys.stderr)
+        place = error.filename or getattr(args, "out", None)  # a full disk names no file
+        where = f"{place}: " if place else ""
+        print(shown(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"), file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:

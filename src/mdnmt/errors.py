@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 EXIT_USER = 2
 EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
+
+
+def shown(text: str) -> str:
+    r"""Return `text` as one harmless line: what a terminal would obey, or not show, stands there as `\x1b`."""
+    # Format characters (Cf) turn the direction of text, separators (Zl, Zp) and controls (Cc) break or command.
+    hidden = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in hidden else c for c in text)
 
 
 class MdnmtError(Exception):
     """Base of every error that is shown as one line, without a traceback."""
 
     exit_code = EXIT_USER
+
+    def __str__(self) -> str:
+        """Return the line; names and text in it may come from anywhere."""
+        return shown(super().__str__())
 
 
 class ConfigError(MdnmtError):

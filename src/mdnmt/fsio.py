@@ -1,14 +1,32 @@
-"""Write files so that a file that exists is whole: temporary name, flush, fsync, rename."""
+"""Write files so that a file that exists is whole, and read them so that one that was altered since is found out.
+
+Writing: temporary name, flush, fsync, rename. What another verb will compute with is sealed: a JSON file holds the
+sha256 of the rest of itself, and `sums.json` of a folder holds that of the text files beside it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+from mdnmt.errors import DataError
+from mdnmt.fingerprint import canonical_json, sha256_file
+
+SEAL = "seal"
+SUMS = "sums.json"
+
+
+class DamagedFile(DataError, ValueError):
+    """A file is not what was written; the one verb that wrote it can make it again."""
+
+    def __init__(self, path: Path, found: str) -> None:
+        super().__init__(f"{path}: {found}; remove it and start the command that made it again")
 
 
 def sync_directory(path: Path) -> None:
@@ -34,7 +52,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # nothing can be removed where nothing can be written
+            temporary.unlink(missing_ok=True)
         # The name that means something to a person; a full disk names none.
         error.filename = str(path)
         raise
@@ -70,21 +89,69 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def write_sealed(path: Path, value: dict[str, Any]) -> None:
+    """Write `value` as `write_json` does, with the sha256 of it beside its keys, which `read_json` checks."""
+    write_json(path, {**value, SEAL: _seal(value)})
+
+
+def write_sums(folder: Path, names: Iterable[str]) -> None:
+    """Write the sha256 of files of a folder to its sums.json, which whoever reads them here holds them against."""
+    write_sealed(folder / SUMS, {name: sha256_file(folder / name) for name in names})
+
+
 def write_lines(path: Path, lines: list[str]) -> None:
     """Write `lines`, each ended by a newline, to `path`, atomically."""
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON value in `path`."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """Return the JSON value in `path`, without its seal.
+
+    Raises:
+        DamagedFile: it is no JSON, or was sealed and altered since.
+    """
+    data = _checked(path)
+    try:
+        value = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(path, f"is truncated or no JSON ({error})") from None
+    if isinstance(value, dict) and SEAL in value and value.pop(SEAL) != _seal(value):
+        raise DamagedFile(path, "was altered, its contents do not give the seal that it was written with")
+    return value
+
+
+def read_text(path: Path) -> str:
+    """Return the UTF-8 text in `path`, as it is.
+
+    Raises:
+        DamagedFile: the folder's sums.json says that it was altered.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    # Not Path.read_text(): it would take a carriage return for a line's end.
+    return _checked(path).decode("utf-8")
 
 
 def read_lines(path: Path) -> list[str]:
-    r"""Return the lines of `path`, split at `\n` alone: other separators of Unicode are text."""
-    # Not read_text(): it would take a carriage return for a line's end.
-    lines = path.read_bytes().decode("utf-8").split("\n")
+    r"""Return the lines of `path`, split at `\n` alone: other separators of Unicode are text; raises as `read_text`."""
+    lines = read_text(path).split("\n")
     return lines[:-1] if lines[-1] == "" else lines
+
+
+def _checked(path: Path) -> bytes:
+    data, sums = path.read_bytes(), path.parent / SUMS
+    if path != sums and sums.exists():
+        said = read_json(sums)
+        if said.get(path.name, "") not in ("", hashlib.sha256(data).hexdigest()):
+            raise DamagedFile(path, f"was altered, its sha256 is not the one in {SUMS}")
+    return data
+
+
+def _seal(value: Any) -> str | None:
+    # As it comes back from a file: tuples are lists there, and keys are text.
+    try:
+        return hashlib.sha256(canonical_json(json.loads(json.dumps(value))).encode("ascii")).hexdigest()
+    except ValueError:
+        return None  # holds NaN, which nothing sealed does
 
 
 def remove_tree(path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mdnmt import __version__
-from mdnmt.cli import main, verbs
+from mdnmt.cli import WHAT_TO_DO, main, verbs
 from mdnmt.errors import EXIT_COME_BACK, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
 
 
@@ -107,8 +107,11 @@ def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("raised", "said"),
     [
-        (PermissionError(errno.EACCES, "Permission denied", "/nowhere/x.json"), "/nowhere/x.json: Permission denied"),
-        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/nowhere/x.json"),
+            f"/nowhere/x.json: Permission denied{WHAT_TO_DO[errno.EACCES]}",
+        ),
+        (OSError(errno.ENOSPC, "No space left on device"), f"No space left on device{WHAT_TO_DO[errno.ENOSPC]}"),
         (OSError("no medium"), "no medium"),
         (TimeoutError(), "TimeoutError"),
     ],
@@ -139,7 +142,10 @@ def test_output_to_a_full_disk_is_one_line(size: int) -> None:
     )
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (EXIT_USER, "mdnmt unlock: No space left on device\n")
+    assert (done.returncode, done.stderr) == (
+        EXIT_USER,
+        f"mdnmt unlock: No space left on device{WHAT_TO_DO[errno.ENOSPC]}\n",
+    )
 
 
 def test_a_reader_that_goes_away_is_no_bug() -> None:

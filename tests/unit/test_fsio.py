@@ -106,3 +106,42 @@ def test_a_tree_goes_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     fsio.remove_tree(folder)
     # When the slow part begins the name is already free, and what is removed lies beside it, hidden.
     assert [(path.parent, path.name.startswith("."), visible) for path, visible in removed] == [(tmp_path, True, False)]
+
+
+def test_a_seal_is_taken_off_and_held_against_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    fsio.write_sealed(path, {"score": 26.09, "pairs": ((1, 2),)})
+    assert fsio.read_json(path) == {"score": 26.09, "pairs": [[1, 2]]}
+    first = path.read_bytes()
+    fsio.write_sealed(path, fsio.read_json(path))
+    assert path.read_bytes() == first
+    path.write_bytes(first.replace(b"26.09", b"26.90"))
+    with pytest.raises(fsio.DamagedFile, match=r"file\.json: was altered.* start the command that made it again"):
+        fsio.read_json(path)
+    path.write_bytes(first.replace(b"26.09", b"NaN"))
+    with pytest.raises(fsio.DamagedFile):
+        fsio.read_json(path)
+    path.write_text('{"score": 3}')  # of an earlier version, or of somebody else: there is nothing to hold it against
+    assert fsio.read_json(path) == {"score": 3}
+
+
+def test_what_is_no_json_is_a_damaged_file_to_those_who_expect_a_value_error(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    for content in (b"", b"{", b"\xff", b"[" * 100_000):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"file\.json: is truncated or no JSON") as caught:
+            fsio.read_json(path)
+        assert isinstance(caught.value, fsio.DamagedFile) and "\n" not in str(caught.value)
+
+
+def test_the_sums_of_a_folder_are_asked_by_whoever_reads_in_it(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "c.json"):
+        (tmp_path / name).write_text('["x"]\n')
+    fsio.write_sums(tmp_path, ["a.txt", "c.json"])
+    assert fsio.read_lines(tmp_path / "a.txt") == ['["x"]'] and fsio.read_json(tmp_path / "c.json") == ["x"]
+    for name in ("a.txt", "b.txt", "c.json"):
+        (tmp_path / name).write_text('["y"]\n')
+    for read, name in ((fsio.read_lines, "a.txt"), (fsio.read_text, "a.txt"), (fsio.read_json, "c.json")):
+        with pytest.raises(fsio.DamagedFile, match=r"its sha256 is not the one in sums\.json"):
+            read(tmp_path / name)  # type: ignore[operator]
+    assert fsio.read_lines(tmp_path / "b.txt") == ['["y"]']  # nobody gave its sum

@@ -23,10 +23,10 @@ RULE_FILES = [path for path in sorted((ROOT / "workflow" / "rules").glob("*.smk"
 BOTTOM = {
     "__init__": set(),
     "errors": set(),
-    "fsio": set(),
+    "fsio": {"errors", "fingerprint"},
     "fingerprint": set(),
     "paths": set(),
-    "gpu": set(),
+    "gpu": {"errors"},
     "provenance": {"__init__"},
 }
 # Package -> packages it may import; dependencies point one way.
@@ -34,7 +34,7 @@ PACKAGES: dict[str, set[str]] = {
     "models": set(),
     "config": set(),
     "checkpoints": set(),
-    "score": {"config"},
+    "score": {"config", "decode", "tasks"},
     "corpora": {"config"},
     "tasks": {"config", "corpora"},
     "methods": {"config", "models"},
@@ -46,6 +46,7 @@ PACKAGES: dict[str, set[str]] = {
     "claims": {"config", "paper"},
     "audit": {"config", "methods", "models"},
     "studies": {"claims", "config", "corpora", "methods", "paper", "pretrained", "score", "tasks", "train"},
+    "watch": {"config", "planning", "studies", "train"},
     "planning": {"config", "corpora", "methods", "models", "paper", "pretrained", "studies"},
 }
 # What a bare GPU machine has; the two that cut words are reached through `tasks.segment` alone.
@@ -57,7 +58,7 @@ THIRD_PARTY = {
     "config": {"pydantic", "pydantic_core", "yaml"},
     "decode": TRAINING,
     "train": TRAINING,
-    "score": {"sacrebleu", "numpy", "torch", "comet"},  # the last by one module alone: test_score_comet
+    "score": {"sacrebleu", "numpy", "torch", "comet", "scipy"},  # comet by one module alone: test_score_comet
 }
 ELSEWHERE = ("snakemake", "matplotlib", "PIL", "sklearn", "pandas", "scipy", "jinja2", "psutil", "openpyxl", "yte")
 
@@ -192,8 +193,12 @@ def test_nothing_unsafe_and_nothing_unfinished(path: Path) -> None:
         if isinstance(node, ast.Raise) and node.exc is not None:
             assert "NotImplementedError" not in ast.unparse(node.exc)
         if isinstance(node, ast.Attribute):
-            # A browser is the only thing that cannot be installed by pip; the reason says how to get it.
-            if path.parent.name == "browser" and ast.unparse(node) == "pytest.skip":
+            # A browser, SLURM and a GPU cannot be installed by pip; the reason says how to get it.
+            if (path.parent.name, ast.unparse(node)) in {
+                ("browser", "pytest.skip"),
+                ("slurm", "pytest.skip"),
+                ("gpu", "pytest.mark.skipif"),
+            }:
                 continue
             marks = ("pytest.skip", "pytest.xfail", "pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail")
             assert ast.unparse(node) not in marks, (
@@ -268,7 +273,7 @@ def test_rule_files_are_short_and_hold_no_code() -> None:
             f"{name_of(path)}: code belongs into common.smk"
         )
     common = (ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8")
-    assert len(common.splitlines()) <= 180 and not re.search(r"^(rule|checkpoint) ", common, re.MULTILINE)
+    assert len(common.splitlines()) <= 210 and not re.search(r"^(rule|checkpoint) ", common, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("name", "text"), rules().items(), ids=list(rules()))
@@ -281,7 +286,7 @@ def test_every_rule_calls_a_verb_and_keeps_the_order(name: str, text: str) -> No
     # Everything that is put into the command is quoted, but for numbers and for options that common.smk has made whole.
     command = text[shell.start() :]
     bare = set(re.findall(r"\{([\w.\[\]]+)\}", command)) - {"threads"}
-    assert bare <= {"params.limit", "params.repeats", "resources.habits", "resources.saving"}, name
+    assert bare <= {"params.limit", "params.repeats", "resources.habits", "resources.runtime", "resources.saving"}, name
 
 
 def test_every_stage_has_its_version_in_use() -> None:

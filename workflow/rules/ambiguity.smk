@@ -8,6 +8,8 @@ rule ambiguous_words:
         "logs/ambiguity/{task}-{fp}-words.log",
     conda:
         "../../envs/environment.yaml"
+    resources:
+        **JOBS.light(),
     params:
         data=lambda w: task_dir(w.task),
         version=STAGE_VERSIONS["analyse"],
@@ -27,6 +29,8 @@ rule ambiguity:
         f"logs/ambiguity/{STUDY.name}-{{task}}.log",
     conda:
         "../../envs/environment.yaml"
+    resources:
+        **JOBS.light(),
     params:
         spec=lambda w: spec_file(json.dumps(figure_specs.choice_spec(STUDY, w.task, PLACES))),
         data=lambda w: task_dir(w.task),

@@ -8,6 +8,7 @@ rule claims:
         markdown=f"results/{STUDY.name}/claims/{{paper}}.md",
     log:
         f"logs/claims/{STUDY.name}-{{paper}}.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -23,6 +24,7 @@ rule audit:
         json="results/audit/{paper}.json",
     log:
         "logs/audit/{paper}.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     resources:

@@ -13,8 +13,8 @@ rule comet:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
+        **JOBS.on_run("translate", run_of, least_mem_mb=6000),
         habits=DEVICE,
-        mem_mb=6000,
     params:
         spec=STUDY.comet.model_dump_json(),
         data=lambda w: task_dir(w.task),
@@ -32,6 +32,7 @@ rule toy_comet:
         folder=directory(TOY_COMET),
     log:
         "logs/comet/toy.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     message:

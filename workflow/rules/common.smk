@@ -1,11 +1,11 @@
 # The study, resolved once, and the paths of everything it is made of. No rules here.
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 
 from mdnmt.audit.inputs import load_inputs
+from mdnmt.config.cluster import load_cluster
+from mdnmt.config.decoding import LABELS
 from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
@@ -13,14 +13,14 @@ from mdnmt.corpora.lock import read_lock
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
+from mdnmt.gpu import count_visible
+from mdnmt.planning.jobs import Jobs, shell_prefix
 from mdnmt.studies import figure_specs, report_specs, table_specs
 from mdnmt.studies.claim_specs import claims_spec
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
-
-# The verbs of this environment, whether or not it is activated.
-shell.prefix(f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH; ")
+from mdnmt.studies.told import told_tasks, told_verbs
 
 CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
@@ -30,8 +30,20 @@ try:
     PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
     STUDY = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
     AUDIT = load_inputs(CONFIG).identity()
+    CLUSTER = load_cluster(CONFIG)
 except MdnmtError as error:
     raise WorkflowError(str(error))
+
+IN_JOB = workflow.remote_exec  # a job of a cluster starts Snakemake once more, on the node
+shell.prefix(shell_prefix(CLUSTER, IN_JOB))
+
+# At home so many jobs with a GPU run at a time as there are GPUs; each takes one of its own (mdnmt.gpu).
+if workflow.local_exec and "gpu" not in workflow.global_resources and (gpus := count_visible(PROJECT.device)):
+    workflow.register_resource("gpu", gpus)
+# Each look for jobs plans another look a second later, so that after a thousand jobs a thousand looks a second keep a
+# core busy. Of the limit on starts a second, which these are for, nothing is needed here.
+if workflow.scheduling_settings is not None:
+    workflow.scheduling_settings.max_jobs_per_timespan = None
 
 MADE_TASKS = [name for name, task in STUDY.tasks.items() if task.spec is not None]
 for task in STUDY.tasks.values():
@@ -68,9 +80,23 @@ def copied_dir(name):
     return f"{task_dir(name)}/copied-{STUDY.copy_fingerprint(name)}"
 
 
+def labels_file(name):
+    return f"{task_dir(name)}/predicted-labels-{STUDY.labels_fingerprint}.json"
+
+
 def run_of(wildcards):
     """Return the run that a path's wildcards name."""
     return STUDY.find(wildcards.task, wildcards.method, int(wildcards.seed), wildcards.fp)
+
+
+def told_run(wildcards):
+    """Return the run that a path's wildcards name, with what it is told of the domain where it translates."""
+    return STUDY.told(run_of(wildcards), wildcards.test_fp)
+
+
+def predicted(wildcards):
+    """Return the labels that a translation is told; [] where these are not a classifier's."""
+    return labels_file(wildcards.task) if told_run(wildcards).labels == "predicted" else []
 
 
 def start_file(wildcards):
@@ -84,6 +110,7 @@ PLACES = Places(
     run=run_dir,
     test=test_dir,
     comet=lambda run: f"{test_dir(run)}/comet-{STUDY.comet_fingerprint}.json",
+    labels=labels_file,
     copied=copied_dir,
     analysis=analysis_dir,
     ambiguity=lambda name: f"results/{STUDY.name}/ambiguity/{name}.json",
@@ -107,18 +134,22 @@ PARTIAL = replace(
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
 MODELS = [f"{run_dir(run)}/model.safetensors" for run in STUDY.makeable()]
+JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)  # what jobs ask a cluster for; at home nobody asks
+CORES = CLUSTER.cores if IN_JOB or not workflow.resource_settings.cores else workflow.cores
 # Habits of this machine change no result. They travel as resources, not as params: Snakemake makes a job anew when its
 # params change, and a changed habit must not.
 DEVICE = f"--device {PROJECT.device}"
-SAVING = f"--save-every-minutes {PROJECT.save_every_minutes:g}"
-if PROJECT.stop_after_minutes:
-    SAVING += f" --stop-after-minutes {PROJECT.stop_after_minutes:g}"
-if PROJECT.tensorboard:
-    SAVING += " --tensorboard"
+
+
+def saving(wildcards, attempt):
+    """Return how a training job saves and stops; in a cluster's job, which attempt it is."""
+    return f"{PROJECT.training_options} --in-job {attempt}" if IN_JOB else PROJECT.training_options
 
 
 # Where runs are made in one job each, all test sets are translated alike.
-WHOLE_TEST = next((STUDY.decode_fingerprint(run) for run in STUDY.runs), "none")
+WHOLE_TEST = {
+    labels: next((STUDY.decode_fingerprint(run.told(labels)) for run in STUDY.runs), "none") for labels in LABELS
+}
 
 
 def weights_file(wildcards):
@@ -168,5 +199,6 @@ wildcard_constraints:
     fp="[0-9a-f]{8}",
     test_fp="[0-9a-f]{8}",
     comet_fp="[0-9a-f]{8}",
+    labels_fp="[0-9a-f]{8}",
     key="[a-z0-9-]+",
     paper="[a-z0-9]+",

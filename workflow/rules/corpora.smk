@@ -7,6 +7,7 @@ rule fetch:
         "logs/fetch/{corpus}.log",
     wildcard_constraints:
         corpus="|".join(TO_FETCH) or "none",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:

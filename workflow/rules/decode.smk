@@ -4,6 +4,7 @@ rule decode:
         task=lambda w: ancient(task_file(w.task)),
         model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
+        predicted=predicted,
     output:
         folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp"),
     log:
@@ -14,16 +15,18 @@ rule decode:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
+        **JOBS.on_run("translate", run_of),
         habits=DEVICE,
     params:
-        spec=lambda w: STUDY.decoding[w.task].model_dump_json(),
+        spec=lambda w: STUDY.decoding_of(told_run(w)).model_dump_json(),
         data=lambda w: task_dir(w.task),
         run=lambda w: run_dir(run_of(w)),
+        predicted=lambda w, input: ["--predicted", input.predicted] if input.predicted else [],
     message:
         "Translating the test sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
     shell:
-        "mdnmt decode --run {params.run:q} --task {params.data:q} --spec {params.spec:q} --out {output.folder:q}"
-        " --threads {threads} {resources.habits} > {log:q} 2>&1"
+        "mdnmt decode --run {params.run:q} --task {params.data:q} --spec {params.spec:q} {params.predicted:q}"
+        " --out {output.folder:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
 
 
 rule analyse:
@@ -39,6 +42,7 @@ rule analyse:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
+        **JOBS.on_run("translate", run_of),
         habits=DEVICE,
     params:
         spec=STUDY.config.analysis.model_dump_json(),

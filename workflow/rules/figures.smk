@@ -16,6 +16,8 @@ rule figure:
         f"logs/figure/{STUDY.name}-{{key}}.log",
     conda:
         "../../envs/environment.yaml"
+    resources:
+        **JOBS.light(),
     params:
         spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PLACES)),
     message:

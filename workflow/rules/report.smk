@@ -9,6 +9,7 @@ rule runs_table:
         table=f"results/{STUDY.name}/runs.tsv",
     log:
         f"logs/runs/{STUDY.name}.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -36,6 +37,7 @@ rule report:
         ),
     log:
         f"logs/report/{STUDY.name}.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -52,6 +54,7 @@ rule table_partial:
         json=f"results/{STUDY.name}/partial/tables/{{key}}.json",
     log:
         f"logs/table/{STUDY.name}-{{key}}-partial.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -67,6 +70,7 @@ rule figure_partial:
         png=f"results/{STUDY.name}/partial/figures/{{key}}.png",
     log:
         f"logs/figure/{STUDY.name}-{{key}}-partial.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -86,6 +90,7 @@ rule report_partial:
         runs=PARTIAL.runs_table,
     log:
         f"logs/report/{STUDY.name}-partial.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:

@@ -1,4 +1,4 @@
-# BLEU and chrF of hypotheses, and of the copied source: the floor that every system must leave behind.
+# Scores of hypotheses, and of the copied source: the floor that every system must leave behind.
 rule score:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -7,6 +7,7 @@ rule score:
         scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/scores.json",
     log:
         "logs/score/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -19,6 +20,30 @@ rule score:
     shell:
         "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
         " > {log:q} 2>&1"
+
+
+# A table that names it asks for it: tercom's search is slow.
+rule ter:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
+    output:
+        scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/ter.json",
+    log:
+        "logs/ter/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        **JOBS.light(),
+    params:
+        data=lambda w: task_dir(w.task),
+        limit=limit,
+        version=STAGE_VERSIONS["score"],
+    message:
+        "TER of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
+    shell:
+        "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
+        " --metrics ter > {log:q} 2>&1"
 
 
 # On generated text: which words are right, and what the model decided on them.
@@ -34,6 +59,7 @@ rule words:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
+        **JOBS.on_run("translate", run_of),
         habits=DEVICE,
     params:
         data=lambda w: task_dir(w.task),
@@ -55,6 +81,7 @@ rule score_copy:
         hypotheses=directory("results/tasks/{task}-{fp}/copied-{test_fp}/hyp"),
     log:
         "logs/score/{task}-{fp}-copied-{test_fp}.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:

@@ -1,14 +1,19 @@
-# Is a system better than the baseline, or were its test sentences lucky? Paired bootstrap over sentences.
+# Is a system better than the baseline, or were its test sentences and its seeds lucky? See docs/how-we-judge.md.
 rule significance:
     input:
         task=lambda w: ancient(task_file(STUDY.config.tables[w.key].task)),
         scores=lambda w: [f"{test_dir(run)}/scores.json" for run in table_specs.table_runs(STUDY, w.key)],
+        comet=lambda w: [
+            path for row in table_specs.comparison(STUDY, w.key, PLACES)["comet"].values() for path in row.values()
+        ],
     output:
         comparisons=f"results/{STUDY.name}/significance/{{key}}.json",
     log:
         f"logs/significance/{STUDY.name}-{{key}}.log",
     conda:
         "../../envs/environment.yaml"
+    resources:
+        **JOBS.light(),
     params:
         version=STAGE_VERSIONS["score"],
         spec=lambda w: spec_file(json.dumps(table_specs.comparison(STUDY, w.key, PLACES))),

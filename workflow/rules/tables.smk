@@ -16,6 +16,7 @@ rule table:
         json=f"results/{STUDY.name}/tables/{{key}}.json",
     log:
         f"logs/table/{STUDY.name}-{{key}}.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:

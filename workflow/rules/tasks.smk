@@ -13,7 +13,10 @@ rule task:
         "logs/benchmarks/task-{task}-{fp}.jsonl"
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: CORES
+    resources:
+        **JOBS.light(minutes=720, mem_mb=16000),
+        lock=str(CONFIG / "tasks.lock.yaml"),
     params:
         # A second argument makes it derived: Snakemake holds no derived params against the last time's. What counts of
         # it stands in the folder's name; a bound on the archive's size, say, does not.
@@ -23,4 +26,4 @@ rule task:
         "Making the data of task {wildcards.task}"
     shell:
         "mdnmt task --spec {params.spec:q} --corpora resources/corpora --out {params.folder:q}"
-        " --jobs {threads} > {log:q} 2>&1 && {{ grep '^warning:' {log:q} >&2 || true; }}"
+        " --jobs {threads} --lock {resources.lock:q} > {log:q} 2>&1 && {{ grep '^warning:' {log:q} >&2 || true; }}"

@@ -18,8 +18,9 @@ rule train:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
+        **JOBS.on_run("train", run_of, "--open-mode=append"),
         habits=DEVICE,
-        saving=SAVING,
+        saving=saving,
     params:
         spec=lambda w: run_of(w).spec.model_dump_json(),
         data=lambda w: task_dir(w.task),
@@ -29,7 +30,8 @@ rule train:
         "Training {wildcards.method} on {wildcards.task}, seed {wildcards.seed} (watch {log})"
     shell:
         "mdnmt train --spec {params.spec:q} --method {wildcards.method:q} --task {params.data:q} --out {params.folder:q}"
-        " {params.initial:q} --threads {threads} {resources.habits} {resources.saving} > {log:q} 2>&1"
+        " {params.initial:q} --threads {threads} {resources.habits} {resources.saving}"
+        " --job-minutes {resources.runtime} > {log:q} 2>&1"
 
 
 rule toy_weights:
@@ -39,6 +41,7 @@ rule toy_weights:
         "logs/toy-weights/{name}.log",
     wildcard_constraints:
         name="[a-z0-9-]+",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -61,8 +64,9 @@ rule measure:
     priority: -10
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: CORES
     resources:
+        **JOBS.on_run("translate", lambda w: measured_runs(STUDY, w.task)[0], "--exclusive"),
         habits=DEVICE,
     params:
         runs=lambda w: json.dumps({run.directory: run_dir(run) for run in measured_runs(STUDY, w.task)}),

@@ -1,5 +1,5 @@
 # A whole run in one job: for runs so small that starting Python three times would take longer than they do.
-ruleorder: whole > train > decode > score
+ruleorder: whole > told > train > decode > score
 
 
 rule whole:
@@ -11,8 +11,8 @@ rule whole:
         model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
         curves="results/runs/{task}/{method}/seed{seed}-{fp}/curves.tsv",
-        hypotheses=directory(f"results/runs/{{task}}/{{method}}/seed{{seed}}-{{fp}}/test-{WHOLE_TEST}/hyp"),
-        scores=f"results/runs/{{task}}/{{method}}/seed{{seed}}-{{fp}}/test-{WHOLE_TEST}/scores.json",
+        hypotheses=directory(f"results/runs/{{task}}/{{method}}/seed{{seed}}-{{fp}}/test-{WHOLE_TEST['given']}/hyp"),
+        scores=f"results/runs/{{task}}/{{method}}/seed{{seed}}-{{fp}}/test-{WHOLE_TEST['given']}/scores.json",
     log:
         "logs/train/{task}-{method}-seed{seed}-{fp}.log",
     benchmark:
@@ -21,8 +21,9 @@ rule whole:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
+        **JOBS.on_run("train", run_of, "--open-mode=append"),
         habits=DEVICE,
-        saving=SAVING,
+        saving=saving,
     params:
         spec=lambda w: run_of(w).spec.model_dump_json(),
         decoding=lambda w: STUDY.decoding[w.task].model_dump_json(),
@@ -36,7 +37,45 @@ rule whole:
     shell:
         "mdnmt train --spec {params.spec:q} --method {wildcards.method:q} --task {params.data:q}"
         " --out {params.folder:q} {params.initial:q} --threads {threads} {resources.habits} {resources.saving}"
-        " then decode --run {params.folder:q} --task {params.data:q} --spec {params.decoding:q}"
+        " --job-minutes {resources.runtime} then decode --run {params.folder:q} --task {params.data:q} --spec {params.decoding:q}"
         " --out {output.hypotheses:q} --threads {threads} {resources.habits}"
         " then score --task {params.data:q} --hypotheses {output.hypotheses:q} {params.limit:q} --out {output.scores:q}"
         " > {log:q} 2>&1"
+
+
+# The same run told another domain, none, and a guess: three translations, one start of Python.
+rule told:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+        model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
+        predicted=lambda w: labels_file(w.task),
+    output:
+        hypotheses=directory(
+            expand(
+                "results/runs/{{task}}/{{method}}/seed{{seed}}-{{fp}}/test-{test_fp}/hyp",
+                test_fp=[WHOLE_TEST[labels] for labels in LABELS[1:]],
+            )
+        ),
+        scores=expand(
+            "results/runs/{{task}}/{{method}}/seed{{seed}}-{{fp}}/test-{test_fp}/scores.json",
+            test_fp=[WHOLE_TEST[labels] for labels in LABELS[1:]],
+        ),
+    log:
+        "logs/decode/{task}-{method}-seed{seed}-{fp}-told.log",
+    wildcard_constraints:
+        task="|".join(told_tasks(STUDY)) or "none",
+    conda:
+        "../../envs/environment.yaml"
+    threads: PROJECT.threads
+    resources:
+        **JOBS.on_run("translate", run_of),
+        habits=DEVICE,
+    params:
+        verbs=lambda w, output, threads: told_verbs(
+            STUDY, run_of(w), PLACES, output.hypotheses, output.scores, [*DEVICE.split(), "--threads", str(threads)]
+        ),
+        version=STAGE_VERSIONS["score"],
+    message:
+        "Translating the test sets of {wildcards.task} with {wildcards.method}, told other labels"
+    shell:
+        "mdnmt {params.verbs:q} > {log:q} 2>&1"

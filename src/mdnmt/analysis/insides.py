@@ -60,10 +60,11 @@ def analyse(
     _write_npz(folder / "proportions.npz", proportions.arrays())
     _write_npz(folder / "attention.npz", attention.arrays())
     _write_npz(folder / "vectors.npz", {"vectors": vectors, "domain": labels})
-    fsio.write_json(folder / "gates.json", gates.values(data.domains))
+    fsio.write_sealed(folder / "gates.json", gates.values(data.domains))
     _write_lines(folder / "lexicon.json", lexicon)
     _write_lines(folder / "sentences.json", sentences)
-    fsio.write_json(folder / "meta.json", names)
+    fsio.write_sealed(folder / "meta.json", names)
+    fsio.write_sums(folder, ["lexicon.json", "sentences.json"])
 
 
 def tied_slots(run_folder: Path, data: TaskData) -> tuple[str, ...]:

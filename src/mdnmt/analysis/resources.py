@@ -6,10 +6,13 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from mdnmt.analysis.energy import energy_of, processes_on
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
 from mdnmt.fsio import read_json
@@ -27,6 +30,17 @@ from mdnmt.train.step import leave_gradients
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
 DECODED_SENTENCES = 48
+JOULES_PER_WATT_HOUR = 3600
+
+Values = dict[str, list[float]]  # quantity -> its value at each repeat
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """The same work done several times: seconds and, where the machine tells it, joules of each."""
+
+    seconds: list[float]
+    joules: list[float]
 
 
 def measure_run(
@@ -37,29 +51,34 @@ def measure_run(
     device: torch.device,
     repeats: int,
     pretrained: Path = PRETRAINED,
-) -> dict[str, float | int]:
-    """Return the resources of one run's method; medians over `repeats`.
+) -> dict[str, Any]:
+    """Return the resources of one run's method: medians over `repeats`, and under `values` all of them.
 
     The same batches of an epoch are trained on and the same test sentences decoded for every run of a task, so that
     the figures can be compared. Nothing is written; the run's weights stay as they are. Meant to have its process
-    for itself: peak memory (MiB) is that of the process, or of the GPU. What is not trained, but taken from the folder
-    `pretrained` as it is, has no figures of training.
+    for itself: peak memory (MiB) is that of the process, or of the GPU; of training, or of decoding where nothing is
+    trained, but taken from the folder `pretrained` as it is: that has no figures of training.
+
+    `others_percent` is the share of all cores that other processes took in the meantime, `others_on_gpu` how many of
+    them computed on the same GPU; neither where that cannot be told.
     """
     data = TaskData.load(task_folder, verify=False)
     record = read_json(RunPaths(run_folder).record)
     spec = RunSpec.model_validate(record["spec"])
-    result: dict[str, float | int] = {"num_parameters": record["num_parameters"]}
+    result: dict[str, Any] = {"num_parameters": record["num_parameters"], "repeats": repeats}
+    others, values = others_percent(), {}
     if (setup := setup_of(spec, pretrained)) is not None:
-        result.update(_measure_training(spec, data, setup, device, repeats))
+        values = _measure_training(spec, data, setup, device, repeats)
         result["peak_memory_mb"] = _peak_memory_mb(device)
-    result.update(_measure_decoding(run_folder, data, decoding, device, repeats, pretrained))
-    result["repeats"] = repeats
-    return result
+    values |= _measure_decoding(run_folder, data, decoding, device, repeats, pretrained)
+    result.setdefault("peak_memory_mb", _peak_memory_mb(device))
+    result |= {name: statistics.median(found) for name, found in values.items()}
+    processes = processes_on(device)
+    company = {"others_percent": others(), "others_on_gpu": max(0, processes - 1) if processes is not None else None}
+    return {**result, "values": values, **{name: value for name, value in company.items() if value is not None}}
 
 
-def _measure_training(
-    spec: RunSpec, data: TaskData, setup: Setup, device: torch.device, repeats: int
-) -> dict[str, float | int]:
+def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch.device, repeats: int) -> Values:
     data = setup.read(spec, data)
     method = setup.build(spec, data, device)
     method.model.train()
@@ -84,43 +103,75 @@ def _measure_training(
 
     warmup, timed = batches[: WARMUP_UPDATES * each], batches[WARMUP_UPDATES * each :]
     train_on(warmup)
-    seconds = _median_seconds(lambda: train_on(timed), device, repeats)
+    found = _repeated(lambda: train_on(timed), device, repeats)
     words = sum(batch.num_target_tokens for batch in timed)
-    words_per_second = words / seconds
-    epoch_words = int(split.target.lengths[indices].sum())
+    epoch = int(split.target.lengths[indices].sum()) / words  # in times of what is timed
     return {
-        "train_seconds_per_update": seconds / TIMED_UPDATES,
-        "train_tokens_per_second": words_per_second,
-        "epoch_seconds": epoch_words / words_per_second,
+        "train_seconds_per_update": [seconds / TIMED_UPDATES for seconds in found.seconds],
+        "train_tokens_per_second": [words / seconds for seconds in found.seconds],
+        "epoch_seconds": [epoch * seconds for seconds in found.seconds],
+        **_named("epoch_watt_hours", [epoch * joules / JOULES_PER_WATT_HOUR for joules in found.joules]),
     }
 
 
 def _measure_decoding(
     run_folder: Path, data: TaskData, decoding: Decoding, device: torch.device, repeats: int, pretrained: Path
-) -> dict[str, float]:
+) -> Values:
     translator = open_run(run_folder, device, pretrained)
     each = max(1, DECODED_SENTENCES // len(data.domains))
     texts = {domain: data.text("test", domain, data.source_lang)[:each] for domain in data.domains}
     lines = [line for text in texts.values() for line in text]
     domains = [domain for domain, text in texts.items() for _ in text]
     pieces = sum(len(best[0].pieces) + 1 for best in translator.translate(lines, decoding, domains))
-    seconds = _median_seconds(lambda: translator.translate(lines, decoding, domains), device, repeats)
+    found = _repeated(lambda: translator.translate(lines, decoding, domains), device, repeats)
     return {
-        "decode_seconds_per_batch": seconds,
-        "decode_tokens_per_second": pieces / seconds,
-        "decode_sentences_per_second": len(lines) / seconds,
+        "decode_seconds_per_batch": found.seconds,
+        "decode_tokens_per_second": [pieces / seconds for seconds in found.seconds],
+        "decode_sentences_per_second": [len(lines) / seconds for seconds in found.seconds],
+        **_named("decode_joules_per_batch", found.joules),
     }
 
 
-def _median_seconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
-    times = []
+def _named(name: str, values: list[float]) -> Values:
+    """Return the values under their name; nothing of none."""
+    return {name: values} if values else {}
+
+
+def _repeated(work: Callable[[], object], device: torch.device, repeats: int) -> Repeats:
+    times, energies = [], []
     for _ in range(repeats):
-        _wait(device)
-        started = time.perf_counter()
-        work()
-        _wait(device)
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
+        with energy_of(device) as energy:
+            _wait(device)
+            started = time.perf_counter()
+            work()
+            _wait(device)
+            times.append(time.perf_counter() - started)
+        energies.append(energy.joules)
+    known = [joules for joules in energies if joules is not None]
+    return Repeats(times, known if len(known) == repeats else [])
+
+
+def others_percent() -> Callable[[], float | None]:
+    """Return a function that says which share of all cores other processes took since now; None: it cannot be told."""
+    try:
+        import psutil
+    except ImportError:
+        return lambda: None
+    own = psutil.Process()
+
+    def used() -> tuple[float, float, float]:
+        """Return core seconds since the machine was started: all, those in use, and those of this process."""
+        cores, mine = psutil.cpu_times(), own.cpu_times()
+        idle = cores.idle + getattr(cores, "iowait", 0.0)
+        return sum(cores[:8]), sum(cores[:8]) - idle, mine.user + mine.system
+
+    before = used()
+
+    def since() -> float | None:
+        all_cores, busy, mine = (now - then for now, then in zip(used(), before, strict=True))
+        return max(0.0, 100.0 * (busy - mine) / all_cores) if all_cores else None
+
+    return since
 
 
 def _wait(device: torch.device) -> None:

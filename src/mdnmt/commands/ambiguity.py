@@ -19,7 +19,7 @@ def run(args: argparse.Namespace) -> None:
     """Judge every system and write the counts."""
     from mdnmt.analysis.word_choice import ChoiceSpec, Words, cases, examples, judge
     from mdnmt.config.loader import parse_spec
-    from mdnmt.fsio import read_json, write_json
+    from mdnmt.fsio import read_json, write_sealed
     from mdnmt.score.testset import load_test_sets
 
     spec, tests = parse_spec(args.spec, ChoiceSpec), load_test_sets(args.task, args.limit)
@@ -40,4 +40,4 @@ def run(args: argparse.Namespace) -> None:
         }
         judged.append({"method": system.method, "label": system.label, "seed": system.seed, "domains": counts})
     shown = examples(words, found, texts, hypotheses)
-    write_json(args.out, {"words": words, "systems": judged, "examples": shown})
+    write_sealed(args.out, {"words": words, "systems": judged, "examples": shown})

@@ -19,8 +19,8 @@ def run(args: argparse.Namespace) -> None:
     """Write the words, the most telling first."""
     from mdnmt.analysis.ambiguous_words import AmbiguityConfig, find
     from mdnmt.config.loader import parse_spec
-    from mdnmt.fsio import write_json
+    from mdnmt.fsio import write_sealed
     from mdnmt.tasks.data import TaskData
 
     config = parse_spec(args.spec, AmbiguityConfig)
-    write_json(args.out, {"words": find(TaskData.load(args.task), config), "rule": config.model_dump(mode="json")})
+    write_sealed(args.out, {"words": find(TaskData.load(args.task), config), "rule": config.model_dump(mode="json")})

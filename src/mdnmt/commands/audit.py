@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
 
     result = audit(load_inputs(args.config, args.paper))
     if args.json:
-        fsio.write_json(args.json, result.model_dump(mode="json"))
+        fsio.write_sealed(args.json, result.model_dump(mode="json"))
         print(f"audit: {args.json}")
     if args.markdown:
         tables = render.markdown(result)

@@ -19,9 +19,9 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.claims.markdown import to_markdown
     from mdnmt.claims.spec import ClaimsSpec
     from mdnmt.config.loader import parse_spec
-    from mdnmt.fsio import write_json, write_text
+    from mdnmt.fsio import write_sealed, write_text
 
     outcomes = decide(parse_spec(args.spec, ClaimsSpec))
-    write_json(args.json, outcomes.model_dump(mode="json"))
+    write_sealed(args.json, outcomes.model_dump(mode="json"))
     if args.markdown is not None:
         write_text(args.markdown, to_markdown(outcomes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,6 @@ def run(args: argparse.Namespace) -> None:
     if args.repeats < 1:
         raise MdnmtError(f"found --repeats {args.repeats}, expected 1 or more")
     runs: dict[str, str] = json.loads(args.runs)
-    busy = []
     if args.out is None:
         _measure_here(args, next(iter(runs.values())))
         return
@@ -39,23 +39,13 @@ def run(args: argparse.Namespace) -> None:
         options += ["--pretrained", args.pretrained]
         options += ["--threads", args.threads] if args.threads is not None else []
         command = [sys.executable, "-m", "mdnmt.cli", "measure", "--runs", json.dumps({name: folder}), *options]
-        busy.append(_busy_percent())
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
         if done.returncode:
             lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
             raise MdnmtError(f"measuring {name} ({folder}) failed: {lines[-1]}")
         rows[name] = json.loads(done.stdout)
         print(f"{name}: {rows[name]['decode_tokens_per_second']:,.0f} target tokens/s in translation", flush=True)
-    _write(args, rows, busy)
-
-
-def _busy_percent() -> float | None:
-    """Return which share of all cores other processes take at this moment; None where it cannot be told."""
-    try:
-        import psutil
-    except ImportError:
-        return None
-    return float(psutil.cpu_percent(interval=1.0))
+    _write(args, rows)
 
 
 def _measure_here(args: argparse.Namespace, folder: str) -> None:
@@ -75,7 +65,7 @@ def _measure_here(args: argparse.Namespace, folder: str) -> None:
     print(json.dumps(found))
 
 
-def _write(args: argparse.Namespace, rows: dict[str, dict[str, float]], busy: list[float | None]) -> None:
+def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]]) -> None:
     from mdnmt import fsio, provenance
     from mdnmt.train.device import choose_device
 
@@ -84,7 +74,8 @@ def _write(args: argparse.Namespace, rows: dict[str, dict[str, float]], busy: li
         "cpu": made["cpu"],
         "cores": args.threads or made["cores"],
         "device": str(choose_device(args.device)),
-        # Before each measurement: above a few per cent somebody else was at work, and the figures say little.
-        "busy_percent": max((share for share in busy if share is not None), default=None),
+        # Above a few per cent somebody else was at work meanwhile, and the figures say little.
+        "busy_percent": max((row["others_percent"] for row in rows.values() if "others_percent" in row), default=None),
+        "others_on_gpu": max((row["others_on_gpu"] for row in rows.values() if "others_on_gpu" in row), default=None),
     }
-    fsio.write_json(args.out, {"hardware": hardware, "rows": rows, "provenance": made})
+    fsio.write_sealed(args.out, {"hardware": hardware, "rows": rows, "provenance": made})

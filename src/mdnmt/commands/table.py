@@ -32,4 +32,4 @@ def run(args: argparse.Namespace) -> None:
         if path is not None:
             fsio.write_text(path, draw(grid))
     if args.json is not None:
-        fsio.write_json(args.json, grid.model_dump(mode="json"))
+        fsio.write_sealed(args.json, grid.model_dump(mode="json"))

@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.corpora import generated
     from mdnmt.decode.translator import Translator
     from mdnmt.errors import DataError
-    from mdnmt.fsio import read_json, write_json
+    from mdnmt.fsio import read_json, write_sealed
     from mdnmt.score.testset import load_test_sets
     from mdnmt.tasks.data import TaskData
     from mdnmt.tasks.spec import TaskSpec
@@ -43,4 +43,4 @@ def run(args: argparse.Namespace) -> None:
     }
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
-    write_json(args.out, {"domains": right, **decisions(translator, data, kinds, args.limit)})
+    write_sealed(args.out, {"domains": right, **decisions(translator, data, kinds, args.limit)})

@@ -6,7 +6,8 @@ import difflib
 import json
 import re
 import types
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -16,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from mdnmt.errors import ConfigError
 
+MAX_VALUES = 100_000
 NAME_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 M = TypeVar("M", bound=BaseModel)
@@ -44,6 +46,25 @@ def _mapping_without_duplicates(loader: _UniqueKeyLoader, node: yaml.MappingNode
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
 
 
+def _refuse_bomb(node: yaml.Node | None, sizes: dict[int, int]) -> int:
+    """Return how many values a node holds, each as often as an alias repeats it.
+
+    Raises:
+        ConstructorError: they are more than any configuration has, or a value holds itself.
+    """
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if id(node) not in sizes:
+        sizes[id(node)] = MAX_VALUES  # met again further in, it holds itself
+        inner = node.value if isinstance(node, yaml.SequenceNode) else [part for pair in node.value for part in pair]
+        sizes[id(node)] = 1 + sum(_refuse_bomb(part, sizes) for part in inner)
+        if sizes[id(node)] > MAX_VALUES:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"anchors (&, *) make more than {MAX_VALUES:,} values of it", node.start_mark
+            )
+    return sizes[id(node)]
+
+
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` for the nearest of `allowed`, or an empty string when none is near."""
     near = difflib.get_close_matches(word, list(allowed), n=1, cutoff=0.6)
@@ -65,7 +86,10 @@ def load_yaml(path: Path) -> Any:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)
+        loader = _UniqueKeyLoader(text)
+        node = loader.get_single_node()
+        _refuse_bomb(node, {})
+        return loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from None
@@ -102,12 +126,17 @@ def validate_model(value: Any, model: type[M], where: str) -> M:
     Raises:
         ConfigError: one line for the first mistake, and how many more there are.
     """
+    for location in _truths(value, ()):
+        keys, _, kinds = _descend(model, location)
+        # Python takes true for 1, and so would a key that wants a number.
+        if {int, float} & set(kinds) and bool not in kinds:
+            raise ConfigError(f"{where}: {'.'.join(keys)}: input should be a number, found true or false")
     try:
         return model.model_validate(value)
     except ValidationError as error:
         errors = error.errors(include_url=False)
         # An unknown key explains a missing one (it is misspelt), so it is the one worth showing.
-        errors.sort(key=lambda detail: detail["type"] != "extra_forbidden")
+        errors.sort(key=lambda detail: detail["type"] not in ("extra_forbidden", "invalid_key"))
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise ConfigError(f"{where}: {_explain(errors[0], model)}{more}") from None
 
@@ -120,37 +149,56 @@ def parse_spec(text: str, model: type[M]) -> M:
     """
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"--spec: not JSON ({error}); the workflow writes it, see its rules") from None
     return validate_model(value, model, "--spec")
+
+
+class NoSuchName(ConfigError):
+    """A name that has no file; who gave it can say where it stands."""
+
+
+@contextmanager
+def named_in(where: str) -> Iterator[None]:
+    """Put `where`, the place that gives a name, before the message if the name has no file."""
+    try:
+        yield
+    except NoSuchName as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def find_named(folder: Path, name: str, kind: str) -> Path:
     """Return `folder/<name>.yaml`.
 
     Raises:
-        ConfigError: the name is not lower-case letters, digits and dashes, or there is no such file.
+        NoSuchName: the name is not lower-case letters, digits and dashes, or there is no such file.
     """
     if not NAME_PATTERN.fullmatch(name):
-        raise ConfigError(f"{kind} {name!r}: a name is made of lower-case letters, digits and dashes")
+        raise NoSuchName(f"{kind} {name!r}: a name is made of lower-case letters, digits and dashes")
     path = folder / f"{name}.yaml"
     if not path.is_file():
         names = sorted(found.stem for found in folder.glob("*.yaml"))
         there = ", ".join(names) if names else "none"
-        raise ConfigError(f"{folder}: no {kind} {name!r}{did_you_mean(name, names)}; there are: {there}")
+        raise NoSuchName(f"{folder}: no {kind} {name!r}{did_you_mean(name, names)}; there are: {there}")
     return path
 
 
 def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    keys, beside = _descend(model, detail["loc"])
+    keys, beside, _ = _descend(model, detail["loc"])
     key = ".".join(keys) or "the file"
     if detail["type"] == "extra_forbidden":
         allowed = sorted(beside)
         return f"unknown key {key!r}{did_you_mean(keys[-1], allowed)}; allowed: {', '.join(allowed)}"
     if detail["type"] == "missing":
         return f"the key {key!r} is missing"
-    if detail["type"] == "union_tag_not_found":
-        return f"the key {key + '.' + str(detail['ctx']['discriminator']).strip(chr(39))!r} is missing"
+    if detail["type"].startswith("union_tag"):
+        # What tells the kinds apart is the key to be named, not the mapping around it.
+        tag = str(detail["ctx"]["discriminator"]).strip("'")
+        key = f"{key}.{tag}"
+        if detail["type"] == "union_tag_not_found":
+            given = detail["input"] if isinstance(detail["input"], dict) else {}
+            near = difflib.get_close_matches(tag, [str(name) for name in given], n=1, cutoff=0.6)
+            return f"the key {key!r} is missing" + (f" (is it {near[0]!r}, misspelt?)" if near else "")
     message = detail["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     message = message[:1].lower() + message[1:]
     if detail["type"] in ("literal_error", "union_tag_invalid"):
@@ -166,8 +214,17 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _descend(model: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[str], set[str]]:
-    """Return the file's keys on the way to `location`, and the keys allowed where its last part stands."""
+def _truths(value: Any, place: tuple[int | str, ...]) -> Iterator[tuple[int | str, ...]]:
+    """Yield the location of every `true` and `false` in plain values."""
+    if isinstance(value, bool):
+        yield place
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _truths(inner, (*place, key))
+
+
+def _descend(model: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[str], set[str], list[Any]]:
+    """Return the file's keys on the way to `location`, the keys allowed beside its last part, and its plain types."""
     keys: list[str] = []
     current: list[Any] = [model]
     beside: set[str] = set()
@@ -179,7 +236,7 @@ def _descend(model: type[BaseModel], location: tuple[int | str, ...]) -> tuple[l
         keys.append(str(part))
         beside = {name for kind in current if _is_model(kind) for name in kind.model_fields}
         current = [inner for kind in current for inner in _inside(kind, part)]
-    return keys, beside
+    return keys, beside, current
 
 
 def _inside(kind: Any, part: int | str) -> list[Any]:

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.loader import find_named, load_model
+from mdnmt.config.loader import find_named, load_model, validate_model
+from mdnmt.config.training import Training
 
 
 class MethodConfig(Frozen):
@@ -31,4 +32,7 @@ def load_method(config_folder: Path, name: str) -> MethodConfig:
     Raises:
         ConfigError: there is no such file, or a mistake in it.
     """
-    return load_model(find_named(config_folder / "methods", name, "method"), MethodConfig)
+    path = find_named(config_folder / "methods", name, "method")
+    method = load_model(path, MethodConfig)
+    validate_model(method.training, Training, f"{path}: training")
+    return method

@@ -23,3 +23,11 @@ class ProjectConfig(Frozen):
         "stop", description="a loss that is no number: end, or go back to the last checkpoint and skip the batch"
     )
     tensorboard: bool = Field(False, description="TensorBoard files in each run's folder")
+
+    @property
+    def training_options(self) -> str:
+        """Return the options of `mdnmt train` that say how it saves and stops."""
+        said = f"--save-every-minutes {self.save_every_minutes:g} --workers {self.workers} --on-nan {self.on_nan}"
+        if self.stop_after_minutes:
+            said += f" --stop-after-minutes {self.stop_after_minutes:g}"
+        return f"{said} --tensorboard" if self.tensorboard else said

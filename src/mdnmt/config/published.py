@@ -63,12 +63,16 @@ def load_published(config_folder: Path, paper: str) -> Published:
     """Return the numbers of config/published/<paper>.tsv; none where there is no such file.
 
     Raises:
-        ConfigError: a column is missing, a number is not one, or a cell stands twice.
+        ConfigError: the file is not UTF-8, a column is missing, a number is not one, or a cell stands twice.
     """
     path = config_folder / "published" / f"{paper}.tsv"
     if not path.is_file():
         return Published(paper)
-    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    lines = enumerate(text.splitlines(), start=1)
     written = [(number, line.split("\t")) for number, line in lines if line.strip() and not line.startswith("#")]
     if not written:
         raise ConfigError(f"{path}: no lines; expected a header with {', '.join(COLUMNS)}")

@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from mdnmt.config.audit import AuditConfig
 from mdnmt.config.claims import ClaimsConfig
+from mdnmt.config.cluster import ClusterConfig
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.deviations import Deviations
 from mdnmt.config.method import MethodConfig
@@ -22,6 +23,7 @@ from mdnmt.config.training import Training
 # kind -> its model and where its files stand in config/.
 KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "project": (ProjectConfig, "config.yaml"),
+    "cluster": (ClusterConfig, "cluster.yaml"),
     "study": (StudyConfig, "studies/*.yaml"),
     "task": (TaskConfig, "tasks/*.yaml"),
     "corpus": (CorpusConfig, "corpora/*.yaml"),

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.decoding import Decoding
-from mdnmt.config.loader import find_named, load_mapping, validate_model
+from mdnmt.config.loader import find_named, load_mapping, named_in, validate_model
+from mdnmt.config.metrics import Metric
 from mdnmt.config.paper import TableRow
 from mdnmt.config.task import Name
 from mdnmt.errors import ConfigError
 
 # What numpy takes, less one that is kept for loading models (train/device.py).
 MAX_SEED = 2**32 - 1
+MAX_SEEDS = 1000  # of a study: more is a seed where their number should be
 
 
 class Overrides(Frozen):
@@ -43,6 +45,7 @@ class ShownTable(Shown):
     """A table of a paper, with room for methods that the paper does not have."""
 
     rows: tuple[TableRow, ...] = Field((), description="of your own, behind those of the paper")
+    metrics: tuple[Metric, ...] = Field((), description="in place of the paper's; none: the paper's")
 
 
 class ShownFigure(Shown):
@@ -52,10 +55,14 @@ class ShownFigure(Shown):
 
 
 class Comparison(Frozen):
-    """What is compared with what, and how."""
+    """What is compared with what, and how (docs/how-we-judge.md)."""
 
     baseline: str = Field("mixed", description="the method that all others are compared with")
-    num_resamples: int = Field(1000, gt=0, description="of the paired bootstrap")
+    num_resamples: int = Field(1000, gt=0, description="of the paired bootstrap; more where the correction needs them")
+    num_trials: int = Field(10_000, gt=0, description="of approximate randomisation; more where it needs them")
+    correction: Literal["holm", "none"] = Field(
+        "holm", description="of a table's stars for their number; none: the papers' own, by the bootstrap alone"
+    )
 
 
 class AnalysisConfig(Frozen):
@@ -74,9 +81,14 @@ class Seeds(Frozen):
     @field_validator("seeds")
     @classmethod
     def _seeds_make_sense(cls, seeds: int | tuple[int, ...]) -> int | tuple[int, ...]:
-        listed = range(1, seeds + 1) if isinstance(seeds, int) else seeds
-        if not listed or min(listed) < 0 or max(listed) >= MAX_SEED or len(set(listed)) != len(listed):
-            raise ValueError(f"seeds are a number from 1, or a list of different numbers from 0, below {MAX_SEED}")
+        if isinstance(seeds, int):
+            wrong = not 1 <= seeds <= MAX_SEEDS
+        else:
+            wrong = not seeds or min(seeds) < 0 or max(seeds) >= MAX_SEED or len(set(seeds)) != len(seeds)
+        if wrong:
+            raise ValueError(
+                f"seeds are a number from 1 to {MAX_SEEDS}, or a list of different numbers from 0, below {MAX_SEED}"
+            )
         return seeds
 
 
@@ -130,7 +142,8 @@ def _laid_over(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[s
         return own
     if not isinstance(like, str) or like in (*above, name):
         raise ConfigError(f"{path}: like: {like!r} leads back to this study; expected another one")
-    below = _laid_over(config_folder, like, (*above, name))
+    with named_in(f"{path}: like"):
+        below = _laid_over(config_folder, like, (*above, name))
     return _merged(below, own)
 
 

@@ -37,7 +37,8 @@ class Method:
         losses: the terms of the objective, the generation loss first.
         clip_apart: parameters whose gradient norm is clipped by itself, apart from that of all others.
         schedules: numbers of losses and blocks that change in the course of training.
-        needs_domain: a sentence cannot be translated without its gold domain.
+        needs_domain: a sentence is translated with its domain; without it only where that is asked for, to see how much
+            it is worth (Decoding.labels).
         prepare: called once before training with the counts of words in the training text, where a loss needs them.
     """
 

@@ -28,7 +28,7 @@ class DomainTag(nn.Module):
         self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext, embedding: Embedding
     ) -> tuple[Tensor, Tensor]:
         """Return the embedded source with its tag, [B, S + 1, D], and the mask of its words, [B, S + 1]."""
-        assert context.domain_B is not None, "the translator refuses sentences without a domain"
+        assert context.domain_B is not None, "a sentence without a domain gets no tag"
         tag_B1D = self.weight[context.domain_B].unsqueeze(1)
         words_BSD = F.embedding(source_BS, embedding.weight, padding_idx=embedding.padding_id)
         mask = F.pad(mask_BS, (1, 0), value=True)  # padding stands on the right: one more word pushes it along

@@ -60,6 +60,7 @@ class DomainEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(num_domains, model_dim))
 
     def forward(self, context: DomainContext) -> Tensor:
-        """Return the vectors [B, 1, D] of the sentences' gold domains."""
-        assert context.domain_B is not None, "the translator refuses sentences without a domain"
+        """Return the vectors [B, 1, D] of the sentences' domains; [1, 1, D], the mean of all, where none is known."""
+        if context.domain_B is None:
+            return self.weight.mean(0)[None, None]
         return self.weight[context.domain_B].unsqueeze(1)

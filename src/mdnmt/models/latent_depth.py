@@ -24,7 +24,8 @@ class BlockChoice(nn.Module):
 
     In training z = sigmoid((l + g1 - g2) / tau) with Gumbel noise g1 and g2, a two-way Gumbel-Softmax (Jang et al.
     2017); with `hardness` 1 the value is cut to 0 or 1 while the gradient stays that of the soft z. Elsewhere z is 1
-    where l > 0.
+    where l > 0. Of a sentence of unknown domain it is 1 where the domains use the block more often than not on average,
+    or 0 where z chooses between what is common to all domains and what is one's own.
     """
 
     def __init__(
@@ -53,20 +54,25 @@ class BlockChoice(nn.Module):
         self.may_skip = may_skip
         nn.init.normal_(self.logits, initial_logit, INITIAL_SPREAD)
 
-    def forward(self, context: DomainContext) -> None:
+    def forward(self, context: DomainContext, num_rows: int) -> None:
         """Leave z [B, N] in `context`, outside of training also what no row uses, and the logits [K, N] for losses."""
-        assert context.domain_B is not None, "the translator refuses sentences without a domain"
         # The logits of all blocks, of both sides: recorded once, under the side that comes first.
         context.record("block_logits", "encoder", self.logits)
-        logits_BN = self.logits[context.domain_B]
-        if self.training:
-            context.use_BN = self._draw(logits_BN)
+        if context.domain_B is None:
+            used_BN = self._used_by_most().expand(num_rows, -1)
+        elif self.training:
+            context.use_BN = self._draw(self.logits[context.domain_B])
             return
-        used_BN = logits_BN > 0
-        context.use_BN = used_BN.to(logits_BN.dtype)
+        else:
+            used_BN = self.logits[context.domain_B] > 0
+        context.use_BN = used_BN.to(self.logits.dtype)
         if self.may_skip:
             # Read off the device here, once a pass: no block and no step of decoding has to wait for it again.
             context.unused = tuple(number for number, used in enumerate(used_BN.any(0).tolist()) if not used)
+
+    def _used_by_most(self) -> Tensor:
+        """Return the use [N] of a sentence of unknown domain: the mean over the domains of pi = sigmoid(l), cut."""
+        return (self.logits.sigmoid().mean(0) > 0.5) & self.may_skip
 
     def _draw(self, logits_BN: Tensor) -> Tensor:
         # The difference of two Gumbel variables is a logistic one.
@@ -111,9 +117,13 @@ class SharedOrPrivateLinear(nn.Module):
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
         """Return [B, T, out]; x may hold the W beams of each of B sentences where the context has B * W rows."""
-        assert context.domain_B is not None and context.use_BN is not None, "the model has a block choice"
+        assert context.use_BN is not None, "the model has a block choice"
         private_R1 = context.use_BN[:, self.number, None].to(x_BTD.dtype)
-        own_RK = F.one_hot(context.domain_B, self.maps.num_domains - 1) * private_R1
+        num_domains = self.maps.num_domains - 1
+        if context.domain_B is None:
+            own_RK = private_R1.expand(-1, num_domains)  # 0: nobody's own
+        else:
+            own_RK = F.one_hot(context.domain_B, num_domains) * private_R1
         share_BTK = torch.cat([1 - private_R1, own_RK], dim=1).view(x_BTD.size(0), -1, self.maps.num_domains)
         share_BTK = share_BTK.expand(-1, x_BTD.size(1), -1)
         return self.maps(x_BTD, context.with_proportion(share_BTK))  # type: ignore[no-any-return]

@@ -89,7 +89,7 @@ class Transformer(nn.Module):
             bridge: called with (encoder's output [B, S, D], mask [B, S], context); the decoder sees what it returns.
             classifiers: by side, "encoder" or "decoder": called likewise with the last states of that side, in training
                 passes alone; what they record is for losses, and translation costs nothing.
-            block_choice: called with the context before anything else, to settle in it which blocks the sentences use.
+            block_choice: called with (context, B) before anything else, to settle in it which blocks the sentences use.
         """
         super().__init__()
         self.source_embedding = source_embedding
@@ -115,8 +115,8 @@ class Transformer(nn.Module):
     def encode(self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
         """Return what the decoder needs of the source sentences."""
         if self.block_choice is not None:
-            self.block_choice(context)
-        if self.domain_tag is None:
+            self.block_choice(context, source_BS.size(0))
+        if self.domain_tag is None or context.domain_B is None:  # no domain, no tag
             x_BSD = self.source_embedding(source_BS)
         else:
             x_BSD, mask_BS = self.domain_tag(source_BS, mask_BS, context, self.source_embedding)

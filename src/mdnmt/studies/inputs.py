@@ -41,8 +41,10 @@ def table_files(spec: specs.AnyTable) -> list[Path]:
         return records + ([spec.measure] if spec.measure else [])
     found = [path for row in spec.rows for path in row.records]
     found += [run.scores for row in spec.rows for run in row.runs]
-    found += [run.comet for row in spec.rows for run in row.runs if run.comet]
-    return found + ([spec.significance] if isinstance(spec, specs.ScoreTableSpec) and spec.significance else [])
+    found += [path for row in spec.rows for run in row.runs for path in run.others]
+    if isinstance(spec, specs.ScoreTableSpec):
+        found += [path for path in (spec.significance, spec.predicted_labels) if path]
+    return found
 
 
 def figure_files(spec: specs.AnyFigure) -> list[Path]:

@@ -22,7 +22,8 @@ def living_snakemake(folder: Path) -> str | None:
     ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     for process in psutil.process_iter(["pid", "cmdline", "cwd"]):
         words, cwd = process.info["cmdline"] or [], process.info["cwd"]
-        if process.pid in ours or cwd is None or Path(cwd) != here:
+        # With --mode it works inside of a job for another snakemake, and locks nothing.
+        if process.pid in ours or cwd is None or Path(cwd) != here or "--mode" in words:
             continue
         if any(Path(word).name == "snakemake" for word in words[:3]) or words[1:3] == ["-m", "snakemake"]:
             return f"snakemake (process {process.pid})"

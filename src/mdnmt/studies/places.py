@@ -20,8 +20,9 @@ class Places:
     Attributes:
         task: of a task's name.
         run: of a run.
-        test: of a run's hypotheses and scores.
+        test: of a run's hypotheses and scores, with what it is told of the domain.
         comet: of a run's scores by COMET.
+        labels: of the domains that a classifier guesses for the test sentences of a task.
         copied: of the copied sources of a task and their scores.
         analysis: of a run's analyses.
         ambiguity: of the ambiguous words of a task.
@@ -38,6 +39,7 @@ class Places:
     run: Callable[[Run], str]
     test: Callable[[Run], str]
     comet: Callable[[Run], str]
+    labels: Callable[[str], str]
     copied: Callable[[str], str]
     analysis: Callable[[Run], str]
     ambiguity: Callable[[str], str]

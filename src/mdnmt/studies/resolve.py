@@ -6,8 +6,7 @@ from pathlib import Path
 
 from mdnmt.config.claims import Claim, check_claims, load_claims
 from mdnmt.config.comet import CometConfig
-from mdnmt.config.corpus import CorpusConfig, load_corpus
-from mdnmt.config.loader import did_you_mean, validate_model
+from mdnmt.config.loader import did_you_mean, named_in, validate_model
 from mdnmt.config.method import MethodConfig, load_method
 from mdnmt.config.paper import PaperConfig, Recipe, load_paper
 from mdnmt.config.published import load_published
@@ -17,6 +16,7 @@ from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_any_missing
 from mdnmt.corpora.local import HashCache
 from mdnmt.corpora.lock import read_lock
+from mdnmt.corpora.own import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.score.comet_files import COMET, plan
@@ -32,6 +32,7 @@ from mdnmt.studies.shown import (
     with_stand_ins,
 )
 from mdnmt.studies.study import Run, Study, Task
+from mdnmt.tasks import stanford
 from mdnmt.tasks.spec import task_spec
 
 
@@ -49,14 +50,17 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
     """
     config = with_stand_ins(load_study(config_folder, name))
     if seeds is not None:
-        config = config.model_copy(update=dict(validate_model({"seeds": seeds}, Seeds, "--config seeds")))
+        said = validate_model({"seeds": seeds}, Seeds, "config/config.yaml or --config seeds")
+        config = config.model_copy(update=dict(said))
     where = f"{config_folder}/studies/{name}.yaml"
-    papers = load_papers(config_folder, config, where)
+    with named_in(where):
+        papers = load_papers(config_folder, config, where)
     _variants_are_new(config_folder, config, where)
     config = config.model_copy(update={"variants": {**config.variants, **table_variants(config, papers)}})
     wanted = {task: methods_of(config, papers, task) for task in tasks_of(config)}
     _something_is_made(wanted, where)
-    methods = _methods(config_folder, config, wanted)
+    with named_in(where):
+        methods = _methods(config_folder, config, wanted)
     check_known(config.per_method, methods, f"{where}: per_method")
     check_known([config.comparison.baseline], methods, f"{where}: comparison.baseline")
     if methods[config.comparison.baseline].train_on == "each":
@@ -66,7 +70,8 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
         )
     for method in methods:
         _start_is_there(method, methods, where)
-    tasks = {task: _task(config_folder, task, corpora_folder) for task in wanted}
+    with named_in(where):
+        tasks = {task: _task(config_folder, task, corpora_folder) for task in wanted}
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
     recipes = _recipes(config_folder, config, tasks, papers)
@@ -168,14 +173,22 @@ def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> 
 
 def _task(config_folder: Path, name: str, corpora_folder: Path) -> Task:
     config = load_task(config_folder, name)
-    names = [corpus for domain in config.domains.values() for corpus in domain.corpora]
-    corpora: dict[str, CorpusConfig] = {corpus: load_corpus(config_folder, corpus) for corpus in names}
-    lock = read_lock(config_folder)
+    with named_in(f"{config_folder}/tasks/{name}.yaml"):
+        corpora, lock = corpora_of(config_folder, config), read_lock(config_folder)
+    try:
+        check_own(config)
+    except DataError as error:
+        return Task(name, config, corpora, None, f"needs your own text: {error}")
     missing = why_any_missing(corpora, corpora_folder, lock)
+    tokenizers = [config.segmentation.tokenizer_of(lang) for lang in (config.source_lang, config.target_lang)]
+    if missing is None and stanford.NAME in tokenizers:
+        missing = stanford.why_missing()
     if missing is None:
         try:
             spec = task_spec(name, config, corpora, corpora_folder / "sha256.json", lock)
             return Task(name, config, corpora, spec, None)
+        except ConfigError as error:
+            raise ConfigError(f"{config_folder}/tasks/{name}.yaml: {error}") from None
         except DataError as error:
             missing = f"needs good data: {error}"
     return Task(name, config, corpora, None, missing)

@@ -110,10 +110,10 @@ def tables_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[t
 
 
 def table_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperTable:
-    """Return a table of the study, with the rows that the study adds."""
+    """Return a table of the study, with the rows that the study adds, in the metrics that it wants."""
     paper, item = split_key(key)
-    table = papers[paper].tables[item]
-    return table.model_copy(update={"rows": (*table.rows, *config.tables[key].rows)})
+    table, shown = papers[paper].tables[item], config.tables[key]
+    return table.model_copy(update={"rows": (*table.rows, *shown.rows), "metrics": shown.metrics or table.metrics})
 
 
 def figures_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperFigure]]:
@@ -155,7 +155,7 @@ def methods_of(config: StudyConfig, papers: dict[str, PaperConfig], task: str) -
 def check_rows(
     config_folder: Path, config: StudyConfig, papers: dict[str, PaperConfig], train_on: dict[str, str], where: str
 ) -> None:
-    """Raise an error if rows of the study's own, or choices in any row, cannot be.
+    """Raise an error if rows of the study's own, or choices or labels in any row, cannot be.
 
     Args:
         config_folder: the project's config/.
@@ -165,7 +165,8 @@ def check_rows(
         where: the study's file.
 
     Raises:
-        ConfigError: a row names a method that there is not, or chooses among methods that are trained differently.
+        ConfigError: a row names a method that there is not, chooses among methods that are trained differently, or has
+            labels for one that is one run a domain.
     """
     for key, figure in config.figures.items():
         check_known(figure.methods, train_on, f"{where}: figures.{key}.methods")
@@ -197,3 +198,8 @@ def _check_choices(rows: Iterable[TableRow], train_on: dict[str, str], where: st
         if len(set(known.values())) > 1:
             kinds = ", ".join(f"{name} has train_on: {kind}" for name, kind in known.items())
             raise ConfigError(f"{where}: best_of: {kinds}; expected methods that are trained alike")
+        if row.labels != ("given",) and train_on.get(row.method or "") == "each":
+            raise ConfigError(
+                f"{where}: labels: {row.method} is one run a domain, which the label chooses; its runs have rows, "
+                "with their scores on the other domains; expected a method with train_on: all"
+            )

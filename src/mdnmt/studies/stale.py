@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mdnmt.fsio import read_json, read_lines
 from mdnmt.studies.study import Study
+from mdnmt.studies.told import translated_as
 from mdnmt.train.lease import lease_is_live
 
 _FINGERPRINT = re.compile(r"-([0-9a-f]{8})$")
@@ -34,7 +35,7 @@ def find_stale(studies: Iterable[Study], results: Path) -> list[Stale]:
     unknown: set[str] = set()
     for study in studies:
         unknown |= {name for name, task in study.tasks.items() if task.spec is None}
-        named |= _configured(study, results) | _made(results / study.name / "runs.tsv", results)
+        named |= _configured(study, results) | _made(study, results)
     found = []
     for pattern in ("tasks/*", "runs/*/*/*"):
         for folder in sorted(results.glob(pattern)):
@@ -54,23 +55,29 @@ def _configured(study: Study, results: Path) -> set[Path]:
         named |= {folder, folder / f"copied-{study.copy_fingerprint(name)}"}
     for run in study.makeable():
         folder = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}"
-        test, analysis = study.decode_fingerprint(run), study.analysis_fingerprint(run)
-        named |= {folder, folder / f"test-{test}", folder / f"analysis-{analysis}"}
+        named |= {folder, folder / f"analysis-{study.analysis_fingerprint(run)}"}
+        named |= {folder / f"test-{study.decode_fingerprint(told)}" for told in translated_as(study, run)}
     return named
 
 
-def _made(table: Path, results: Path) -> set[Path]:
-    """Return the folders that a study's list of runs names, and those of analyses in its runs."""
+def _made(study: Study, results: Path) -> set[Path]:
+    """Return the folders that a study's list of runs names, and those in its runs that other seeds have as well."""
+    table = results / study.name / "runs.tsv"
     if not table.is_file():
         return set()
+    tests: dict[tuple[str, str], set[str]] = {}
+    for run in study.runs:
+        of_row = tests.setdefault((run.task, run.directory), set())
+        of_row |= {f"test-{study.decode_fingerprint(told)}" for told in translated_as(study, run)}
     header, *rows = [line.split("\t") for line in read_lines(table)]
     named: set[Path] = set()
     for row in rows:
         line = dict(zip(header, row, strict=False))
         if line.get("run_dir"):
             # The list's paths begin at the project's folder, beside `results`.
-            run, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
-            named |= {run, test, *run.glob("analysis-*"), _data_of(run, line["task"], results)}
+            folder, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
+            named |= {folder, test, *folder.glob("analysis-*"), _data_of(folder, line["task"], results)}
+            named |= {folder / name for name in tests.get((line["task"], line["method"]), ())}
     return named
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mdnmt.config.claims import Claim
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.corpus import CorpusConfig
-from mdnmt.config.decoding import Decoding
+from mdnmt.config.decoding import LABELS, Decoding, Labels
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.published import Published
@@ -53,6 +53,8 @@ class Run:
         spec: what the trainer gets; None where the run cannot be made.
         missing: why it cannot be made.
         planned: what the trainer would get, also where the run cannot be made.
+        labels: what it is told of the domain when it translates; a run is the same whatever that is, its translations
+            are not.
     """
 
     task: str
@@ -64,6 +66,16 @@ class Run:
     spec: RunSpec | None
     missing: str | None = None
     planned: RunSpec | None = None
+    labels: Labels = "given"
+
+    @property
+    def row(self) -> str:
+        """Return the key of the table row that it stands in, with its other seeds."""
+        return self.directory if self.labels == "given" else f"{self.directory}@{self.labels}"
+
+    def told(self, labels: Labels) -> Run:
+        """Return the run as one that is told something else of the domain."""
+        return replace(self, labels=labels)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -118,7 +130,30 @@ class Study:
 
     def decode_fingerprint(self, run: Run) -> str:
         """Return the content address, within its own folder, of a run's hypotheses and scores."""
-        return fingerprint("decode", self.decoding[run.task].model_dump(mode="json"))
+        value = self.decoding_of(run).model_dump(mode="json")
+        if run.labels == "predicted":
+            value["classifier"] = self.labels_fingerprint
+        return fingerprint("decode", value)
+
+    def decoding_of(self, run: Run) -> Decoding:
+        """Return how the test sets are translated with a run, and what it is told of the domain."""
+        return self.decoding[run.task].model_copy(update={"labels": run.labels})
+
+    def told(self, run: Run, fp: str) -> Run:
+        """Return the run as the one whose hypotheses have the address `fp`.
+
+        Raises:
+            KeyError: it has none of this address.
+        """
+        for labels in LABELS:
+            if self.decode_fingerprint(found := run.told(labels)) == fp:
+                return found
+        raise KeyError(f"study {self.name} has no translations {fp} of {run.task}/{run.directory}/seed{run.seed}")
+
+    @property
+    def labels_fingerprint(self) -> str:
+        """Return the content address, beside a task's data, of the labels that a classifier guesses."""
+        return fingerprint("labels", {})
 
     @property
     def comet_fingerprint(self) -> str:

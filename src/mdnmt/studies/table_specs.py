@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.paper import specs
@@ -14,12 +15,11 @@ from mdnmt.score.comet_files import TOY
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import baseline_of, split_key, table_of
 from mdnmt.studies.study import Run, Study, Task
+from mdnmt.studies.told import named, told_runs
 
 COPY = "copy-source"
 AVERAGE = "avg"
 NOT_YET = "not made yet"
-# How the papers head the columns of a metric.
-PRINTED_METRICS = {"bleu": ("BLEU", "BLEU-4"), "chrf": ("chrF",), "comet": ("COMET",)}
 QUANTITIES = ("seconds_per_update", "seconds_per_epoch", "seconds_per_batch", "memory", "parameters")
 SPLITS = ("train", "valid", "test")
 
@@ -43,10 +43,10 @@ def task_title(study: Study, task: Task) -> str:
 
 
 def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Return runs by the row they stand in: one row a directory, with all its seeds."""
+    """Return runs by the row they stand in: one a directory and what it is told, with all its seeds."""
     rows: dict[str, list[Run]] = {}
     for run in runs:
-        rows.setdefault(run.directory, []).append(run)
+        rows.setdefault(run.row, []).append(run)
     return rows
 
 
@@ -56,7 +56,9 @@ def table_runs(study: Study, key: str) -> list[Run]:
     if table.kind in ("corpora", "notation"):
         return []
     names = {name for row in table.rows for name in row.methods} | {baseline_of(study.config, table)}
-    return [run for run in study.makeable(task.name) if run.method in names]
+    given = [run for run in study.makeable(task.name) if run.method in names]
+    of_rows = (run for row in table.rows for name in row.methods for run in told_runs(study, task, row, name))
+    return given + [run for run in of_rows if run.labels != "given" and run.spec is not None]
 
 
 def table_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyTable:
@@ -101,14 +103,18 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
             measure=existing(places.measure(task.name), partial) if task.spec is not None else None,
             missing=task.missing or (NOT_YET if partial else None),
         )
+    told = {labels for row in table.rows for labels in row.labels}
+    # Of a system told otherwise the question is what it loses to itself, not whether it beats the baseline.
+    is_tested, is_predicted = (task.spec is not None and found for found in (told == {"given"}, "predicted" in told))
     return specs.ScoreTableSpec(
         **title,
         **compared,
+        predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
         columns=columns(task),
         rows=(
             *_copy_row(study, task, places, partial),
             *(
-                _with_comet(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
+                _with_others(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
                     update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
                 )
                 for row, runs, choice in rows
@@ -118,21 +124,28 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
         metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},
         shows=table.shows,
         delta=table.delta,
-        significance=existing(places.significance(key), partial) if task.spec is not None else None,
+        significance=existing(places.significance(key), partial) if is_tested else None,
     )
 
 
 def comparison(study: Study, key: str, places: Places) -> dict[str, Any]:
     """Return what the verb `significance` is told of a table: its systems, its baseline, where hypotheses stand."""
     table, task = paper_table(study, key)
+    rows, how = by_row(table_runs(study, key)), study.config.comparison
+    has_comet = "comet" in table.metrics and not study.no_comet
     return {
         "task": places.task(task.name),
         "baseline": baseline_of(study.config, table),
         "limit": study.decoding[task.name].max_sentences,
-        "num_resamples": study.config.comparison.num_resamples,
-        "systems": {
-            row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs}
-            for row, runs in by_row(table_runs(study, key)).items()
+        "metrics": [name for name in table.metrics if name != "comet" or has_comet],
+        "num_resamples": how.num_resamples,
+        "num_trials": how.num_trials,
+        "correction": how.correction,
+        "systems": {row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs} for row, runs in rows.items()},
+        "comet": {
+            row: {str(run.seed): str(Path(places.comet(run)).with_suffix(".segments.json")) for run in runs}
+            for row, runs in rows.items()
+            if has_comet
         },
     }
 
@@ -153,7 +166,7 @@ class _Printed:
         for metric in self.table.metrics:
             for domain in (*self.task.config.domains, AVERAGE):
                 for prefix in ("", "d"):
-                    names = tuple(prefix + name for name in PRINTED_METRICS[metric])
+                    names = tuple(prefix + name for name in self.table.printed_metrics.get(metric, ()))
                     number = self._find(self._row(row, run), self._column(domain), names)
                     if number is not None:
                         found[f"{prefix}{metric}/{domain}"] = number
@@ -232,10 +245,10 @@ def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRo
     """
     numbers = count(1)
     for row in table.rows:
-        rivals: dict[tuple[str, ...], list[list[Run]]] = {}
+        rivals: dict[tuple[tuple[str, ...], str], list[list[Run]]] = {}
         for method in row.methods:
-            for runs in by_row(study.runs_of(task.name, method)).values():
-                rivals.setdefault(runs[0].domains, []).append(runs)
+            for runs in by_row(told_runs(study, task, row, method)).values():
+                rivals.setdefault((runs[0].domains, runs[0].labels), []).append(runs)
         for found in rivals.values():
             choice = next(numbers) if len(found) > 1 else None
             yield from ((row, runs, choice) for runs in found)
@@ -275,20 +288,34 @@ def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[s
     return [specs.ScoreRow(group="No training", label="Copy the source", method=COPY, runs=runs, missing=missing)]
 
 
-def _with_comet(
+def _with_others(
     row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: Places, partial: bool
 ) -> specs.ScoreRow:
-    if "comet" not in table.metrics or study.no_comet:
-        return row
-    of_seed = {run.seed: existing(places.comet(run), partial) for run in runs if run.spec is not None}
-    made = tuple(run.model_copy(update={"comet": of_seed.get(run.seed)}) for run in row.runs if run.seed is not None)
+    """Return the row with the files of those of the table's metrics that do not stand in scores.json."""
+    names = [name for name in table.metrics if METRICS[name].file != "scores.json"]
+    of_seed = {
+        run.seed: [
+            places.comet(run) if name == "comet" else f"{places.test(run)}/{METRICS[name].file}"
+            for name in names
+            if name != "comet" or not study.no_comet
+        ]
+        for run in runs
+        if run.spec is not None
+    }
+    made = tuple(
+        run.model_copy(
+            update={"others": tuple(path for file in of_seed[run.seed] if (path := existing(file, partial)))}
+        )
+        for run in row.runs
+        if run.seed is not None
+    )
     return row.model_copy(update={"runs": made})
 
 
 def _score_row(
     row: TableRow, runs: list[Run], places: Places, partial: bool, file: str = "scores.json"
 ) -> specs.ScoreRow:
-    return score_row(row.group, row.label or runs[0].label, runs, places, partial, file)
+    return named(score_row(row.group, row.label or runs[0].label, runs, places, partial, file), row, runs[0])
 
 
 def score_row(group: str, label: str, runs: list[Run], places: Places, partial: bool, file: str) -> specs.ScoreRow:
@@ -299,4 +326,4 @@ def score_row(group: str, label: str, runs: list[Run], places: Places, partial: 
         if run.spec is not None and (scores := existing(f"{places.test(run)}/{file}", partial))
     )
     missing = None if made else runs[0].missing or NOT_YET
-    return specs.ScoreRow(group=group, label=label, method=runs[0].directory, runs=made, missing=missing)
+    return specs.ScoreRow(group=group, label=label, method=runs[0].row, runs=made, missing=missing)

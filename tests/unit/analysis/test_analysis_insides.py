@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +106,17 @@ def test_spread_takes_from_the_whole_range() -> None:
 
 def test_measuring_counts_parameters_and_changes_nothing(runs: dict[str, Path], toy_task: Path) -> None:
     before = (runs["waldm"] / "model.safetensors").read_bytes()
-    found = measure_run(runs["waldm"], toy_task, Decoding(beam_size=2), device=CPU, repeats=1)
+    found = measure_run(runs["waldm"], toy_task, Decoding(beam_size=2), device=CPU, repeats=3)
     model = Translator(runs["waldm"], CPU).model
     assert found["num_parameters"] == sum(parameter.numel() for parameter in model.parameters())
     data = TaskData.load(toy_task)
     epoch_words = int(data.split("train").target.lengths.sum())
-    assert found["epoch_seconds"] * found["train_tokens_per_second"] == pytest.approx(epoch_words)
-    assert all(value > 0 for value in found.values())
+    values = found["values"]
+    pairs = zip(values["epoch_seconds"], values["train_tokens_per_second"], strict=True)
+    assert [seconds * rate for seconds, rate in pairs] == pytest.approx([epoch_words] * 3)
+    assert all(value > 0 for name, value in found.items() if name not in ("values", "others_percent"))
+    assert {name: statistics.median(values) for name, values in found["values"].items()}.items() <= found.items()
+    assert all(len(values) == 3 for values in found["values"].values())
     assert (runs["waldm"] / "model.safetensors").read_bytes() == before
 
 

@@ -18,6 +18,7 @@ from mdnmt.analysis.word_records import END, START, MeanGates, words_of
 from mdnmt.cli import main
 from mdnmt.config.study import AnalysisConfig
 from mdnmt.decode.translator import Translator
+from mdnmt.fsio import read_json
 from mdnmt.models.context import DomainContext
 from mdnmt.tasks.data import TaskData
 from mdnmt.tasks.vocab import Vocab
@@ -155,7 +156,7 @@ def test_the_verb_names_what_training_ties_to_domains(
     arguments = ["--run", str(run(builder)), "--task", str(toy_task), "--spec", spec, "--device", "cpu"]
     assert main(["analyse", *arguments, "--threads", "1", "--out", str(tmp_path)]) == 0
     assert json.loads((tmp_path / "meta.json").read_text())["slots"] == slots
-    gates = json.loads((tmp_path / "gates.json").read_text())
+    gates = read_json(tmp_path / "gates.json")
     assert set(gates) == (set() if slots else {"economy", "law"})
     if gates:
         np.testing.assert_allclose(np.sum(list(gates.values()), axis=-1), 1.0, rtol=1e-5)

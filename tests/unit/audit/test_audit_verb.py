@@ -67,9 +67,9 @@ def test_text_cannot_break_a_table(result: AuditResult) -> None:
 def test_json_is_the_whole_result_and_the_same_twice(tmp_path: Path, result: AuditResult) -> None:
     assert main(["audit", "--config", str(CONFIG), "--json", str(tmp_path / "a.json")]) == 0
     written = (tmp_path / "a.json").read_bytes()
-    fsio.write_json(tmp_path / "b.json", result.model_dump(mode="json"))
+    fsio.write_sealed(tmp_path / "b.json", result.model_dump(mode="json"))
     assert written == (tmp_path / "b.json").read_bytes()
-    assert AuditResult.model_validate(json.loads(written)) == result
+    assert AuditResult.model_validate(fsio.read_json(tmp_path / "a.json")) == result
     assert set(json.loads(written)["findings"][0]) == {
         *("id", "paper", "where", "kind", "printed", "recomputed", "status", "computed", "ours", "comment")
     }

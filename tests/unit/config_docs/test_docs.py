@@ -21,6 +21,7 @@ from mdnmt.cli import verbs
 from mdnmt.config.loader import load_yaml, validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
+from mdnmt.config.task import load_task
 from mdnmt.methods import BUILDERS
 from mdnmt.methods.method import Architecture
 from mdnmt.pretrained.config import Mbart50Config
@@ -128,19 +129,20 @@ def test_the_two_commands_of_the_readme_are_those_of_the_makefile() -> None:
 
 def test_files_of_your_own_data_make_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = named_files(DOCS / "your-own-data.md")
-    assert {Path(name).parent.name for name in files} == {"corpora", "tasks", "studies"}
+    assert {Path(name).parent.name for name in files} == {"tasks", "studies"}
     shutil.copytree(ROOT / "config", tmp_path / "config")
     monkeypatch.chdir(tmp_path)
     for name, text in files.items():
         Path(name).write_text(text, encoding="utf-8")
-    folder = tmp_path / "texts" / "law"
     missing = resolve(Path("config"), "mine", Path("corpora"))
     assert missing.tasks["my-en-fr"].missing == (
-        "needs the files of 'My law texts': texts/law: has neither train.en nor train.en.gz; put one of them there"
+        "needs your own text: texts/law: no such folder; put your text there, or correct it in the task's file"
     )
-    folder.mkdir(parents=True)
-    for lang in ("en", "fr"):
-        (folder / f"train.{lang}").write_text("a line\n", encoding="utf-8")
+    for name, domain in load_task(Path("config"), "my-en-fr").domains.items():
+        folder = tmp_path / (domain.folder or "")
+        folder.mkdir(parents=True)
+        for lang in ("en", "fr"):
+            (folder / f"{name}.{lang}").write_text("a line\n", encoding="utf-8")
     study = resolve(Path("config"), "mine", Path("corpora"))
     assert [run.method for run in study.makeable()] == ["mixed", "waldm-edc"]
 

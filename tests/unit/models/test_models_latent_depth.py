@@ -174,7 +174,7 @@ def test_draws_are_as_frequent_as_the_logits_say(logit: float) -> None:
         choice.logits.fill_(logit)
     torch.manual_seed(0)
     context = DomainContext(domain_B=torch.zeros(20_000, dtype=torch.long))
-    choice(context)
+    choice(context, 20_000)
     assert context.use_BN is not None
     assert context.use_BN.detach().unique().tolist() == [0.0, 1.0]
     assert context.use_BN.mean().item() == pytest.approx(torch.tensor(logit).sigmoid().item(), abs=0.01)

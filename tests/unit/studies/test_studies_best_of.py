@@ -20,6 +20,7 @@ PLACES = Places(
     run=lambda run: f"runs/{run.directory}/seed{run.seed}",
     test=lambda run: f"runs/{run.directory}/seed{run.seed}/test",
     comet=lambda run: f"runs/{run.directory}/seed{run.seed}/comet.json",
+    labels=lambda name: f"labels/{name}.json",
     copied=lambda name: f"copied/{name}",
     analysis=lambda run: f"analysis/{run.directory}",
     ambiguity=lambda task: f"ambiguity/{task}.json",

@@ -71,18 +71,29 @@ def test_every_printed_number_stands_beside_a_cell_of_ours(paper: Study) -> None
 
 def test_they_stand_in_the_right_cells(paper: Study) -> None:
     rows = {row.method: row for row in spec_of(paper, "jiang2020-table2").rows}
-    assert rows["mixed"].printed["bleu/news"].value == 26.06
-    assert rows["single-ted"].printed["bleu/ted"].value == 29.09
-    assert rows["single-ted"].printed["bleu/news"].value == 4.90
+    assert rows["mixed"].printed["bleu_tok/news"].value == 26.06
+    assert rows["single-ted"].printed["bleu_tok/ted"].value == 29.09
+    assert rows["single-ted"].printed["bleu_tok/news"].value == 4.90
     assert rows["waldm-edc-released-code"].printed == {}
     rows = {row.method: row for row in spec_of(paper, "song2026-table6").rows}
     assert rows["damha"].printed["dbleu/avg"].value == 1.63
     rows = {row.method: row for row in spec_of(paper, "song2026-table4").rows}
     assert rows["mixed"].printed["seconds_per_epoch"].value == 911.86
     rows = {row.method: row for row in spec_of(paper, "jiang2020-table8").rows}
-    assert rows["single-post-norm-speech"].printed["bleu/speech"].value == 6.19
+    assert rows["single-post-norm-speech"].printed["bleu_tok/speech"].value == 6.19
     rows = {row.label: row for row in spec_of(paper, "zhang2021-table2").rows}
     assert rows["ECB"].printed["train"].value == 194000
+
+
+def test_the_number_of_tokenised_text_is_what_jiang_is_held_against(paper: Study) -> None:
+    for key in ("jiang2020-table2", "jiang2020-table4", "jiang2020-table8"):
+        spec = spec_of(paper, key)
+        assert spec.metrics == ("bleu", "bleu_tok")
+        assert spec.differs is None and not spec.metric_differs.keys() & {"bleu", "bleu_tok"}
+        printed = [place for row in spec.rows for place in row.printed]
+        assert printed and all(place.startswith("bleu_tok/") for place in printed)
+    other = spec_of(paper, "zhang2021-table3-en-fr")
+    assert all(place.startswith("bleu/") for row in other.rows for place in row.printed)
 
 
 def test_missing_numbers_are_not_available_rather_than_absent(paper: Study) -> None:

@@ -1,0 +1,24 @@
+"""Guess the domain of each test sentence of a task by a classifier that learnt from its training text."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `mdnmt predict-labels`."""
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument("--out", type=Path, required=True, help="JSON file for `mdnmt decode --predicted`")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the guesses, and print how often they are right."""
+    from mdnmt.analysis.domain_classifier import predict
+    from mdnmt.fsio import write_json
+    from mdnmt.tasks.data import TaskData
+
+    found = predict(TaskData.load(args.task))
+    write_json(args.out, found)
+    for domain, entry in found["test"].items():
+        print(f"{domain}: {100 * entry['accuracy']:.1f} % of {len(entry['labels'])} test sentences guessed rightly")

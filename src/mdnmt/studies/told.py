@@ -1,0 +1,83 @@
+"""Systems that are told something else of the domain than the truth when they translate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mdnmt.config.decoding import LABELS, Labels
+from mdnmt.config.paper import TableRow
+from mdnmt.paper.specs import ScoreRow
+from mdnmt.studies.places import Places
+from mdnmt.studies.shown import table_of
+from mdnmt.studies.study import Run, Study, Task
+
+NO_TEXT = "the task's text is taken apart by codes of its domain, which must be told"
+
+
+def told_runs(study: Study, task: Task, row: TableRow, method: str) -> list[Run]:
+    """Return the runs of one method of a row: all that are told the same, then all that are told the next."""
+    return [_told(run, labels, task) for labels in row.labels for run in study.runs_of(task.name, method)]
+
+
+def translated_as(study: Study, run: Run) -> list[Run]:
+    """Return the run once for each of the things that it is told by the tables of the study, the truth first."""
+    found = {run.row: run}
+    for key, shown in study.config.tables.items():
+        rows = table_of(study.config, study.papers, key).rows if shown.task == run.task else ()
+        for labels in (labels for row in rows if run.method in row.methods for labels in row.labels):
+            told = _told(run, labels, study.tasks[run.task])
+            if told.spec is not None:
+                found[told.row] = told
+    return list(found.values())
+
+
+def told_tasks(study: Study) -> list[str]:
+    """Return the tasks of tables that show some system told each of the things that there are to tell."""
+    shown = study.config.tables
+    every = [
+        shown[key].task
+        for key in shown
+        if any(row.labels == LABELS for row in table_of(study.config, study.papers, key).rows)
+    ]
+    return [name for name in dict.fromkeys(every) if study.tasks[name].config.segmentation.bpe != "domain"]
+
+
+def told_verbs(
+    study: Study, run: Run, places: Places, hypotheses: Sequence[str], scores: Sequence[str], habits: Sequence[str]
+) -> list[str]:
+    """Return the words of one command: translate and score with a run told all but the truth, one after the other.
+
+    Args:
+        study: the study.
+        run: the run, told the truth.
+        places: where everything stands.
+        hypotheses: the folder of each of the translations.
+        scores: the file of each.
+        habits: options of `mdnmt decode` that change no result.
+    """
+    data, words = places.task(run.task), list[str]()
+    most = study.decoding[run.task].max_sentences
+    limit = ["--limit", str(most)] if most else []
+    for labels, folder, file in zip(LABELS[1:], hypotheses, scores, strict=True):
+        spec = study.decoding_of(run.told(labels)).model_dump_json()
+        words += ["decode", "--run", places.run(run), "--task", data, "--out", folder, "--spec", spec, *habits]
+        words += ["--predicted", places.labels(run.task), "then"]
+        words += ["score", "--task", data, "--hypotheses", folder, *limit, "--out", file, "then"]
+    return words[:-1]
+
+
+def named(found: ScoreRow, row: TableRow, run: Run) -> ScoreRow:
+    """Return the row of one system with what it is told in its name, and the row that it is held against."""
+    if row.labels == ("given",):
+        return found
+    changes: dict[str, Any] = {"label": f"{found.label}, label {run.labels}", "against": run.directory}
+    return found.model_copy(update=changes)
+
+
+def _told(run: Run, labels: Labels, task: Task) -> Run:
+    told = run.told(labels)
+    if labels == "missing" and task.config.segmentation.bpe == "domain":
+        return replace(told, spec=None, missing=told.missing or NO_TEXT)
+    return told
