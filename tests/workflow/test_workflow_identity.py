@@ -33,7 +33,7 @@ def test_what_nobody_sees_makes_nothing(project: Project) -> None:
     project.edit("config/config.yaml", "tensorboard: false", "tensorboard: true")
     project.edit("config/corpora/tiny-law.yaml", "licence: CC0", "licence: CC0\nunpacked_bytes_max: 5000000")
     project.edit("workflow/rules/train.smk", '"Training {', '"Teaching {')
-    project.edit("workflow/rules/train.smk", "    resources:\n", "    resources:\n        mem_mb=2000,\n")
+    project.edit("workflow/rules/train.smk", "    resources:\n", "    resources:\n        disk_mb=2000,\n")
     project.edit("workflow/rules/train.smk", '"mdnmt train ', '"mdnmt  train ')
     project.edit("workflow/rules/figures.smk", '"mdnmt figure ', '"mdnmt  figure ')
     for path in [*project.path("resources").rglob("*.json"), *project.path("moved").iterdir()]:

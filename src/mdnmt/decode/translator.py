@@ -222,7 +222,7 @@ def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:
         record: dict[str, Any] = read_json(path)
     except FileNotFoundError:
         raise DataError(f"{path}: missing: no finished run stands there; train it to its end first") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the second: a name that no file can have
         raise DataError(f"{path}: cannot be read ({error})") from None
     keys = ("spec", "domains", "source_lang", "target_lang")
     if not isinstance(record, dict) or any(key not in record for key in keys):

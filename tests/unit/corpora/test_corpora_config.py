@@ -56,7 +56,7 @@ def error_of(tmp_path: Path, value: Any, model: Any) -> str:
     [
         ("titel", "x", ["unknown key 'titel'", "did you mean 'title'", "allowed: citation,"]),
         ("source.pakage", "x", ["unknown key 'source.pakage'", "did you mean 'package'"]),
-        ("source.provider", "pipp", ["source: found 'pipp'", "did you mean 'pip'", "one of pip, npm, apt"]),
+        ("source.provider", "pipp", ["source.provider: found 'pipp'", "did you mean 'pip'", "one of pip, npm, apt"]),
         ("source.sha256", "abc", ["source.sha256", "found 'abc'"]),
         ("source.version", "--proxy=x", ["source.version"]),
         ("source.file", "../x.whl", ["source.file"]),
