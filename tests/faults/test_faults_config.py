@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -13,11 +12,9 @@ from typing import Any
 import pytest
 import yaml
 from bad_config import BadConfig, Mistakes, dump
-from finished import Finished
 from workflow.snakemake_project import Project
 
 from mdnmt.audit.inputs import load_inputs
-from mdnmt.cli import main
 from mdnmt.config.claims import check_claims, load_claims
 from mdnmt.config.deviations import load_deviations
 from mdnmt.config.loader import load_model, load_yaml, validate_model
@@ -367,39 +364,3 @@ def test_a_sample_of_all_mistakes_goes_through_snakemake(project: Project) -> No
         assert "Traceback" not in printed and "rule " not in printed, bad.label
         named = [line for line in printed.splitlines() if bad.file in line and all(name in line for name in bad.names)]
         assert named, (bad.label, printed)
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "said"),
-    [
-        ("seed", -1, "seed: "),
-        ("seed", "one", "seed: "),
-        ("seed", True, "seed: "),
-        ("builder", "transformr", "transformr"),
-        ("builder", "os", "os"),
-        ("domains", ["lore"], "lore"),
-        ("training.learning_rate", float("nan"), "training.learning_rate: "),
-        ("training.learning_rate", float("inf"), "training.learning_rate: "),
-        ("training.max_updates", 0, "training.max_updates: "),
-        ("training.max_update", 5, "unknown key 'training.max_update'"),
-        ("training.adam_betas", [0.9, 2], "training.adam_betas"),
-        ("architecture.num_heads", 3, "num_heads"),
-        ("architecture.model_dimm", 8, "unknown key 'model_dimm'"),
-        ("task_fingerprint", "00000000", "the run was planned for 00000000"),
-    ],
-)
-def test_a_trainer_refuses_a_bad_run_before_it_trains(
-    broken: Finished, capsys: pytest.CaptureFixture[str], place: str, value: Any, said: str
-) -> None:
-    spec = broken.spec.model_dump(mode="json")
-    parent, *parts = spec, *place.split(".")
-    for part in parts[:-1]:
-        parent = parent[part]
-    parent[parts[-1]] = value
-    new = broken.root / "new"
-    status = main(
-        ["train", "--spec", json.dumps(spec), "--task", str(broken.task), "--out", str(new), "--device", "cpu"]
-    )
-    err = capsys.readouterr().err
-    assert (status, err.count("\n")) == (2, 1) and said in err, err
-    assert not (new / "ckpt").exists()
