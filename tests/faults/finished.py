@@ -7,9 +7,12 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from mdnmt.cli import main
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
+from mdnmt.errors import EXIT_USER
 from mdnmt.fsio import read_json
 from mdnmt.methods import validate
 from mdnmt.tasks.data import TaskData
@@ -101,3 +104,12 @@ def spec_of(task: Path) -> RunSpec:
         domains=data.domains,
         seed=3,
     )
+
+
+def refused(capsys: pytest.CaptureFixture[str], status: int, *said: str) -> str:
+    """Return the one line of a verb that failed as it should."""
+    err = capsys.readouterr().err
+    lines = [line for line in err.splitlines() if line.startswith("mdnmt")]
+    assert status == EXIT_USER and len(lines) == 1 and "Traceback" not in err, (status, err)
+    assert all(text in lines[0] for text in said), lines[0]
+    return lines[0]

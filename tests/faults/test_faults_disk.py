@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from faulty import Disk, dies_writing, read_only, small_disk
-from finished import Finished
+from finished import Finished, refused
 
 from mdnmt.checkpoints.store import CheckpointStore
-from mdnmt.errors import EXIT_USER
 from mdnmt.tasks.data import TaskData
 from mdnmt.train import run as training
 
@@ -38,15 +37,6 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 def stored(whole: Finished, disk: Disk) -> Finished:
     """Return a copy of the finished run on a disk of its own."""
     return whole.copy(disk.folder / "copy")
-
-
-def refused(capsys: pytest.CaptureFixture[str], status: int, *said: str) -> str:
-    """Return the one line of a verb that failed as it should."""
-    err = capsys.readouterr().err
-    lines = [line for line in err.splitlines() if line.startswith("mdnmt")]
-    assert status == EXIT_USER and len(lines) == 1 and "Traceback" not in err, (status, err)
-    assert all(text in lines[0] for text in said), lines[0]
-    return lines[0]
 
 
 def test_a_disk_full_anywhere_in_training_loses_nothing(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from finished import Finished, spec_of
+from finished import Finished, refused, spec_of
 from workflow.snakemake_project import Project, local_corpus
 
 from mdnmt.checkpoints.store import CheckpointStore
@@ -22,7 +22,7 @@ from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.spec import fetch_spec
-from mdnmt.errors import EXIT_USER, ConfigError, MdnmtError, shown
+from mdnmt.errors import ConfigError, MdnmtError, shown
 from mdnmt.tasks.data import TaskData
 from mdnmt.tasks.spec import task_spec
 
@@ -33,14 +33,6 @@ SOURCES = sorted((ROOT / "src" / "mdnmt").rglob("*.py"))
 def bomb(proof: Path) -> bytes:
     """Return a pickle that, opened, makes a file: the proof that code was run."""
     return b"cbuiltins\nopen\n(V" + str(proof).encode() + b"\nVw\ntR."
-
-
-def refused(capsys: pytest.CaptureFixture[str], status: int, *said: str) -> str:
-    err = capsys.readouterr().err
-    lines = [line for line in err.splitlines() if line.startswith("mdnmt")]
-    assert status == EXIT_USER and len(lines) == 1 and "Traceback" not in err, (status, err)
-    assert all(text in lines[0] for text in said), lines[0]
-    return lines[0]
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"])

@@ -9,18 +9,16 @@ from mdnmt.config.decoding import LABELS
 from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
-from mdnmt.corpora.lock import read_lock
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.gpu import count_visible
-from mdnmt.planning.jobs import Jobs, shell_prefix
+from mdnmt.planning.jobs import Jobs, settle, shell_prefix
 from mdnmt.studies import figure_specs, report_specs, table_specs
 from mdnmt.studies.claim_specs import claims_spec
+from mdnmt.studies.fetching import spec_to_fetch, to_fetch
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.told import told_tasks, told_verbs
+from mdnmt.studies.told import told_tasks, told_verbs, whole_tests
 
 CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
@@ -36,14 +34,7 @@ except MdnmtError as error:
 
 IN_JOB = workflow.remote_exec  # a job of a cluster starts Snakemake once more, on the node
 shell.prefix(shell_prefix(CLUSTER, IN_JOB))
-
-# At home so many jobs with a GPU run at a time as there are GPUs; each takes one of its own (mdnmt.gpu).
-if workflow.local_exec and "gpu" not in workflow.global_resources and (gpus := count_visible(PROJECT.device)):
-    workflow.register_resource("gpu", gpus)
-# Each look for jobs plans another look a second later, so that after a thousand jobs a thousand looks a second keep a
-# core busy. Of the limit on starts a second, which these are for, nothing is needed here.
-if workflow.scheduling_settings is not None:
-    workflow.scheduling_settings.max_jobs_per_timespan = None
+settle(workflow, PROJECT.device)
 
 MADE_TASKS = [name for name, task in STUDY.tasks.items() if task.spec is not None]
 for task in STUDY.tasks.values():
@@ -146,10 +137,7 @@ def saving(wildcards, attempt):
     return f"{PROJECT.training_options} --in-job {attempt}" if IN_JOB else PROJECT.training_options
 
 
-# Where runs are made in one job each, all test sets are translated alike.
-WHOLE_TEST = {
-    labels: next((STUDY.decode_fingerprint(run.told(labels)) for run in STUDY.runs), "none") for labels in LABELS
-}
+WHOLE_TEST = whole_tests(STUDY)
 
 
 def weights_file(wildcards):
@@ -175,20 +163,7 @@ def corpus_files(wildcards):
     return ancient(files) if is_made(wildcards.task) else files
 
 
-# Corpora with something to fetch. `fetch` must not be there for the others: a moved folder would start it, and what lies
-# behind a job that starts is not looked at by Snakemake unless a file without ancient() leads there.
-TO_FETCH = {
-    corpus
-    for name, task in STUDY.tasks.items()
-    for corpus in task.corpora
-    if not (is_made(name) and Path(CORPORA, corpus, "corpus.json").exists())
-}
-
-
-def spec_to_fetch(name):
-    """Return what `mdnmt fetch` needs to know of a corpus of the study."""
-    corpus = next(task.corpora[name] for task in STUDY.tasks.values() if name in task.corpora)
-    return fetch_spec(name, corpus, CORPORA / "sha256.json", read_lock(CONFIG))
+TO_FETCH = to_fetch(STUDY, CORPORA, is_made)
 
 
 wildcard_constraints:

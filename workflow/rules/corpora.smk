@@ -11,10 +11,10 @@ rule fetch:
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=lambda w: spec_to_fetch(w.corpus).model_dump_json(),
+        spec=lambda w: spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA).model_dump_json(),
         folder=lambda w: f"resources/corpora/{w.corpus}",
         # Read by nobody: a manifest alone would hide from Snakemake that the files are gone.
-        lost=lambda w: why_lost(spec_to_fetch(w.corpus), CORPORA / w.corpus),
+        lost=lambda w: why_lost(spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA), CORPORA / w.corpus),
     message:
         "Fetching and verifying corpus {wildcards.corpus}"
     shell:

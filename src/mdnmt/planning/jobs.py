@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any, Literal
 
 from mdnmt.config.cluster import ClusterConfig, SizeClass
+from mdnmt.gpu import count_visible
 from mdnmt.planning.state import vocab_sizes
 from mdnmt.planning.work import work_of
 from mdnmt.studies.places import Places
@@ -81,3 +82,19 @@ def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
     path = f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
     modules = "".join(f"module load {name}; " for name in cluster.modules)
     return f"trap : TERM; {modules}{path}" if in_job else path
+
+
+def settle(workflow: Any, device: str) -> None:
+    """Set what Snakemake has no option for, or no good default.
+
+    Args:
+        workflow: Snakemake's.
+        device: of the project's configuration.
+    """
+    # At home so many jobs with a GPU run at a time as there are GPUs; each takes one of its own (mdnmt.gpu).
+    if workflow.local_exec and "gpu" not in workflow.global_resources and (gpus := count_visible(device)):
+        workflow.register_resource("gpu", gpus)
+    # Each look for jobs plans another look a second later, so that after a thousand jobs a thousand looks a second keep
+    # a core busy. Of the limit on starts a second, which these are for, nothing is needed here.
+    if workflow.scheduling_settings is not None:
+        workflow.scheduling_settings.max_jobs_per_timespan = None

@@ -81,3 +81,10 @@ def _told(run: Run, labels: Labels, task: Task) -> Run:
     if labels == "missing" and task.config.segmentation.bpe == "domain":
         return replace(told, spec=None, missing=told.missing or NO_TEXT)
     return told
+
+
+def whole_tests(study: Study) -> dict[str, str]:
+    """Return labels -> hash of the translations' folder, where runs are made in one job: all are translated alike."""
+    return {
+        labels: next((study.decode_fingerprint(run.told(labels)) for run in study.runs), "none") for labels in LABELS
+    }

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_SECONDS = 60
+from mdnmt.train.attempts import Call, call
+
 # Job, state, reason, name (the id of a start of Snakemake), comment (rule and wildcards), folder.
 _FORMAT = "%i|%T|%r|%j|%k|%Z"
 # From these a job comes back, or has not ended yet; everything else is over for good.
@@ -18,8 +17,6 @@ _ALIVE = (
 )
 # "rule_train_wildcards_<task>_<method>_<seed>_<hash>": no name has an underscore in it.
 _OF_RUN = re.compile(r"rule_(?:train|whole)_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
-
-Call = Callable[[list[str]], str | None]
 
 
 @dataclass(frozen=True)
@@ -42,15 +39,6 @@ class SlurmJob:
         """Return the name of the run that it trains; None: it does something else."""
         found = _OF_RUN.fullmatch(self.comment)
         return f"{found[1]}/{found[2]}/seed{found[3]}-{found[4]}" if found else None
-
-
-def call(command: list[str]) -> str | None:
-    """Run a command and return what it printed; None where it fails or is not there."""
-    try:
-        done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
 
 
 def slurm_jobs(folder: Path, *, run: Call = call) -> dict[str, SlurmJob] | None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdnmt.studies.locks import locks, open_locks
-from mdnmt.watch.slurm import Call, cancel
-from mdnmt.watch.slurm import call as run_command
+from mdnmt.train.attempts import Call
+from mdnmt.train.attempts import call as run_command
+from mdnmt.watch.slurm import cancel
 from mdnmt.watch.view import View
 
 

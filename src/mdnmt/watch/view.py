@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.studies.locks import living_snakemake
+from mdnmt.train.attempts import Call, call
 from mdnmt.watch.runs import RunState, run_states
-from mdnmt.watch.slurm import Call, SlurmJob, call, slurm_jobs
+from mdnmt.watch.slurm import SlurmJob, slurm_jobs
 from mdnmt.watch.snakemake_log import Belief, newest_log, read_belief
 
 
