@@ -33,14 +33,15 @@ def git_state() -> tuple[str | None, bool | None]:
     """Return (commit, dirty) of the repository this package is run from; (None, None) outside one.
 
     A package that is installed inside somebody else's repository (a virtual environment, say) is not part of it:
-    git must track this very file. Dirty means that a tracked file differs from the commit.
+    git must track this very file. Dirty means that a tracked file differs from the commit; the locks in config/ do not
+    count, since jobs themselves add to them.
     """
     if not _git("ls-files", "--error-unmatch", Path(__file__).name):
         return None, None
     commit = _git("rev-parse", "HEAD")
     if not commit:
         return None, None
-    changes = _git("status", "--porcelain", "--untracked-files=no")
+    changes = _git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)config/*.lock.yaml")
     return commit, None if changes is None else bool(changes)
 
 

@@ -152,8 +152,9 @@ def _alone(first: Path, second: Path) -> Iterator[tuple[str, Path]]:
 
 def _files(folder: Path) -> set[str]:
     # Snakemake's own mark in a folder that it was told of: one whose job it did not see the end of has none.
-    paths = (path for path in folder.rglob("*") if path.is_file() and path.name != ".snakemake_timestamp")
-    return {path.relative_to(folder).as_posix() for path in paths}
+    # The repository's own page on what lies in results/ is not copied with the rest.
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path.as_posix() for path in paths if path.name != ".snakemake_timestamp" and path != Path("README.md")}
 
 
 def _timeless(text: bytes) -> Any:
