@@ -1,4 +1,4 @@
-"""Make the text that toolkits are timed on: a task of two files aligned by line, and its pieces for those who read text.
+"""Make the text that toolkits are timed on: a task of two files aligned by line, and its pieces as text.
 
     python benchmarks/material.py law.en law.fr --out benchmarks/work/law [--lines 100000] [--merges 8000]
 
