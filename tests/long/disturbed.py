@@ -71,15 +71,15 @@ class Disturber:
             AssertionError: it did not end although it was started more often than it was disturbed.
         """
         draw = random.Random(self.seed)
-        points = sorted(draw.sample(range(1, self.jobs), self.kills))
+        # Fewer jobs than there are are seen to finish: the last ones before Snakemake itself is killed are not.
+        points = sorted(draw.sample(range(1, int(0.85 * self.jobs)), self.kills))
         for start in range(1, self.kills + 6):
             self._wait_for_orphans()
             status = self._once(points, draw)
             self.log.append(f"start {start}: ended with {status} after {self._finished} jobs, {len(points)} kills left")
-            if status == 0 and not points:
+            if status == 0:
+                assert not points, f"done with {len(points)} kills left: {self.log}"
                 return
-            if status == 0:  # jobs are fewer than was thought: the rest of the kills has nothing to hit
-                raise AssertionError(f"done with {len(points)} kills left; {self.log}")
         raise AssertionError(f"not done after {self.kills + 5} starts: {self.log[-5:]}")
 
     def _once(self, points: list[int], draw: random.Random) -> int:
