@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,10 +43,12 @@ def sync_directory(path: Path) -> None:
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it is synced and renamed to `path`.
 
-    On an error the temporary file is removed and `path` stays as it was.
+    On an error the temporary file is removed and `path` stays as it was. What a process that was killed left behind is
+    removed when `path` is written next on the same machine.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    _sweep(path, "tmp")
+    temporary = _beside(path, "tmp")
     try:
         yield temporary
         with temporary.open("rb") as written:
@@ -154,8 +157,45 @@ def _seal(value: Any) -> str | None:
         return None  # holds NaN, which nothing sealed does
 
 
+def _beside(path: Path, kind: str) -> Path:
+    """Return the hidden name beside `path` that is this process's alone, and says so."""
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}.{kind}")
+
+
+def _sweep(path: Path, kind: str) -> None:
+    """Remove what dead processes of this machine left under such names; of other machines nothing is known."""
+    begin, end = f".{path.name}.{_machine()}-", f".{kind}"
+    with suppress(OSError), os.scandir(path.parent) as entries:  # one that cannot be removed does no harm
+        for name in [entry.name for entry in entries if entry.name.startswith(begin) and entry.name.endswith(end)]:
+            owner = name[len(begin) : -len(end)]
+            if owner.isdecimal() and not _is_running(int(owner)):
+                left = path.with_name(name)
+                shutil.rmtree(left) if kind == "removed" else left.unlink(missing_ok=True)
+
+
+@cache
+def _machine() -> str:
+    """Return what tells apart whose process numbers a name holds: the host, and its containers among each other."""
+    try:
+        numbers = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:  # no Linux
+        numbers = ""
+    return hashlib.sha256(f"{os.uname().nodename} {numbers}".encode()).hexdigest()[:8]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
 def remove_tree(path: Path) -> None:
     """Remove a directory in one visible step: rename it away, then delete what was renamed."""
-    doomed = path.with_name(f".{path.name}.{os.getpid()}.removed")
+    _sweep(path, "removed")
+    doomed = _beside(path, "removed")
     path.replace(doomed)
     shutil.rmtree(doomed)

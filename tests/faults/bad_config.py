@@ -22,6 +22,36 @@ WRONG: dict[str, list[Any]] = {
     "keys": ["text", 7, [1]],
     "nothing": [],
 }
+ROW = {
+    "file": "a.zip",
+    "size_bytes": 9,
+    "sha256": "0a" * 32,
+    "origin": "https://example.org/a.zip",
+    "date": "2026-01-02",
+}
+# Files that a checkout may lack, or that say next to nothing in it, with something behind every key.
+FULL: dict[str, Any] = {
+    "cluster.yaml": {
+        "account": "lab",
+        "qos": "long",
+        "partitions": {"cpu": "compute", "gpu": "gpu"},
+        "gpu_model": "a100",
+        "ask_for_gpus_by": "gres",
+        "modules": ["cuda/12.4"],
+        "cores": 8,
+        "longest_minutes": 2880,
+        "sbatch_options": "--constraint=ib",
+        "sizes": {
+            "large": {
+                "up_to_parameters": 10**9, "mem_mb": 1000, "train_minutes": 60, "translate_minutes": 30, "gpus": 1,
+            },
+        },
+    },
+    "corpora.lock.yaml": {"corpora": {"tiny-law": [{**ROW}]}, "known": {"kde": [{**ROW}, {**ROW, "file": "b.zip"}]}},
+    "tasks.lock.yaml": {
+        "tasks": {"tiny": {"0123abcd": {split: {"law": "0123456789abcdef"} for split in ("train", "valid", "test")}}}
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

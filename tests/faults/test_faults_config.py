@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
-from bad_config import BadConfig, Mistakes, dump
+from bad_config import FULL, BadConfig, Mistakes, dump
 from workflow.snakemake_project import Project
 
 from mdnmt.audit.inputs import load_inputs
 from mdnmt.config.claims import check_claims, load_claims
+from mdnmt.config.cluster import load_cluster
 from mdnmt.config.deviations import load_deviations
 from mdnmt.config.loader import load_model, load_yaml, validate_model
 from mdnmt.config.paper import load_paper
@@ -74,6 +75,21 @@ FILES: dict[str, tuple[Callable[[], Any], set[str], set[str], tuple[int, int, in
     ),
     "claims/jiang2020.yaml": (read_paper, {"claims", "at"}, {"at"}, (12, 12, 0), ()),
     "audit/jiang2020.yaml": (lambda: load_inputs(CONFIG), {"cells", "names", "options"}, {"options"}, (12, 12, 0), ()),
+    "cluster.yaml": (
+        lambda: load_cluster(CONFIG),
+        {"sizes"},
+        set(),
+        (12, 24, 12),
+        ("sizes.large.up_to_parameters", "sizes.large.mem_mb", "sizes.large.train_minutes"),
+    ),
+    "corpora.lock.yaml": (
+        read_study,
+        {"corpora", "known"},
+        set(),
+        (8, 16, 6),
+        ("corpora.tiny-law.0.file", "corpora.tiny-law.0.sha256", "known.kde.0.size_bytes", "known.kde.0.date"),
+    ),
+    "tasks.lock.yaml": (read_study, {"tasks", "tiny", "train", "valid", "test"}, set(), (4, 20, 0), ()),
     "deviations.yaml": (lambda: load_deviations(CONFIG), set(), {"default"}, (5, 5, 0), ("rows.0.id", "rows.0.said")),
 }  # fmt: skip
 
@@ -81,8 +97,12 @@ FILES: dict[str, tuple[Callable[[], Any], set[str], set[str], tuple[int, int, in
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     made = Project.create(tmp_path_factory.mktemp("bad-config") / "project")
+    for file, value in FULL.items():
+        made.write(f"config/{file}", value)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made.folder)
+        read_study()  # without a mistake nothing is said
+        load_cluster(CONFIG)
         yield made
 
 
@@ -328,6 +348,9 @@ THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
     ("papers/jiang2020.yaml", b"title: x\n", "citation"),
     ("claims/jiang2020.yaml", b"claims: 3\n", "claims"),
     ("audit/jiang2020.yaml", b"checks: 3\n", "checks"),
+    ("cluster.yaml", b"cores: 0\n", "cores"),
+    ("corpora.lock.yaml", b"corpora: 3\n", "corpora"),
+    ("tasks.lock.yaml", b"tasks: {tiny: {x: {}}}\n", "tasks.tiny"),
     (PUBLISHED, HEADER.replace(b"value", b"vlaue"), "value"),
 ]
 

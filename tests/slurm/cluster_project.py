@@ -32,6 +32,17 @@ def wrap():
 if "train" in sys.argv[1:2] and "SLOW_SECONDS" in os.environ:
     threading.Thread(target=wrap, daemon=True).start()
 """
+# The plugin looks ten seconds later each time that no job has ended, and has no option for it. With one job at a time,
+# and faults that take minutes, the tests would wait for it most of the time: here it looks every few seconds.
+OFTEN = """
+def look_often():
+    while not hasattr(sys.modules.get("snakemake_executor_plugin_slurm"), "Executor"):
+        time.sleep(0.002)
+    plugin = sys.modules["snakemake_executor_plugin_slurm"].Executor
+    plugin.next_seconds_between_status_checks = property(lambda self: 3, lambda self, seconds: None)
+if "snakemake" in sys.orig_argv and "SLURM_JOB_ID" not in os.environ:
+    threading.Thread(target=look_often, daemon=True).start()
+"""
 
 
 class ClusterProject:
@@ -50,7 +61,7 @@ class ClusterProject:
         for name in ("results/runs", ".snakemake", "logs"):
             shutil.rmtree(folder / name)
         found = ClusterProject(copy, slurm)
-        found.project.with_sitecustomize(SLOWLY)
+        found.project.with_sitecustomize(SLOWLY + OFTEN)
         found.project.environment["SLOW_SECONDS"] = str(seconds)
         return found
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +98,66 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
         handle.flush()
         assert path.read_text() == "old"
     assert path.read_text() == "new, not yet ended"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from mdnmt import fsio
+with fsio.atomic_open(Path(sys.argv[1])) as handle:
+    handle.write("half")
+    handle.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def left_by_a_killed_writer(path: Path) -> Path:
+    """Kill a process amid writing `path`, and return what it left behind."""
+    before = set(path.parent.iterdir())
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    [left] = set(path.parent.iterdir()) - before
+    assert left.read_text() == "half" and left.name.startswith(f".{path.name}.")
+    return left
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write_of_the_same_file(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.json", tmp_path / "a.json.b"
+    left, of_other = left_by_a_killed_writer(path), left_by_a_killed_writer(other)
+    fsio.write_text(path, "whole")
+    assert sorted(tmp_path.iterdir()) == sorted([path, of_other])
+    with pytest.raises(RuntimeError), fsio.atomic_open(other):
+        raise RuntimeError  # a write that fails as well
+    assert list(tmp_path.iterdir()) == [path] and not left.exists()
+
+
+def test_what_a_living_process_or_another_machine_writes_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    left = left_by_a_killed_writer(path)
+    dead = left.name.rpartition("-")[2].partition(".")[0]
+    alive = left.rename(left.with_name(left.name.replace(f"-{dead}.", f"-{os.getppid()}.")))
+    machine = left.name.removeprefix(".a.json.").partition("-")[0]
+    elsewhere = [tmp_path / f".a.json.{'0' * len(machine)}-{dead}.tmp", tmp_path / f".a.json.{dead}.tmp"]
+    for file in elsewhere:
+        file.touch()
+    with fsio.atomic_open(path), fsio.atomic_open(path.with_name("b")):
+        fsio.write_text(path.with_name("c"), "")
+    assert {alive, *elsewhere} < set(tmp_path.iterdir())
+
+
+def test_a_tree_half_removed_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    (folder / "ckpt").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(fsio.shutil, "rmtree", lambda path: None)
+        patch.setattr(os, "getpid", lambda: gone.pid)
+        fsio.remove_tree(folder)
+    assert [path.name.endswith(f"-{gone.pid}.removed") for path in tmp_path.iterdir()] == [True]
+    folder.mkdir()
+    fsio.remove_tree(folder)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_tree_goes_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

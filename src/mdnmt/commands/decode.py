@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.decode.labels import read_predicted, told_labels
     from mdnmt.decode.likelihood import LIKELIHOOD, Likelihoods, write_likelihoods
-    from mdnmt.decode.translator import Translator
+    from mdnmt.decode.translator import Translator, require_precision
     from mdnmt.errors import DataError
     from mdnmt.fsio import write_lines, write_sums, write_text
     from mdnmt.pretrained.translator import open_run
@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> None:
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained)
+    require_precision(translator, config)
     if isinstance(translator, Translator):
         for side in ("source", "target"):
             if getattr(data, f"{side}_vocab").tokens != getattr(translator, f"{side}_vocab").tokens:

@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--beam-size", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--length-penalty", type=float, default=1.0, help="default: %(default)s")
     parser.add_argument("--nbest", type=int, default=1, help="above 1: lines `number TAB score TAB text`")
+    parser.add_argument("--precision", choices=("fp32", "bf16", "int8"), default="fp32", help="default: %(default)s")
     parser.add_argument("--batch-lines", type=int, default=64, help="lines read before any is translated")
     parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
     parser.add_argument("--device", default="auto")
@@ -27,6 +28,7 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import validate_model
+    from mdnmt.decode.translator import require_precision
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.pretrained.translator import open_run
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
@@ -35,6 +37,7 @@ def run(args: argparse.Namespace) -> None:
         "beam_size": args.beam_size,
         "length_penalty": args.length_penalty,
         "nbest": args.nbest,
+        "precision": args.precision,
     }
     config = validate_model(options, Decoding, "options")
     if args.batch_lines < 1:
@@ -43,6 +46,7 @@ def run(args: argparse.Namespace) -> None:
         sys.stdout.reconfigure(encoding="utf-8")
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained)
+    require_precision(translator, config)
     if args.domain is not None:
         translator.label(args.domain)
     start = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.beam import Hypothesis, beam_search
+from mdnmt.decode.products import prepared
 from mdnmt.models.transformer import Transformer
 
 
@@ -37,20 +39,50 @@ def translate_ids(
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses of each sentence, best first.
 
+    On a CPU batches are translated side by side, each by one thread where there are as many batches as threads.
+
     Args:
         model: in evaluation mode, on `device`.
         sources: ids of each sentence, ended by </s>.
         config: beam search.
         device: where to compute.
         domains: gold label of each sentence, for methods that use it.
+
+    Raises:
+        ConfigError: the device does not have the precision that is asked for.
     """
-    results: list[list[Hypothesis]] = [[] for _ in sources]
-    for numbers in length_batches([len(source) for source in sources], config.batch_tokens):
+    batches = list(length_batches([len(source) for source in sources], config.batch_tokens))
+    dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+    if dtype is None:  # else it is settled already how products are computed
+        model = prepared(model, config.precision)
+
+    def translate(numbers: list[int]) -> list[list[Hypothesis]]:
         source_BS = np.zeros((len(numbers), max(len(sources[number]) for number in numbers)), dtype=np.int64)
         for row, number in enumerate(numbers):
             source_BS[row, : len(sources[number])] = sources[number]
         ids = torch.from_numpy(source_BS).to(device)
         labels = domains[numbers].to(device) if domains is not None else None
-        for number, found in zip(numbers, beam_search(model, ids, ids != 0, config, labels), strict=True):
-            results[number] = found
+        with torch.autocast(device.type, dtype, enabled=dtype is not None):
+            return beam_search(model, ids, ids != 0, config, labels)
+
+    results: list[list[Hypothesis]] = [[] for _ in sources]
+    for numbers, found in zip(batches, _side_by_side(translate, batches, device), strict=True):
+        for number, hypotheses in zip(numbers, found, strict=True):
+            results[number] = hypotheses
     return results
+
+
+def _side_by_side(
+    translate: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]], device: torch.device
+) -> list[list[list[Hypothesis]]]:
+    """Return what each batch gives; on a CPU several are at work at a time, among which its threads are shared."""
+    threads = torch.get_num_threads()
+    workers = min(threads, len(batches)) if device.type == "cpu" else 1
+    if workers < 2:
+        return [translate(batch) for batch in batches]
+    torch.set_num_threads(threads // workers)  # of those that begin now
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(translate, batches))
+    finally:
+        torch.set_num_threads(threads)

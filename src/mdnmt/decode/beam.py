@@ -45,33 +45,36 @@ def beam_search(
     sentences = [_Sentence(index, _max_length(length, longest, config)) for index, length in enumerate(lengths)]
     done: list[list[Hypothesis]] = [[] for _ in sentences]
     state = model.start(source_BS, mask_BS, domain_B)
-    # Only the first prefix of a sentence counts at the start: its W prefixes are the same empty one.
-    score_BW = torch.full((len(sentences), width), -math.inf, device=device)
-    score_BW[:, 0] = 0.0
-    word_BWT = torch.full((len(sentences), width, 1), Vocab.bos, device=device)
+    # A sentence begins with one prefix, the empty one.
+    score_BW = torch.zeros(len(sentences), 1, device=device)
+    word_BWT = torch.full((len(sentences), 1, 1), Vocab.bos, device=device)
     while sentences:
         step = word_BWT.size(2)
-        candidates = _candidates(model, state, word_BWT, score_BW, sentences, step)
+        candidates = _candidates(model, state, word_BWT, score_BW, sentences, width)
         top_score, top_parent, top_word = candidates
         ends = top_word == Vocab.eos
         _finish(sentences, word_BWT, top_score, top_parent, ends, config)
-        # The first W candidates that do not end, in order of score.
-        order_BW = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
-        score_BW, parent_BW, next_BW = (part.gather(1, order_BW) for part in candidates)
         going = []
         for row, sentence in enumerate(sentences):
             if len(sentence.finished) < width and step < sentence.max_length:
                 going.append(row)
             else:
                 done[sentence.index] = sorted(sentence.finished, key=lambda found: -found.score)
-        row_B = torch.tensor(going, device=device, dtype=torch.long)
-        score_BW, parent_BW, next_BW = (part.index_select(0, row_B) for part in (score_BW, parent_BW, next_BW))
-        word_BWT = word_BWT.index_select(0, row_B)
-        word_BWT = word_BWT.gather(1, parent_BW.unsqueeze(-1).expand(-1, -1, step))
-        word_BWT = torch.cat([word_BWT, next_BW.unsqueeze(-1)], dim=2)
-        prefix_P = (row_B.unsqueeze(1) * width + parent_BW).flatten()
-        state.select(row_B if len(going) < len(sentences) else None, prefix_P)
-        sentences = [sentences[row] for row in going]
+        if not going:
+            break
+        # The first W candidates that do not end, in order of score.
+        order_BW = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
+        score_BW, parent_BW, next_BW = (part.gather(1, order_BW) for part in candidates)
+        parent_P = (parent_BW + word_BWT.size(1) * torch.arange(len(sentences), device=device).unsqueeze(1)).flatten()
+        word_PT = word_BWT.flatten(0, 1).index_select(0, parent_P)
+        word_BWT = torch.cat([word_PT.view(*next_BW.shape, step), next_BW.unsqueeze(-1)], dim=2)
+        row_B = None
+        if len(going) < len(sentences):
+            row_B = torch.tensor(going, device=device)
+            score_BW, word_BWT = score_BW.index_select(0, row_B), word_BWT.index_select(0, row_B)
+            parent_P = parent_P.view(next_BW.shape).index_select(0, row_B).flatten()
+            sentences = [sentences[row] for row in going]
+        state.select(row_B, parent_P)
     return done
 
 
@@ -80,12 +83,12 @@ def _max_length(source_length: int, longest: int, config: Decoding) -> int:
 
 
 def _candidates(
-    model: Transformer, state: DecodingState, word_BWT: Tensor, score_BW: Tensor, sentences: list[_Sentence], step: int
+    model: Transformer, state: DecodingState, word_BWT: Tensor, score_BW: Tensor, sentences: list[_Sentence], width: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return score, parent prefix and word of the 2W best continuations of each sentence, each [B, 2W]."""
-    batch, width = score_BW.shape
+    step = word_BWT.size(2)
     logits_PV = model.step(word_BWT[:, :, -1].flatten(), state).float()
-    log_p_BWV = logits_PV.log_softmax(-1).view(batch, width, -1)
+    log_p_BWV = logits_PV.log_softmax(-1).view(*score_BW.shape, -1)
     log_p_BWV[:, :, Vocab.pad] = -math.inf
     log_p_BWV[:, :, Vocab.bos] = -math.inf
     must_end = [row for row, sentence in enumerate(sentences) if step >= sentence.max_length]
@@ -93,10 +96,36 @@ def _candidates(
         end_only = torch.full_like(log_p_BWV[:1], -math.inf).repeat(len(must_end), 1, 1)
         end_only[:, :, Vocab.eos] = log_p_BWV[must_end, :, Vocab.eos]
         log_p_BWV[must_end] = end_only
-    vocab_size = log_p_BWV.size(-1)
-    total_BX = (score_BW.unsqueeze(-1) + log_p_BWV).flatten(1)
-    score, index = total_BX.topk(min(2 * width, total_BX.size(1)), dim=1)
-    return score, index // vocab_size, index % vocab_size
+    return best_continuations(score_BW, log_p_BWV, 2 * width)
+
+
+def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return score, prefix and word of the `count` best sums of a prefix's score and a word's, best first, [B, count].
+
+    The words of a prefix stand in columns, and the best sums are in the columns whose own best are the best: a look at
+    those first leaves few words to sort. What remains beside whole columns is looked at as well.
+    """
+    batch, width, vocab_size = log_p_BWV.shape
+    height = min(range(16, 33), key=lambda rows: (vocab_size % rows, rows))
+    columns = vocab_size // height
+    if columns * width < 4 * count:  # a small vocabulary
+        total_BX = (score_BW.unsqueeze(-1) + log_p_BWV).flatten(1)
+        score_BN, index_BN = total_BX.topk(min(count, total_BX.size(1)), dim=1)
+        return score_BN, index_BN // vocab_size, index_BN % vocab_size
+    best_BWC = log_p_BWV[:, :, : height * columns].reshape(batch, width, height, columns).amax(2)
+    _, place_BN = (score_BW.unsqueeze(-1) + best_BWC).flatten(1).topk(count, dim=1)
+    first_BN = place_BN // columns * vocab_size + place_BN % columns
+    steps_G = torch.arange(0, height * columns, columns, device=score_BW.device)
+    index_BX = (first_BN.unsqueeze(2) + steps_G).flatten(1)
+    if rest := vocab_size - height * columns:
+        words_R = torch.arange(vocab_size - rest, vocab_size, device=score_BW.device)
+        starts_W = torch.arange(0, width * vocab_size, vocab_size, device=score_BW.device)
+        rest_X = (starts_W.unsqueeze(1) + words_R).flatten()
+        index_BX = torch.cat([index_BX, rest_X.expand(batch, -1)], dim=1)
+    total_BX = score_BW.gather(1, index_BX // vocab_size) + log_p_BWV.flatten(1).gather(1, index_BX)
+    score_BN, chosen_BN = total_BX.topk(count, dim=1)
+    index_BN = index_BX.gather(1, chosen_BN)
+    return score_BN, index_BN // vocab_size, index_BN % vocab_size
 
 
 def _finish(

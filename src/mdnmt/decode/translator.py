@@ -21,6 +21,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.decode.batches import translate_ids
 from mdnmt.decode.forced import force, states_of
 from mdnmt.decode.likelihood import Likelihood
+from mdnmt.decode.products import prepared
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import read_json
 from mdnmt.methods import build, validate
@@ -209,6 +210,18 @@ class Translator:
     def _plain(self, ids: Sequence[int], score: float) -> Translation:
         pieces = tuple(self.target_vocab.decode(ids))
         return Translation(plain_text(pieces, self.target_lang, self._target_tokenizer), pieces, score)
+
+
+def require_precision(translator: object, config: Decoding) -> None:
+    """See that a translator can compute in the precision that is asked for.
+
+    Raises:
+        ConfigError: its model is not ours, or the precision is not there on its device.
+    """
+    if config.precision != "fp32" and not isinstance(translator, Translator):
+        raise ConfigError(f"found precision {config.precision} for pretrained weights, expected fp32: set that")
+    if isinstance(translator, Translator):
+        prepared(translator.model, config.precision)
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,6 +11,7 @@ from torch import Tensor, nn
 from mdnmt.models.cache import KeyValueCache
 from mdnmt.models.context import DomainContext
 from mdnmt.models.projection import ProjectionFactory
+from mdnmt.models.scored_attention import scored_attention
 
 
 def split_heads(x_BTD: Tensor, num_heads: int) -> Tensor:
@@ -29,14 +32,21 @@ def fused_attention(
     *,
     dropout: float = 0.0,
     is_causal: bool = False,
+    decoding: bool = False,
 ) -> Tensor:
-    """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], of torch's fused kernel."""
+    """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], of torch's fused kernel, or what is faster on a CPU."""
     if q_BHTE.device.type != "cpu":
         return F.scaled_dot_product_attention(
             q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal
         )
-    # Under bf16 autocast the CPU kernel's backward pass is several times slower than in float32.
+    if torch.is_grad_enabled() and q_BHTE.requires_grad:
+        q_BHTE, k_BHSE, v_BHSE = (_as_autocast_has_it(part) for part in (q_BHTE, k_BHSE, v_BHSE))
+        return scored_attention(q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout=dropout, is_causal=is_causal)
+    # Under bf16 autocast the CPU kernel is slower than in float32.
     with torch.autocast("cpu", enabled=False):
+        if decoding and mask_B11S is not None:
+            q_BHTE, k_BHSE, v_BHSE = (_at_least_float32(part) for part in (q_BHTE, k_BHSE, v_BHSE))
+            return _of_few_queries(q_BHTE, k_BHSE, v_BHSE, mask_B11S)
         return F.scaled_dot_product_attention(
             _at_least_float32(q_BHTE),
             _at_least_float32(k_BHSE),
@@ -45,6 +55,19 @@ def fused_attention(
             dropout_p=dropout,
             is_causal=is_causal,
         )
+
+
+def _of_few_queries(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, mask_B1TS: Tensor) -> Tensor:
+    # The beams of a sentence are few: torch's kernel is made for more.
+    bias_B1TS = torch.zeros_like(mask_B1TS, dtype=q_BHTE.dtype).masked_fill_(~mask_B1TS, -math.inf)
+    scores_BHTS = ((q_BHTE * q_BHTE.size(-1) ** -0.5) @ k_BHSE.transpose(-1, -2)).add_(bias_B1TS)
+    y_BHTE: Tensor = scores_BHTS.softmax(-1) @ v_BHSE
+    return y_BHTE
+
+
+def _as_autocast_has_it(x: Tensor) -> Tensor:
+    casts = torch.is_autocast_enabled("cpu") and x.dtype != torch.float64
+    return x.to(torch.get_autocast_dtype("cpu")) if casts else x
 
 
 def _at_least_float32(x: Tensor) -> Tensor:
@@ -81,7 +104,7 @@ class SelfAttention(nn.Module):
         """Attend.
 
         Args:
-            x_BTD: words; with a cache, those not seen before (T = 1).
+            x_BTD: words; with a cache, the newest of each beam of a sentence.
             context: what is known of the domains of those words.
             mask_B11S: True where a key may be looked at.
             is_causal: no word looks at later ones.
@@ -94,8 +117,11 @@ class SelfAttention(nn.Module):
         q_BHTE, k_BHSE, v_BHSE = (split_heads(part, self.num_heads) for part in (q_BTD, k_BTD, v_BTD))
         if cache is not None:
             k_BHSE, v_BHSE = cache.append(k_BHSE, v_BHSE)
+            mask_B11S = cache.tree.sees_B1WN
         dropout = self.dropout if self.training else 0.0
-        y_BHTE = fused_attention(q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout=dropout, is_causal=is_causal)
+        y_BHTE = fused_attention(
+            q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout=dropout, is_causal=is_causal, decoding=cache is not None
+        )
         return self.out(join_heads(y_BHTE), context)  # type: ignore[no-any-return]
 
 
@@ -131,9 +157,10 @@ class CrossAttention(nn.Module):
         context: DomainContext | None = None,
         *,
         mask_B11S: Tensor | None = None,
+        decoding: bool = False,
     ) -> Tensor:
         """Return [B, T, D]; the queries may be words of one target or the beams of one sentence."""
         q_BHTE = split_heads(self.query(x_BTD, context), self.num_heads)
         dropout = self.dropout if self.training else 0.0
-        y_BHTE = fused_attention(q_BHTE, *keys_values, mask_B11S, dropout=dropout)
+        y_BHTE = fused_attention(q_BHTE, *keys_values, mask_B11S, dropout=dropout, decoding=decoding)
         return self.out(join_heads(y_BHTE), context)  # type: ignore[no-any-return]

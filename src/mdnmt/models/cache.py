@@ -1,40 +1,103 @@
-"""Keys and values of the words already decoded, one cache a decoder layer."""
+"""What decoding keeps of the words decoded: keys and values, one cache a decoder layer, and who sees which.
+
+The beams of a sentence part from a common beginning. So their words form a tree, each word a cell that is stored once a
+sentence and never moves when beams are reordered: a prefix is a row of a mask over the cells of its sentence. From time
+to time the cells that no prefix sees any more are dropped.
+
+Shapes: B sentences, W beams of each, N cells, H heads, E width of a head.
+"""
 
 from __future__ import annotations
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+STEPS_BETWEEN_DROPS = 8
+
+
+class PrefixTree:
+    """Which cells the prefixes of each sentence consist of; the caches of all layers share one tree."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._sees_BWN: Tensor | None = None
+
+    @property
+    def sees_B1WN(self) -> Tensor:
+        """Return the mask for attention, True where a prefix sees a cell."""
+        assert self._sees_BWN is not None, "a step comes first"
+        return self._sees_BWN.unsqueeze(1)
+
+    @property
+    def width(self) -> int:
+        """Return the number of prefixes of a sentence."""
+        return self.sees_B1WN.size(2)
+
+    def grow(self, num_sentences: int, width: int, device: torch.device) -> None:
+        """Add one cell to every prefix: its newest word, which it alone sees."""
+        own_BWW = torch.eye(width, dtype=torch.bool, device=device).expand(num_sentences, -1, -1)
+        self._sees_BWN = own_BWW if self._sees_BWN is None else torch.cat([self._sees_BWN, own_BWW], dim=2)
+        self._steps += 1
+
+    def select(self, prefixes: Tensor, num_sentences: int) -> Tensor | None:
+        """Keep the given prefixes, those of `num_sentences` sentences; return which cells to keep [B, N], or None: all.
+
+        Every sentence keeps as many cells as the one that needs most, some of them unseen.
+        """
+        assert self._sees_BWN is not None, "a step comes first"
+        sees_PN = self._sees_BWN.flatten(0, 1).index_select(0, prefixes)
+        sees_BWN = sees_PN.view(num_sentences, -1, sees_PN.size(1))
+        cells_BN = None
+        if self._steps % STEPS_BETWEEN_DROPS == 0 and sees_BWN.size(1) > 1:
+            seen_BN = sees_BWN.any(1)
+            most = int(seen_BN.sum(1).max())
+            if most < seen_BN.size(1):
+                cells_BN = seen_BN.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
+                sees_BWN = sees_BWN.gather(2, cells_BN.unsqueeze(1).expand(-1, sees_BWN.size(1), -1))
+        self._sees_BWN = sees_BWN
+        return cells_BN
 
 
 class KeyValueCache:
-    """A buffer that doubles when it is full, so that a step copies only its own word."""
+    """Keys and values of a layer's cells, side by side in a buffer with room for some steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: PrefixTree) -> None:
+        self.tree = tree
         self.length = 0
-        self._keys: Tensor | None = None
-        self._values: Tensor | None = None
+        self._buffer_BHNX: Tensor | None = None  # X: E numbers of the key, E of the value
 
-    def append(self, k_BH1E: Tensor, v_BH1E: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the newest words and return all keys and values, each [B, H, length, E]."""
-        new_length = self.length + k_BH1E.size(2)
-        self._keys = self._grown(self._keys, k_BH1E, new_length)
-        self._values = self._grown(self._values, v_BH1E, new_length)
-        self._keys[:, :, self.length : new_length] = k_BH1E
-        self._values[:, :, self.length : new_length] = v_BH1E
-        self.length = new_length
-        return self._keys[:, :, :new_length], self._values[:, :, :new_length]
-
-    def _grown(self, buffer: Tensor | None, like_BH1E: Tensor, length: int) -> Tensor:
-        if buffer is not None and buffer.size(2) >= length:
-            return buffer
-        batch, heads, _, width = like_BH1E.shape
-        grown = like_BH1E.new_empty(batch, heads, max(16, 2 * length), width)
-        if buffer is not None:
+    def append(self, k_BHWE: Tensor, v_BHWE: Tensor) -> tuple[Tensor, Tensor]:
+        """Add the newest words and return all keys and values, each [B, H, N, E]."""
+        width, size = k_BHWE.shape[2:]
+        length = self.length + width
+        buffer = self._buffer_BHNX
+        if buffer is None:
+            buffer = k_BHWE.new_empty(*k_BHWE.shape[:2], STEPS_BETWEEN_DROPS * width, 2 * size)
+        if buffer.size(2) < length:
+            room = self.length + max(length, STEPS_BETWEEN_DROPS * width)
+            grown = buffer.new_empty(*buffer.shape[:2], room, 2 * size)
             grown[:, :, : self.length] = buffer[:, :, : self.length]
-        return grown
+            buffer = grown
+        buffer[:, :, self.length : length, :size] = k_BHWE
+        buffer[:, :, self.length : length, size:] = v_BHWE
+        self.length, self._buffer_BHNX = length, buffer
+        return buffer[:, :, :length, :size], buffer[:, :, :length, size:]
 
-    def select(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch, in the given order (beams that go on, sentences not yet finished)."""
-        if self._keys is not None and self._values is not None:
-            # With its spare room, so that the next append need not copy once more.
-            self._keys = self._keys.index_select(0, rows)
-            self._values = self._values.index_select(0, rows)
+    def select(self, sentences: Tensor | None, cells_BN: Tensor | None) -> None:
+        """Keep some sentences (all, if None), and of those some cells (all, if None), in the given order."""
+        buffer = self._buffer_BHNX
+        if buffer is None:
+            return
+        if cells_BN is None:
+            self._buffer_BHNX = buffer if sentences is None else buffer.index_select(0, sentences)
+            return
+        num_heads, room, width = buffer.shape[1:]
+        rows_B = torch.arange(buffer.size(0), device=buffer.device) if sentences is None else sentences
+        heads_H = torch.arange(num_heads, device=buffer.device)
+        # Room until cells are dropped again stands behind what is kept; whatever is in it.
+        kept_BN = F.pad(cells_BN, (0, STEPS_BETWEEN_DROPS * self.tree.width))
+        place_BHN = ((rows_B[:, None] * num_heads + heads_H) * room)[:, :, None] + kept_BN[:, None]
+        kept = buffer.view(-1, width).index_select(0, place_BHN.flatten())
+        self._buffer_BHNX = kept.view(*place_BHN.shape, width)
+        self.length = cells_BN.size(1)

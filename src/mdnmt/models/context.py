@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -36,14 +35,9 @@ class DomainContext:
 
     def select(self, rows: Tensor) -> DomainContext:
         """Return what is known of the given rows, without records."""
-        return self._with_rows(lambda known: known.index_select(0, rows))
-
-    def repeated(self, times: int) -> DomainContext:
-        """Return what is known of rows that stand `times` times each, side by side (beams), without records."""
-        return self._with_rows(lambda known: known.repeat_interleave(times, 0))
-
-    def _with_rows(self, change: Callable[[Tensor], Tensor]) -> DomainContext:
-        domain_B, use_BN = (change(known) if known is not None else None for known in (self.domain_B, self.use_BN))
+        domain_B, use_BN = (
+            known.index_select(0, rows) if known is not None else None for known in (self.domain_B, self.use_BN)
+        )
         return DomainContext(domain_B=domain_B, use_BN=use_BN, unused=self.unused)
 
     def record(self, kind: str, side: Side, value: Tensor) -> None:

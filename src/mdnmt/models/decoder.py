@@ -69,7 +69,7 @@ class DecoderLayer(nn.Module):
         context: DomainContext,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Return [B, T, D]; with a cache, x holds the newest word of B * W beams while the memory has B rows."""
+        """Return [B, T, D]; with a cache, T are the newest words of a sentence's beams, side by side."""
         if self.conditioner is not None:
             context = context.with_proportion(self.conditioner(x_BTD, context))
 
@@ -77,23 +77,13 @@ class DecoderLayer(nn.Module):
             return self.self_attention(h_BTD, context, is_causal=cache is None, cache=cache)  # type: ignore[no-any-return]
 
         def attend_memory(h_BTD: Tensor) -> Tensor:
-            if cache is None:
-                return self.cross_attention(h_BTD, keys_values, context, mask_B11S=memory_mask_B11S)  # type: ignore[no-any-return]
-            # The beams of a sentence are queries side by side, so that its keys and values stand in memory once.
-            h_BWD, beside = (_side_by_side(part, keys_values[0].size(0)) for part in (h_BTD, context.proportion_BTK))
-            y_BWD = self.cross_attention(
-                h_BWD, keys_values, context.with_proportion(beside), mask_B11S=memory_mask_B11S
+            return self.cross_attention(  # type: ignore[no-any-return]
+                h_BTD, keys_values, context, mask_B11S=memory_mask_B11S, decoding=cache is not None
             )
-            return y_BWD.view_as(h_BTD)  # type: ignore[no-any-return]
 
         x_BTD = self.self_attention_residual(x_BTD, attend_self, context)
         x_BTD = self.cross_attention_residual(x_BTD, attend_memory, context)
         return self.ffn_residual(x_BTD, lambda h_BTD: self.ffn(h_BTD, context), context)  # type: ignore[no-any-return]
-
-
-def _side_by_side(x_P1D: Tensor | None, num_sentences: int) -> Tensor | None:
-    """Return [B * W, 1, D] as [B, W, D]."""
-    return x_P1D.view(num_sentences, -1, x_P1D.size(-1)) if x_P1D is not None else None
 
 
 class Decoder(nn.Module):

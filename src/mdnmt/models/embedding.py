@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from mdnmt.models.dropout import dropout
+
 
 def sinusoidal_positions(num_positions: int, model_dim: int) -> Tensor:
     """Return the position vectors [num_positions, D]: sines in the first half of the width, cosines in the second."""
@@ -46,4 +48,4 @@ class Embedding(nn.Module):
         """Return vectors of words, as they stand in the table, scaled and put to their positions."""
         x_BTD = vectors_BTD * self.scale
         x_BTD = x_BTD + self.position_table[start : start + x_BTD.size(1)].to(x_BTD.dtype)
-        return F.dropout(x_BTD, self.dropout, self.training)
+        return dropout(x_BTD, self.dropout, self.training)

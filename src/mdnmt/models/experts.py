@@ -11,8 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
+from mdnmt.models.dropout import dropout
 from mdnmt.models.gate import DomainEmbedding, Gate
 from mdnmt.models.projection import Linear
+from mdnmt.models.weighing import weighed_relu
 
 
 class Experts(nn.Module):
@@ -37,11 +39,13 @@ class Experts(nn.Module):
 
     def forward(self, x_BTD: Tensor, gate_BTN: Tensor) -> Tensor:
         """Return [B, T, D]; the gate may be one a sentence, [B, 1, N]."""
-        hidden = F.relu(F.linear(x_BTD, self.first_weight.flatten(0, 1), self.first_bias.flatten()))
-        hidden = F.dropout(hidden, self.dropout, self.training)
-        gate_BTN = gate_BTN.to(hidden.dtype)
-        weighed_BTNF = hidden.view(*hidden.shape[:-1], self.num_experts, -1) * gate_BTN.unsqueeze(-1)
-        return F.linear(weighed_BTNF.flatten(-2), self.second_weight.flatten(1)) + gate_BTN @ self.second_bias
+        parts_ME = F.linear(x_BTD, self.first_weight.flatten(0, 1), self.first_bias.flatten()).flatten(0, -2)
+        share_BTN = gate_BTN.to(parts_ME.dtype).expand(*x_BTD.shape[:-1], -1)
+        share_MN = share_BTN.flatten(0, -2)
+        weighed = weighed_relu(parts_ME.view(len(parts_ME), self.num_experts, -1), share_MN).flatten(-2)
+        weighed = dropout(weighed, self.dropout, self.training)  # zeros stay zeros, whatever they are weighed by
+        y_MD = torch.addmm(share_MN @ self.second_bias, weighed, self.second_weight.flatten(1).t())
+        return y_MD.view_as(x_BTD)
 
 
 class ExpertProjection(nn.Module):

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
+from mdnmt.models.dropout import dropout
 from mdnmt.models.projection import ProjectionFactory
 
 
@@ -21,5 +22,5 @@ class FeedForward(nn.Module):
     def forward(self, x_BTD: Tensor, context: DomainContext | None = None) -> Tensor:
         """Return [B, T, D]."""
         hidden_BTF = F.relu(self.first(x_BTD, context))
-        hidden_BTF = F.dropout(hidden_BTF, self.dropout, self.training)
+        hidden_BTF = dropout(hidden_BTF, self.dropout, self.training)
         return self.second(hidden_BTF, context)  # type: ignore[no-any-return]

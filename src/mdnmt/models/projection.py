@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
+from mdnmt.models.weighing import weighed, weighed_sum
 
 # (input width, output width) -> a module called with (x [..., input width], context)
 ProjectionFactory = Callable[[int, int], nn.Module]
@@ -77,9 +78,19 @@ class MixedLinear(nn.Module):
         """Return the projection mixed by the context's proportion, [B, T, out]."""
         proportion_BTK = context.proportion_BTK
         assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
+        # Under autocast the products are taken in its precision; then what they are made of is best made in it as well.
+        dtype = _dtype_of_products(x_BTD)
+        x_BTD, proportion_BTK = x_BTD.to(dtype), proportion_BTK.to(dtype)
         mixed_bias: Tensor = proportion_BTK @ self.bias
         if self.sum_inside:
-            widened = (proportion_BTK.unsqueeze(-1) * x_BTD.unsqueeze(-2)).flatten(-2)
-            return F.linear(widened, self.weight.flatten(1)) + mixed_bias
-        outputs = F.linear(x_BTD, self.weight.flatten(0, 1)).view(*x_BTD.shape[:-1], self.num_domains, self.out_dim)
-        return (proportion_BTK.unsqueeze(-2) @ outputs).squeeze(-2) + mixed_bias
+            widened = weighed(x_BTD, proportion_BTK).flatten(-2)
+            y_NO = torch.addmm(mixed_bias.flatten(0, -2), widened.flatten(0, -2), self.weight.flatten(1).t())
+            return y_NO.view_as(mixed_bias)
+        outputs_BTKO = F.linear(x_BTD, self.weight.flatten(0, 1)).view(*x_BTD.shape[:-1], self.num_domains, -1)
+        return weighed_sum(outputs_BTKO, proportion_BTK) + mixed_bias
+
+
+def _dtype_of_products(x: Tensor) -> torch.dtype:
+    device = x.device.type
+    casts = torch.is_autocast_enabled(device) and x.dtype != torch.float64
+    return torch.get_autocast_dtype(device) if casts else x.dtype

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
+from mdnmt.models.dropout import dropout
 
 NormOrder = Literal["pre", "post"]
 # -> a module called with (x [B, T, D], block, context) that offers `is_skipped(context)`, as `Residual` does
@@ -31,5 +31,5 @@ class Residual(nn.Module):
     def forward(self, x_BTD: Tensor, block: Callable[[Tensor], Tensor], context: DomainContext | None = None) -> Tensor:
         """Return [B, T, D]."""
         if self.norm_order == "pre":
-            return x_BTD + F.dropout(block(self.norm(x_BTD)), self.dropout, self.training)
-        return self.norm(x_BTD + F.dropout(block(x_BTD), self.dropout, self.training))  # type: ignore[no-any-return]
+            return x_BTD + dropout(block(self.norm(x_BTD)), self.dropout, self.training)
+        return self.norm(x_BTD + dropout(block(x_BTD), self.dropout, self.training))  # type: ignore[no-any-return]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.batch import Batch
-from mdnmt.models.cache import KeyValueCache
+from mdnmt.models.cache import KeyValueCache, PrefixTree
 from mdnmt.models.context import DomainContext
 from mdnmt.models.decoder import Decoder, Memory
 from mdnmt.models.domain_tag import DomainTag
@@ -42,12 +42,14 @@ class DecodingState:
 
     Attributes:
         memory: the B sentences.
-        caches: keys and values of the B * W prefixes, one a layer.
+        tree: which of the words decoded each of the B * W prefixes consists of.
+        caches: keys and values of those words, one a layer.
         context: what is known of each sentence's domain; what blocks record while decoding is dropped.
         position: number of words decoded so far.
     """
 
     memory: Memory
+    tree: PrefixTree
     caches: list[KeyValueCache]
     context: DomainContext
     position: int = 0
@@ -57,8 +59,10 @@ class DecodingState:
         if sentences is not None:
             self.memory = self.memory.select(sentences)
             self.context = self.context.select(sentences)
-        for cache in self.caches:
-            cache.select(prefixes)
+        cells = self.tree.select(prefixes, self.memory.output_BSD.size(0))
+        if sentences is not None or cells is not None:
+            for cache in self.caches:
+                cache.select(sentences, cells)
 
 
 class Transformer(nn.Module):
@@ -142,12 +146,22 @@ class Transformer(nn.Module):
         """Encode the sentences and return the state before the first target word."""
         context = DomainContext(domain_B=domain_B)
         memory = self.encode(source_BS, mask_BS, context)
-        return DecodingState(memory, [KeyValueCache() for _ in self.decoder.layers], context)
+        # Read once more at every step: a head's numbers are best side by side.
+        memory.keys_values = [(keys.contiguous(), values.contiguous()) for keys, values in memory.keys_values]
+        tree = PrefixTree()
+        return DecodingState(memory, tree, [KeyValueCache(tree) for _ in self.decoder.layers], context)
 
     def step(self, word_P: Tensor, state: DecodingState) -> Tensor:
         """Take the newest word of each prefix (P = B * W) and return the logits [P, V] of the next one."""
-        context = state.context.repeated(word_P.size(0) // state.memory.output_BSD.size(0))
+        num_sentences = state.memory.output_BSD.size(0)
+        state.tree.grow(num_sentences, word_P.size(0) // num_sentences, word_P.device)
         x_P1D = self.target_embedding(word_P.unsqueeze(1), start=state.position)
-        y_P1D = self.decoder(x_P1D, state.memory, context, state.caches)
+        # The beams of a sentence stand side by side where a training pass has its words.
+        x_BWD = x_P1D.view(num_sentences, -1, x_P1D.size(-1))
+        y_BWD = self.decoder(x_BWD, state.memory, replace(state.context, records={}), state.caches)
         state.position += 1
-        return F.linear(y_P1D.squeeze(1), self.output_weight)
+        return self.word_logits(y_BWD.flatten(0, 1))
+
+    def word_logits(self, y_PD: Tensor) -> Tensor:
+        """Return the logits [P, V] of the decoder's outputs."""
+        return F.linear(y_PD, self.output_weight)

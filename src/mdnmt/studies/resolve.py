@@ -15,7 +15,7 @@ from mdnmt.config.study import Seeds, StudyConfig, load_study
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_any_missing
 from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.lock import read_lock
+from mdnmt.corpora.lock import Lock, read_lock
 from mdnmt.corpora.own import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
@@ -33,6 +33,8 @@ from mdnmt.studies.shown import (
 )
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.tasks import stanford
+from mdnmt.tasks.lock import LOCK as TASK_LOCK
+from mdnmt.tasks.lock import read_task_lock
 from mdnmt.tasks.spec import task_spec
 
 
@@ -55,6 +57,7 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
     where = f"{config_folder}/studies/{name}.yaml"
     with named_in(where):
         papers = load_papers(config_folder, config, where)
+    read_task_lock(config_folder / TASK_LOCK)  # only jobs need it, but a mistake in it is told before they start
     _variants_are_new(config_folder, config, where)
     config = config.model_copy(update={"variants": {**config.variants, **table_variants(config, papers)}})
     wanted = {task: methods_of(config, papers, task) for task in tasks_of(config)}
@@ -70,8 +73,9 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
         )
     for method in methods:
         _start_is_there(method, methods, where)
+    lock = read_lock(config_folder)
     with named_in(where):
-        tasks = {task: _task(config_folder, task, corpora_folder) for task in wanted}
+        tasks = {task: _task(config_folder, task, corpora_folder, lock) for task in wanted}
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
     recipes = _recipes(config_folder, config, tasks, papers)
@@ -115,11 +119,10 @@ def _something_is_made(wanted: dict[str, tuple[str, ...]], where: str) -> None:
 def _methods(config_folder: Path, config: StudyConfig, wanted: dict[str, tuple[str, ...]]) -> dict[str, MethodConfig]:
     """Return all methods of the study, a variant under its own name and label."""
     found: dict[str, MethodConfig] = {}
-    for names in wanted.values():
-        for name in names:
-            variant = config.variants.get(name)
-            method = load_method(config_folder, variant.method if variant else name)
-            found[name] = method.model_copy(update={"label": variant.label}) if variant and variant.label else method
+    for name in dict.fromkeys(name for names in wanted.values() for name in names):  # each file is read once
+        variant = config.variants.get(name)
+        method = load_method(config_folder, variant.method if variant else name)
+        found[name] = method.model_copy(update={"label": variant.label}) if variant and variant.label else method
     return found
 
 
@@ -171,10 +174,10 @@ def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> 
         )
 
 
-def _task(config_folder: Path, name: str, corpora_folder: Path) -> Task:
+def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock) -> Task:
     config = load_task(config_folder, name)
     with named_in(f"{config_folder}/tasks/{name}.yaml"):
-        corpora, lock = corpora_of(config_folder, config), read_lock(config_folder)
+        corpora = corpora_of(config_folder, config)
     try:
         check_own(config)
     except DataError as error:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import torch
@@ -47,10 +50,49 @@ def has_native_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
-        # Not in every release of torch that we run on: without it a CPU is taken to have none.
-        features: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-        return bool(features.get("avx512_bf16") or features.get("amx_bf16"))
+        return bool(_cpu_features().get("avx512_bf16") or _cpu_features().get("amx_bf16"))
     return False
+
+
+@contextmanager
+def quick_float32(device: torch.device) -> Iterator[None]:
+    """Let float32 products on a CPU go through oneDNN where MKL, torch's first choice, takes its slow path.
+
+    torch gives oneDNN such products where it may round their factors to bfloat16. On processors without units for
+    matrices it does not round them; that is looked at before it is trusted.
+    """
+    if device.type != "cpu" or "AMD" not in str(_cpu_features().get("cpu_name")) or not _is_exact_in_onednn():
+        yield
+        return
+    with _rounding_allowed():
+        yield
+
+
+@contextmanager
+def _rounding_allowed() -> Iterator[None]:
+    products = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+    before, products.fp32_precision = products.fp32_precision, "bf16"
+    try:
+        yield
+    finally:
+        products.fp32_precision = before
+
+
+@cache
+def _is_exact_in_onednn() -> bool:
+    if not hasattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision"):
+        return False
+    factor = torch.full((512, 512), 1.0 + 2.0**-12)  # bfloat16 has 8 bits
+    with _rounding_allowed():
+        products = (factor @ factor.t(), factor.t() @ factor)
+    exact = 512 * (1.0 + 2.0**-12) ** 2
+    return all(bool(((product - exact).abs() < 1e-5 * exact).all()) for product in products)
+
+
+def _cpu_features() -> dict[str, object]:
+    # Not in every release of torch that we run on: without it a CPU is taken to have none.
+    features: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
+    return features
 
 
 # No run may have it (config/study.py): what a model draws when it is loaded must not be what it drew when it was

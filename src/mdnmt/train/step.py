@@ -12,6 +12,7 @@ from mdnmt.config.training import Training
 from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
 from mdnmt.models.losses import Loss
+from mdnmt.train.device import quick_float32
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,14 @@ def leave_gradients(
     found = []
     for number, batch in enumerate(batches):
         batch = batch.to(device)
-        with torch.autocast(device.type, dtype, enabled=dtype is not None):
-            output = method.model(batch)
-            losses = {loss.name: loss(output, batch) for loss in method.losses}
-        if weights is not None:
-            factors = {loss.name: weights[number](loss) for loss in method.losses}
-            losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
-        torch.stack(list(losses.values())).sum().div(num_words).backward()  # type: ignore[no-untyped-call]
+        with quick_float32(device):
+            with torch.autocast(device.type, dtype, enabled=dtype is not None):
+                output = method.model(batch)
+                losses = {loss.name: loss(output, batch) for loss in method.losses}
+            if weights is not None:
+                factors = {loss.name: weights[number](loss) for loss in method.losses}
+                losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
+            torch.stack(list(losses.values())).sum().div(num_words).backward()  # type: ignore[no-untyped-call]
         found.append({name: value.detach() for name, value in losses.items()})
     if combine is not None:
         combine()

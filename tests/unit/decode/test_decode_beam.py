@@ -14,7 +14,7 @@ from reference import beam as slow
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.batches import length_batches, translate_ids
-from mdnmt.decode.beam import Hypothesis, beam_search
+from mdnmt.decode.beam import Hypothesis, beam_search, best_continuations
 from mdnmt.tasks.vocab import Vocab
 
 SOURCES = [[5, 6, 2], [7, 4, 9, 3, 5, 2], [3, 2], [2], [8, 8, 2]]
@@ -117,6 +117,24 @@ def test_a_padded_batch_can_be_given_at_once(random_method: Any) -> None:
     source = torch.tensor([[5, 6, 2], [4, 2, 0]])
     found = beam_search(method.model, source, source != 0, Decoding(beam_size=2))
     assert [len(one) for one in found] == [2, 2]
+
+
+@pytest.mark.parametrize("vocab", [7, 161, 331, 997, 1024, 1500])
+@pytest.mark.parametrize(("width", "count"), [(1, 2), (5, 10), (3, 10)])
+def test_the_best_continuations_are_those_of_a_whole_sort(vocab: int, width: int, count: int) -> None:
+    generator = torch.Generator().manual_seed(vocab)
+    for _ in range(20):
+        log_p = torch.randn(4, width, vocab, generator=generator).log_softmax(-1)
+        log_p[:, :, :2] = -torch.inf
+        log_p[3, :, 3:] = -torch.inf  # a sentence that must end
+        score = torch.randn(4, width, generator=generator)
+        score[2, 1:] = -torch.inf  # prefixes that there are not
+        found, parent, word = best_continuations(score, log_p, count)
+        total = (score.unsqueeze(-1) + log_p).flatten(1)
+        expected = total.sort(dim=1, descending=True).values[:, :count]
+        assert torch.equal(found, expected)
+        assert torch.equal(total.gather(1, parent * vocab + word), expected)
+        assert len({(p, w) for p, w in zip(parent[0].tolist(), word[0].tolist(), strict=True)}) == found.size(1)
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 80))

@@ -65,8 +65,8 @@ def tagged(toy_task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         builder="domain_tag",
         architecture=validate("domain_tag", {**sizes, "norm": "pre", "dropout": 0.0}, where="test").model_dump(),
         training=Training.model_validate(
-            {"max_updates": 150, "max_tokens": 400, "learning_rate": 0.02, "warmup_updates": 20, "precision": "fp32"}
-            | {"validate_every": 150, "validation_bleu_sentences": 0, "average_checkpoints": 1}
+            {"max_updates": 400, "max_tokens": 200, "learning_rate": 0.01, "warmup_updates": 20, "precision": "fp32"}
+            | {"validate_every": 400, "validation_bleu_sentences": 0, "average_checkpoints": 1}
         ),
         domains=data.domains,
         seed=3,
@@ -79,7 +79,7 @@ def tagged(toy_task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_domain_that_is_told_decides_the_word(tagged: Path) -> None:
     translator, decoding = Translator(tagged, CPU), Decoding(beam_size=2)
     for told, word in (("economy", "knabe"), ("law", "knabl")):
-        [[best, *_]] = translator.translate(["bank"], decoding, told)
+        [[best, *_]] = translator.translate(["bank bank"], decoding, told)
         assert best.text.split()[0] == word
     with pytest.raises(ConfigError, match="translates only what it knows the domain of"):
         translator.translate(["bank"], decoding)

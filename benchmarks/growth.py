@@ -1,0 +1,270 @@
+"""How training grows: time and memory of an update with the model's sizes, and an epoch with the number of pairs.
+
+    python benchmarks/growth.py [--figure docs/images/growth.png] [--device cuda] [--json found.json]
+    python benchmarks/growth.py --only epoch [--pairs 10000 100000 1000000]
+
+Sizes: WALDM E/DC, one size changed at a time, each point in a process of its own; memory is what the process took
+beyond what it had before the model was made (on a GPU: the allocator's peak). The exponents are slopes of log over log.
+Beside the measured ones stand those of a count: multiplications of an update for the time; weights, gradients and both
+moments of Adam, and what is kept of each word for the backward pass, for the memory.
+
+Epochs: for each number of pairs, dealing out all batches of an epoch and padding them, without a model; then whole
+epochs of a tiny model, as far as --trained pairs. Memory is anonymous memory beyond what was there before the first
+epoch: the text itself is mapped from files, as in training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import methods as costs
+import numpy as np
+import torch
+import workload
+
+from mdnmt import fsio, provenance
+from mdnmt.config.training import Training
+from mdnmt.paper.style import COLOURS, DASHES, MARKERS, style
+from mdnmt.tasks.data import Ragged, Split
+from mdnmt.train.batches import collate, usable
+from mdnmt.train.device import choose_device, make_deterministic
+from mdnmt.train.optimiser import Optimiser
+from mdnmt.train.order import Order
+from mdnmt.train.progress import Progress
+
+Point = dict[str, int]
+BASE: Point = {"width": 256, "layers": 2, "domains": 4, "tokens": 2048, "vocabulary": 8000}
+SERIES = {
+    "width": (128, 256, 512),
+    "layers": (1, 2, 4),
+    "domains": (2, 4, 8),
+    "tokens": (1024, 2048, 4096),
+    "vocabulary": (4000, 16000, 64000),
+}
+TITLES = {
+    "width": "model width d, feed-forward 4 d",
+    "layers": "layers of each side",
+    "domains": "domains k",
+    "tokens": "target tokens of a batch",
+    "vocabulary": "words of the vocabulary",
+}
+EPOCH_LINEAR = 0.05
+MIB = 2**20
+
+
+def counted(point: Point) -> tuple[float, float]:
+    """Return multiplications of an update, and bytes that it needs, counted from the sizes alone (float32)."""
+    d, layers, k, tokens, vocab = (point[key] for key in BASE)
+    # Maps D -> D in an encoder and a decoder layer: 4 and 8 of attentions, 8 of the feed-forward block; k of each.
+    weights = layers * (4 + 8 + 2 * 8) * d * d * k
+    products = 3 * tokens * (weights + vocab * d)  # forward, and twice backward
+    # Of each word: inputs weighed by domain, 3 and 5 times k d, outputs to be summed, k d each; d-wide states.
+    kept = layers * ((3 + 1 + 5 + 1) * k * d + (2 * (4 + 4 * 2 + 2 * 2) + 6) * d)
+    return float(products), float(16 * (weights + vocab * d) + 4 * tokens * kept)
+
+
+def resident() -> float:
+    """Return MiB of memory that is this process's alone."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure_point(point: Point, options: argparse.Namespace) -> dict[str, float]:
+    """Return seconds of an update and MiB at its peak."""
+    make_deterministic(1, options.threads)
+    device = choose_device(options.device)
+    split = workload.random_split(4000, point["vocabulary"])
+    split.domains[:] %= point["domains"]
+    [batch] = costs.typical_batches(split, point["tokens"], 1, point["domains"], device)
+    size = {"model_dim": point["width"], "ffn_dim": 4 * point["width"]}
+    size |= {"encoder_layers": point["layers"], "decoder_layers": point["layers"]}
+    before = peak()
+    method = costs.build("waldm-edc", size, point["vocabulary"], point["domains"], device)
+    recipe = Training(max_tokens=point["tokens"], precision=options.precision)
+    one = costs.Contestant(method, device, recipe, Optimiser(method.model, recipe))
+    clock = costs.clock_of(device, options.clock)
+    [seconds] = costs.take_turns([lambda: one.train([batch])], options.updates, clock)
+    cuda = device.type == "cuda"
+    memory = torch.cuda.max_memory_allocated(device) / MIB if cuda else peak() - before
+    return {"seconds": statistics.median(seconds), "mib": memory}
+
+
+def slope(places: Any, values: Any) -> float:
+    """Return the exponent of the power law through the points."""
+    return float(np.polyfit(np.log(places), np.log(values), 1)[0])
+
+
+def measure_sizes(options: argparse.Namespace) -> dict[str, Any]:
+    """Print and return time and memory along each size."""
+    print(
+        "| size | values | ms an update | exponent | counted | MiB | exponent | counted |\n" + "|---|" * 1 + "---|" * 7
+    )
+    found: dict[str, Any] = {}
+    for name, values in SERIES.items():
+        points = [{**BASE, name: value} for value in values]
+        measured = []
+        for point in points:
+            command = [sys.executable, __file__, *sys.argv[1:], "--point", json.dumps(point)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            measured.append(json.loads(done.stdout.strip().splitlines()[-1]))
+        expected = [counted(point) for point in points]
+        row: dict[str, Any] = {"values": values}
+        for place, quantity in enumerate(("seconds", "mib")):
+            row[quantity] = [one[quantity] for one in measured]
+            row[quantity + "_exponent"] = slope(values, row[quantity])
+            row[quantity + "_counted"] = slope(values, [one[place] for one in expected])
+        found[name] = row
+        print(
+            f"| {TITLES[name]} | {listed(values, ',.0f')} | {listed([1000 * s for s in row['seconds']], '.0f')} "
+            f"| {row['seconds_exponent']:.2f} | {row['seconds_counted']:.2f} | {listed(row['mib'], '.0f')} "
+            f"| {row['mib_exponent']:.2f} | {row['mib_counted']:.2f} |",
+            flush=True,
+        )
+    return found
+
+
+def listed(values: Any, form: str) -> str:
+    return "; ".join(format(value, form) for value in values)
+
+
+def draw(path: Path, found: dict[str, Any]) -> None:
+    """Draw time and memory relative to each size's smallest value, fitted exponents beside the counted ones."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(5.0, 5.6), layout="constrained")
+        panels: Any = figure.subplots(2, 1, sharex=True)
+        for axes, quantity, label in zip(
+            panels, ("seconds", "mib"), ("time of an update", "peak memory of training"), strict=True
+        ):
+            for place, (name, row) in enumerate(found.items()):
+                steps, values = np.array(row["values"]) / row["values"][0], np.array(row[quantity])
+                fitted, expected = row[quantity + "_exponent"], row[quantity + "_counted"]
+                axes.plot(
+                    steps,
+                    values / values[0],
+                    color=COLOURS[place],
+                    linestyle=DASHES[place % len(DASHES)],
+                    marker=MARKERS[place],
+                    markersize=3.5,
+                    label=f"{name}: {fitted:.2f} (counted {expected:.2f})",
+                )
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log", base=2)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(lambda value, _: f"{value:g}x")
+            axes.set_ylabel(label)
+            axes.legend(title="exponents", fontsize=7, title_fontsize=7)
+        panels[1].set_xlabel("size, relative to the smallest")
+        figure.savefig(path, dpi=200)
+
+
+def mapped(split: Split, folder: Path) -> Split:
+    """Return the pairs with their words in files that are mapped into memory."""
+
+    def side(name: str, text: Ragged) -> Ragged:
+        np.save(folder / f"{name}.npy", text.tokens)
+        return Ragged(np.load(folder / f"{name}.npy", mmap_mode="r"), text.offsets)
+
+    return Split(side("source", split.source), side("target", split.target), split.domains)
+
+
+def epoch(split: Split, recipe: Training, train: Any) -> tuple[float, float, int]:
+    """Return seconds and anonymous MiB at most of one epoch, and its updates; `train` is given each batch."""
+    rows = usable(split, [*range(workload.DOMAINS)], recipe.max_length)
+    before = highest = resident()
+    start = time.perf_counter()
+    order, progress, updates = Order(split, rows, recipe, 1), Progress(), 0
+    while True:
+        chosen = order.next(progress)
+        if chosen.epoch:
+            break
+        train(collate(split, chosen.batches[0], bos=1))
+        updates += 1
+        if updates % 50 == 1:
+            highest = max(highest, resident())
+    return time.perf_counter() - start, highest - before, updates
+
+
+def measure_epochs(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Print and return the cost of an epoch with the number of pairs."""
+    make_deterministic(1, options.threads)
+    recipe = Training(max_tokens=options.max_tokens, precision=options.precision)
+    method = costs.build("waldm-edc", workload.SIZES["tiny"], BASE["vocabulary"], workload.DOMAINS)
+    model = costs.Contestant(method, torch.device("cpu"), recipe, Optimiser(method.model, recipe))
+    found: list[dict[str, Any]] = []
+    works = [("batches alone", lambda batch: None, pairs) for pairs in options.pairs]
+    works += [("tiny model", lambda batch: model.train([batch]), pairs) for pairs in options.trained]
+    print(
+        "| epoch of | pairs | updates | seconds | microseconds a pair | against the first | MiB |\n|---|" + "---:|" * 6
+    )
+    for what, train, pairs in works:
+        with tempfile.TemporaryDirectory() as folder:
+            split = mapped(workload.random_split(pairs, BASE["vocabulary"]), Path(folder))
+            repeats = 5 if pairs <= 10_000 else 2 if pairs <= 100_000 and what != "tiny model" else 1
+            runs = [epoch(split, recipe, train) for _ in range(repeats)]
+        seconds, memory, updates = min(runs)
+        each = 1e6 * seconds / pairs
+        first = next((one["each"] for one in found if one["what"] == what), each)
+        found.append(
+            {"what": what, "pairs": pairs, "seconds": seconds, "each": each, "mib": memory, "updates": updates}
+        )
+        note = "" if abs(each / first - 1) <= EPOCH_LINEAR else " (above 5 %)"
+        print(
+            f"| {what} | {pairs:,} | {updates:,} | {seconds:.2f} | {each:.1f} | {each / first:.3f}{note} "
+            f"| {memory:.0f} |",
+            flush=True,
+        )
+    return found
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=("sizes", "epoch"), help="one of both; default: both")
+    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="fp32")
+    parser.add_argument("--device", default="cpu", help="of the updates; epochs are measured on the CPU")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of this process (1 thread)")
+    parser.add_argument("--updates", type=int, default=5, help="at each point; the median is taken")
+    parser.add_argument("--max-tokens", type=int, default=4096, help="target tokens of a batch of an epoch")
+    parser.add_argument("--pairs", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--trained", type=int, nargs="*", default=[10_000, 100_000], help="pairs, with a tiny model")
+    parser.add_argument("--figure", type=Path, help="PNG to write")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--point", type=json.loads, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    if options.point:
+        print(json.dumps(measure_point(options.point, options)))
+        return
+    result: dict[str, Any] = {"options": {name: str(value) for name, value in vars(options).items()}}
+    if options.only != "epoch":
+        result["sizes"] = measure_sizes(options)
+        if options.figure:
+            draw(options.figure, result["sizes"])
+    if options.only != "sizes":
+        result["epochs"] = measure_epochs(options)
+    if options.json:
+        fsio.write_json(options.json, {**result, "provenance": provenance.collect()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The matrix products of a model that only translates, by faster means than those that training needs.
+
+fp32: on CPUs through oneDNN, which is as exact as what torch takes by default and up to twice as fast.
+bf16: factors rounded to bfloat16.
+int8: factors rounded to eight bits, with one scale for each row of the weights and one for each word, and summed in 32
+    bits. torch's own quantised modules are to be removed; this takes the product that their successor takes.
+Whatever is not a product of words with weights stays in float32.
+
+Shapes: N words, I input and O output width, K domains.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from mdnmt.config.decoding import Precision
+from mdnmt.errors import ConfigError
+from mdnmt.models.context import DomainContext
+from mdnmt.models.projection import Linear, MixedLinear
+from mdnmt.models.transformer import Transformer
+
+MakeProduct = Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]  # of W [O, I] and b: x -> x W^T + b
+NARROW = 32  # maps to fewer outputs are gates and the like: they cost nothing, and rounding may change what they choose
+
+
+class Product:
+    """x W^T + b of float32 numbers on a CPU, through oneDNN."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        self.weight_OI = weight_OI
+        self.bias_O = bias_O
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return [..., O]."""
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight_OI, self.bias_O, "none", [], "")
+        return y
+
+
+class Bfloat16Product:
+    """x W^T + b with both factors rounded to bfloat16."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        self.weight_OI = weight_OI.bfloat16()
+        self.bias_O = bias_O.bfloat16() if bias_O is not None else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return [..., O] in float32."""
+        return F.linear(x.bfloat16(), self.weight_OI, self.bias_O).float()
+
+
+class Int8Product:
+    """x W^T + b with both factors rounded to eight bits."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        rounded_OI, scale_O1 = rounded(weight_OI)
+        self.weight_IO = rounded_OI.t().contiguous()
+        self.scale_O = scale_O1.flatten()
+        self.bias_O = bias_O
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return [..., O] in float32."""
+        rounded_NI, scale_N1 = rounded(x.flatten(0, -2))
+        y_NO = torch._int_mm(rounded_NI, self.weight_IO).float().mul_(scale_N1).mul_(self.scale_O)
+        if self.bias_O is not None:
+            y_NO += self.bias_O
+        return y_NO.view(*x.shape[:-1], -1)
+
+
+def rounded(x_NI: Tensor) -> tuple[Tensor, Tensor]:
+    """Return whole numbers of -127 ... 127 and the scale [N, 1] of each row, whose products are nearly x."""
+    scale_N1 = x_NI.abs().amax(1, keepdim=True).clamp_(min=1e-30).div_(127.0)
+    return (x_NI / scale_N1).round_().to(torch.int8), scale_N1
+
+
+PRODUCTS: dict[Precision, MakeProduct] = {"fp32": Product, "bf16": Bfloat16Product, "int8": Int8Product}
+
+
+class _Projection(nn.Module):
+    """Stands where a `Linear` stood."""
+
+    def __init__(self, linear: Linear, product: MakeProduct) -> None:
+        super().__init__()
+        self.weight = linear.weight  # some blocks look at it
+        self.product = product(linear.weight, linear.bias)
+
+    def forward(self, x_BTD: Tensor, context: DomainContext | None = None) -> Tensor:
+        return self.product(x_BTD)
+
+
+class _MixedProjection(nn.Module):
+    """Stands where a `MixedLinear` stood, and computes what it did."""
+
+    def __init__(self, mixed: MixedLinear, product: MakeProduct) -> None:
+        super().__init__()
+        self.num_domains, self.sum_inside, self.bias = mixed.num_domains, mixed.sum_inside, mixed.bias
+        self.product = product(mixed.weight.flatten(1) if mixed.sum_inside else mixed.weight.flatten(0, 1), None)
+
+    def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
+        proportion_BTK = context.proportion_BTK
+        assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
+        if self.sum_inside:
+            y_BTO = self.product((proportion_BTK.unsqueeze(-1) * x_BTD.unsqueeze(-2)).flatten(-2))
+        else:
+            outputs_BTKO = self.product(x_BTD).view(*x_BTD.shape[:-1], self.num_domains, -1)
+            y_BTO = (proportion_BTK.unsqueeze(-1) * outputs_BTKO).sum(-2)
+        return y_BTO.add_(proportion_BTK @ self.bias)
+
+
+def prepared(model: Transformer, precision: Precision = "fp32") -> Transformer:
+    """Return a model that translates as `model` does and shares its parameters; it cannot be trained.
+
+    Raises:
+        ConfigError: int8 is asked for elsewhere than on a CPU.
+    """
+    weight = model.output_weight
+    if precision == "int8" and weight.device.type != "cpu":
+        raise ConfigError(f"found precision int8 on {weight.device.type}, expected a CPU; take bf16 there")
+    if precision == "fp32" and not (
+        weight.device.type == "cpu" and weight.dtype == torch.float32 and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    ):
+        return model
+    product = PRODUCTS[precision]
+    changed: dict[int, nn.Module] = {}  # a module in several places stays one
+
+    def change(module: nn.Module) -> nn.Module:
+        if id(module) not in changed:
+            if isinstance(module, Linear) and module.weight.size(0) >= NARROW:
+                new: nn.Module = _Projection(module, product)
+            elif isinstance(module, MixedLinear):
+                new = _MixedProjection(module, product)
+            else:
+                new = copy.copy(module)
+                new._modules = {name: part and change(part) for name, part in module._modules.items()}
+            changed[id(module)] = new
+        return changed[id(module)]
+
+    new = change(model)
+    assert isinstance(new, Transformer)
+    vars(new)["word_logits"] = product(weight, None)
+    return new
