@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -19,28 +20,36 @@ from mdnmt.train.run import train_run
 from mdnmt.train.trainer import Habits
 
 Work = Callable[[Workers], None]
+LIMIT = 180  # seconds until a worker that hangs is killed
 
 
 def together(folder: Path, count: int, work: Work) -> list[str]:
     """Do the work as each of `count` workers and return how each ended: "done", its error, or "killed"."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    children = {rank: _fork(folder / f"end-{rank}", rank, count, store.port, work) for rank in range(count)}
-    for child in children.values():
-        os.waitpid(child, 0)
     ends = [folder / f"end-{rank}" for rank in range(count)]
+    ports, tell = os.pipe()
+    # The store comes last: its thread may hold a lock at the moment of a fork, which nobody would release in the child.
+    children = [_fork(end, rank, count, ports, work) for rank, end in enumerate(ends)]
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    os.write(tell, store.port.to_bytes(4, "big") * count)
+    for child in children:
+        os.waitpid(child, 0)
+    os.close(ports)
+    os.close(tell)
     return [end.read_text() if end.exists() else "killed" for end in ends]
 
 
-def _fork(end: Path, rank: int, count: int, port: int, work: Work) -> int:
+def _fork(end: Path, rank: int, count: int, ports: int, work: Work) -> int:
     end.unlink(missing_ok=True)
     sys.stdout.flush()
     child = os.fork()
     if child:
         return child
+    signal.alarm(LIMIT)
     try:
         torch.set_num_threads(1)
+        port = int.from_bytes(os.read(ports, 4), "big")
         work(Workers(rank, count, store=TCPStore("127.0.0.1", port, is_master=False)))
         end.write_text("done")
     except Exception as error:
