@@ -38,7 +38,7 @@ _MODEL, _OPTIMIZER, _GENERATORS, _STATE = (
 _REPLACED = ".replaced"
 _NAME = re.compile(r"update-(\d{8,})(\.replaced)?")
 # What a killed save or removal leaves behind.
-_LEFTOVER = re.compile(r"\.update-\d{8,}(\.\w+)*\.(tmp|removed)")
+_LEFTOVER = re.compile(r"\.update-\d{8,}(\.[\w-]+)*\.(tmp|removed)")
 
 
 @dataclass(frozen=True)
