@@ -53,7 +53,7 @@ long: synthetic
 	MDNMT_CONTROLLER_DOWN_SECONDS=120 $(BIN)/python -m pytest -rs tests/slurm -k controller_down
 
 slurm: setup
-	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm/test_slurm_table2.py tests/slurm  # they wait more than they compute, the longest first
+	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
