@@ -10,7 +10,7 @@ import json
 import tempfile
 from typing import Any
 
-from common import Result, main, read_model, read_vocab, timed_translation
+from common import LONGEST, Result, main, read_model, read_vocab, timed_translation
 
 BATCH_SENTENCES = 64
 
@@ -99,7 +99,9 @@ def decode(options: argparse.Namespace) -> Result:
         )
 
     def translate(sentences: list[list[str]]) -> list[list[str]]:
-        found = translator.translate_batch(sentences, beam_size=options.beam, max_batch_size=BATCH_SENTENCES)
+        found = translator.translate_batch(
+            sentences, beam_size=options.beam, max_batch_size=BATCH_SENTENCES, max_decoding_length=LONGEST
+        )
         return [best.hypotheses[0] for best in found]
 
     return {**timed_translation(translate, options), "precision": precision}

@@ -14,7 +14,7 @@ from typing import Any
 
 from common import (
     BATCH_TOKENS,
-    MAX_LENGTH,
+    LONGEST,
     SIZES,
     Enough,
     Result,
@@ -186,7 +186,7 @@ def decode(options: argparse.Namespace) -> Result:
             beam_size=options.beam,
             batch_size=BATCH_SENTENCES,
             batch_type="sents",
-            max_length=MAX_LENGTH,
+            max_length=LONGEST,
         )
         engine = InferenceEnginePY(config)
 

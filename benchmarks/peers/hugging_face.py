@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from common import (
     BATCH_TOKENS,
+    LONGEST,
     MAX_LENGTH,
     SIZES,
     SPECIALS,
@@ -258,7 +259,7 @@ def decode(options: Namespace) -> Result:
                 num_beams=options.beam,
                 length_penalty=1.0,
                 early_stopping=True,
-                max_new_tokens=int(1.5 * source_ids.size(1)) + 20,
+                max_new_tokens=LONGEST,
                 suppress_tokens=[PAD, BOS],
                 do_sample=False,
             )

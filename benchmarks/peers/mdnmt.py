@@ -12,7 +12,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from common import BATCH_TOKENS, MAX_LENGTH, SIZES, Enough, Result, Updates, main, read_model, timed_translation
+from common import (
+    BATCH_TOKENS,
+    LONGEST,
+    MAX_LENGTH,
+    SIZES,
+    Enough,
+    Result,
+    Updates,
+    main,
+    read_model,
+    timed_translation,
+)
 
 
 def train(options: argparse.Namespace) -> Result:
@@ -107,7 +118,7 @@ def decode(options: argparse.Namespace) -> Result:
     model.load_state_dict(load_model(options.model / "model.safetensors"))
     model.eval()
     precision = "fp32" if options.precision == "auto" else options.precision
-    config = Decoding(beam_size=options.beam, precision=precision)
+    config = Decoding(beam_size=options.beam, precision=precision, max_length_ratio=1e-6, max_length_extra=LONGEST)
 
     def translate(sentences: list[list[str]]) -> list[list[str]]:
         sources = [np.array([*vocab.encode(pieces), vocab.eos], dtype=np.int32) for pieces in sentences]

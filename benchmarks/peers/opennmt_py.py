@@ -16,7 +16,7 @@ from typing import Any
 
 from common import (
     BATCH_TOKENS,
-    MAX_LENGTH,
+    LONGEST,
     SIZES,
     Enough,
     Result,
@@ -206,7 +206,7 @@ def decode(options: argparse.Namespace) -> Result:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         given = {"-model": convert(options, folder), "-src": options.material / "test.src", "-output": folder / "out"}
-        given |= {"-beam_size": options.beam, "-batch_size": BATCH_SENTENCES, "-max_length": MAX_LENGTH}
+        given |= {"-beam_size": options.beam, "-batch_size": BATCH_SENTENCES, "-max_length": LONGEST}
         # Scores divided by length, as ours; sentences of a batch are of like length.
         given |= {"-length_penalty": "avg", "-alpha": 1.0, "-batch_type": "sents"}
         chosen = _get_parser().parse_args([str(word) for pair in given.items() for word in pair])
