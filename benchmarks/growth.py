@@ -216,9 +216,9 @@ def measure_epochs(options: argparse.Namespace) -> list[dict[str, Any]]:
     for what, train, pairs in works:
         with tempfile.TemporaryDirectory() as folder:
             split = mapped(workload.random_split(pairs, BASE["vocabulary"]), Path(folder))
-            repeats = 5 if pairs <= 10_000 else 2 if pairs <= 100_000 and what != "tiny model" else 1
-            runs = [epoch(split, recipe, train) for _ in range(repeats)]
-        seconds, memory, updates = min(runs)
+            # As many pairs each, whatever the size: a machine is slower at times, and one epoch of 10,000 says little.
+            runs = [epoch(split, recipe, train) for _ in range(max(1, 100_000 // pairs))]
+        seconds, memory, updates = (statistics.median(values) for values in zip(*runs, strict=True))
         each = 1e6 * seconds / pairs
         first = next((one["each"] for one in found if one["what"] == what), each)
         found.append(
@@ -226,7 +226,7 @@ def measure_epochs(options: argparse.Namespace) -> list[dict[str, Any]]:
         )
         note = "" if abs(each / first - 1) <= EPOCH_LINEAR else " (above 5 %)"
         print(
-            f"| {what} | {pairs:,} | {updates:,} | {seconds:.2f} | {each:.1f} | {each / first:.3f}{note} "
+            f"| {what} | {pairs:,} | {updates:,.0f} | {seconds:.2f} | {each:.1f} | {each / first:.3f}{note} "
             f"| {memory:.0f} |",
             flush=True,
         )

@@ -30,9 +30,8 @@ SIZES: dict[str, dict[str, int]] = {
 }
 BATCH_TOKENS = 4096
 MAX_LENGTH = 250  # longer pairs, in pieces, are not trained on
-LONGEST = (
-    60  # pieces of a translation: without it sentences that never end decide, and each toolkit cuts them elsewhere
-)
+# Pieces of a translation: without it sentences that never end decide, and each toolkit cuts them elsewhere.
+LONGEST = 60
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 Result = dict[str, Any]
 

@@ -112,6 +112,7 @@ def convert(options: argparse.Namespace, folder: Path) -> None:
     from eole.inputters.inputter import build_vocab, vocabs_to_dict
     from eole.models.model import get_model_class
     from safetensors.torch import save_file
+    from weights import put
 
     architecture = read_model(options.model)["architecture"]
     if architecture["norm"] != "pre":
@@ -120,10 +121,7 @@ def convert(options: argparse.Namespace, folder: Path) -> None:
     vocabs = build_vocab(config, {"src": [], "tgt": []})
     model = get_model_class(config.model).for_training(config.model, vocabs, config.training, device_id=-1)
     state = model.state_dict()
-    for name, tensor in as_theirs(options.model).items():
-        if state[name].shape != tensor.shape:
-            raise SystemExit(f"{name}: {tuple(tensor.shape)}, expected {tuple(state[name].shape)}")
-        state[name] = tensor
+    put(state, as_theirs(options.model))
     for tied in ("tgt_emb.embeddings.weight", "generator.weight"):
         del state[tied]
     save_file({name: torch.clone(tensor) for name, tensor in state.items()}, folder / "model.00.safetensors")

@@ -134,6 +134,7 @@ def convert(options: argparse.Namespace, folder: Path) -> Path:
     from onmt.inputters.inputter import build_vocab, vocabs_to_dict
     from onmt.model_builder import build_base_model
     from onmt.utils.parse import ArgumentParser
+    from weights import put
 
     architecture = read_model(options.model)["architecture"]
     if architecture["norm"] != "pre":
@@ -142,10 +143,7 @@ def convert(options: argparse.Namespace, folder: Path) -> Path:
     ArgumentParser.validate_prepare_opts(chosen)
     vocabs = build_vocab(chosen, {"src": [], "tgt": []})
     state = build_base_model(chosen, vocabs).state_dict()
-    for name, tensor in as_theirs(options.model).items():
-        if state[name].shape != tensor.shape:
-            raise SystemExit(f"{name}: {tuple(tensor.shape)}, expected {tuple(state[name].shape)}")
-        state[name] = tensor
+    put(state, as_theirs(options.model))
     generator = {name.removeprefix("generator."): state.pop(name) for name in [*state] if name.startswith("generator.")}
     generator["bias"].zero_()
     checkpoint = {"model": state, "generator": generator, "vocab": vocabs_to_dict(vocabs), "opt": chosen, "optim": {}}

@@ -45,6 +45,18 @@ def order_of(specials: Sequence[str], pieces: Sequence[str]) -> list[int]:
     return [SPECIALS.index(special) for special in specials] + list(range(len(SPECIALS), len(pieces)))
 
 
+def put(theirs: dict[str, Tensor], ours: dict[str, Tensor]) -> None:
+    """Put our tensors, under their names, in the place of theirs.
+
+    Raises:
+        SystemExit: one has another shape.
+    """
+    for name, tensor in ours.items():
+        if theirs[name].shape != tensor.shape:
+            raise SystemExit(f"{name}: {tuple(tensor.shape)}, expected {tuple(theirs[name].shape)}")
+        theirs[name] = tensor
+
+
 def split_projection(weights: dict[str, Tensor], name: str, parts: Sequence[str]) -> dict[str, Tensor]:
     """Return weight and bias of each part of a projection that we keep as one matrix: {"query.weight": ..., ...}."""
     return {

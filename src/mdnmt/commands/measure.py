@@ -13,44 +13,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument("--decoding", default="{}", help="beam search as JSON")
     parser.add_argument("--repeats", type=int, default=3, help="the median is taken (default: %(default)s)")
-    parser.add_argument("--out", type=Path, help="measure.json; without it the one run's figures are printed")
+    parser.add_argument("--out", type=Path, required=True, help="measure.json")
     parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measure each run; with --out in child processes, so that peak memory is that of one run alone."""
+    """Measure each run in a process of its own, so that peak memory is that of one run alone."""
     import json
-    import subprocess
-    import sys
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     from mdnmt.errors import MdnmtError
 
     if args.repeats < 1:
         raise MdnmtError(f"found --repeats {args.repeats}, expected 1 or more")
     runs: dict[str, str] = json.loads(args.runs)
-    if args.out is None:
-        _measure_here(args, next(iter(runs.values())))
-        return
-    rows = {}
-    for name, folder in runs.items():
-        options = ["--task", args.task, "--decoding", args.decoding, "--repeats", args.repeats, "--device", args.device]
-        options += ["--pretrained", args.pretrained]
-        options += ["--threads", args.threads] if args.threads is not None else []
-        command = [sys.executable, "-m", "mdnmt.cli", "measure", "--runs", json.dumps({name: folder}), *options]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
-            raise MdnmtError(f"measuring {name} ({folder}) failed: {lines[-1]}")
-        rows[name] = json.loads(done.stdout)
-        print(f"{name}: {rows[name]['decode_tokens_per_second']:,.0f} target tokens/s in translation", flush=True)
+    rows: dict[str, dict[str, Any]] = {}
+    # All begin as copies of one that has imported what they need: small runs take less time than importing torch.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["mdnmt.analysis.resources", "torch._dynamo"])
+    with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as processes:
+        for name, folder in runs.items():
+            try:
+                rows[name] = processes.submit(_measure, args, folder).result()
+            except MdnmtError as error:
+                raise MdnmtError(f"measuring {name} ({folder}) failed: {error}") from None
+            except BrokenProcessPool:
+                raise MdnmtError(f"measuring {name} ({folder}) failed: its process was killed") from None
+            print(f"{name}: {rows[name]['decode_tokens_per_second']:,.0f} target tokens/s in translation", flush=True)
     _write(args, rows)
 
 
-def _measure_here(args: argparse.Namespace, folder: str) -> None:
-    import json
-
+def _measure(args: argparse.Namespace, folder: str) -> dict[str, Any]:
     from mdnmt.analysis.resources import measure_run
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
@@ -59,10 +56,9 @@ def _measure_here(args: argparse.Namespace, folder: str) -> None:
     make_deterministic(SEED_OF_LOADING, args.threads)
     device = choose_device(args.device)
     decoding = parse_spec(args.decoding, Decoding)
-    found = measure_run(
+    return measure_run(
         Path(folder), args.task, decoding, device=device, repeats=args.repeats, pretrained=args.pretrained
     )
-    print(json.dumps(found))
 
 
 def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]]) -> None:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from pydantic import (
-    Field,
-    SerializationInfo,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
-)
+from pydantic import Field, ValidationInfo, field_validator
 
 from mdnmt.config.base import Frozen
 
@@ -45,13 +38,3 @@ class Decoding(Frozen):
         if nbest > beam_size:
             raise ValueError(f"a beam of {beam_size} (beam_size) gives no more than {beam_size} translations")
         return nbest
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual_precision(
-        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
-    ) -> dict[str, Any]:
-        # The key came later than the first translations, whose address it must not change.
-        value: dict[str, Any] = handler(self)
-        if self.precision == "fp32" and not info.exclude_unset:
-            value.pop("precision", None)
-        return value

@@ -23,6 +23,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.models.context import DomainContext
 from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.models.transformer import Transformer
+from mdnmt.models.weighing import weighed, weighed_sum
 
 MakeProduct = Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]  # of W [O, I] and b: x -> x W^T + b
 NARROW = 32  # maps to fewer outputs are gates and the like: they cost nothing, and rounding may change what they choose
@@ -104,22 +105,35 @@ class _MixedProjection(nn.Module):
         proportion_BTK = context.proportion_BTK
         assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
         if self.sum_inside:
-            y_BTO = self.product((proportion_BTK.unsqueeze(-1) * x_BTD.unsqueeze(-2)).flatten(-2))
+            y_BTO = self.product(weighed(x_BTD, proportion_BTK).flatten(-2))
         else:
             outputs_BTKO = self.product(x_BTD).view(*x_BTD.shape[:-1], self.num_domains, -1)
-            y_BTO = (proportion_BTK.unsqueeze(-1) * outputs_BTKO).sum(-2)
+            y_BTO = weighed_sum(outputs_BTKO, proportion_BTK)
         return y_BTO.add_(proportion_BTK @ self.bias)
+
+
+def require(precision: Precision, device: torch.device) -> None:
+    """See that a device has a precision.
+
+    Raises:
+        ConfigError: int8 is asked for elsewhere than on a CPU.
+    """
+    if precision == "int8" and device.type != "cpu":
+        raise ConfigError(f"found precision int8 on {device.type}, expected a CPU; take bf16 there")
 
 
 def prepared(model: Transformer, precision: Precision = "fp32") -> Transformer:
     """Return a model that translates as `model` does and shares its parameters; it cannot be trained.
 
+    One that is prepared already is returned as it is.
+
     Raises:
-        ConfigError: int8 is asked for elsewhere than on a CPU.
+        ConfigError: as `require`.
     """
     weight = model.output_weight
-    if precision == "int8" and weight.device.type != "cpu":
-        raise ConfigError(f"found precision int8 on {weight.device.type}, expected a CPU; take bf16 there")
+    require(precision, weight.device)
+    if "word_logits" in vars(model):
+        return model
     if precision == "fp32" and not (
         weight.device.type == "cpu" and weight.dtype == torch.float32 and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     ):

@@ -21,7 +21,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.decode.batches import translate_ids
 from mdnmt.decode.forced import force, states_of
 from mdnmt.decode.likelihood import Likelihood
-from mdnmt.decode.products import prepared
+from mdnmt.decode.products import prepared, require
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import read_json
 from mdnmt.methods import build, validate
@@ -86,6 +86,8 @@ class Translator:
                 f"{paths.model}: are not the weights that {paths.record.name} describes ({reason})"
             ) from None
         self.model.to(device).eval()
+        # Once a precision: rounding all weights for every few lines would take longer than translating them.
+        self._prepared = cache(lambda precision: prepared(self.model, precision))
 
     @cached_property
     def _segmenter(self) -> Callable[[str | None], Segmenter]:
@@ -164,9 +166,8 @@ class Translator:
         ids = [sources[number] for number in filled]
         labels = self._labels(domain, filled)
         results = [[Translation("", (), 0.0)] for _ in sources]
-        for number, found in zip(
-            filled, translate_ids(self.model, ids, config, device=self.device, domains=labels), strict=True
-        ):
+        found_by_line = translate_ids(self._prepared(config.precision), ids, config, device=self.device, domains=labels)
+        for number, found in zip(filled, found_by_line, strict=True):
             results[number] = [self._plain(best.ids, best.score) for best in found[: config.nbest]]
         return results
 
@@ -221,7 +222,7 @@ def require_precision(translator: object, config: Decoding) -> None:
     if config.precision != "fp32" and not isinstance(translator, Translator):
         raise ConfigError(f"found precision {config.precision} for pretrained weights, expected fp32: set that")
     if isinstance(translator, Translator):
-        prepared(translator.model, config.precision)
+        require(config.precision, translator.device)
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:

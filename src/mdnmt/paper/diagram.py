@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -59,10 +61,14 @@ def structure_of(system: ArchitectureSystem) -> Structure | None:
     Raises:
         ConfigError: an option that its builder does not know.
     """
+    # Text, as a key: it is asked for to draw and to write down the numbers, and looking into a model takes seconds.
+    return _structure(system.builder, json.dumps(system.architecture, sort_keys=True), system.num_domains)
+
+
+@cache
+def _structure(builder: str, architecture: str, num_domains: int) -> Structure | None:
     # Here, not above: no other figure has to wait for torch.
     from mdnmt.methods import BUILDERS
     from mdnmt.paper.diagram_structure import structure
 
-    if system.builder not in BUILDERS:
-        return None
-    return structure(system.builder, system.architecture, system.num_domains)
+    return structure(builder, json.loads(architecture), num_domains) if builder in BUILDERS else None

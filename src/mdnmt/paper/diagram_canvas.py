@@ -10,7 +10,7 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import FancyBboxPatch
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 
 from mdnmt.paper.diagram_parts import Block, Layers, Link, Stack, Status, Structure
 from mdnmt.paper.diagram_words import millions, summary, trains
@@ -35,9 +35,9 @@ def _width(text: str, size: float, weight: str) -> float:
     """Return the width of a text in inches."""
     if not text.strip():
         return 0.0
-    font = FontProperties(family="DejaVu Sans", weight=weight)
-    # Letters as they are drawn stand a little wider than their outlines.
-    return 1.06 * float(TextPath((0, 0), text, size=size, prop=font).get_extents().width) / 72
+    font = FontProperties(family="DejaVu Sans", weight=weight, size=size)
+    # Letters as they are drawn stand a little wider than the font says.
+    return 1.06 * float(text_to_path.get_text_width_height_descent(text, font, False)[0]) / 72
 
 
 def wrapped(text: str, width: float, size: float = TEXT, weight: str = "normal") -> list[str]:

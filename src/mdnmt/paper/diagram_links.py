@@ -51,7 +51,7 @@ def find_links(builder: str, options: dict[str, Any], num_domains: int) -> Links
         options: its architecture, complete; sizes are replaced by small ones.
         num_domains: of the task.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), _one_thread():
         torch.manual_seed(1)
         method = _small(builder, options, num_domains)
         batch = _batch(num_domains)
@@ -61,6 +61,17 @@ def find_links(builder: str, options: dict[str, Any], num_domains: int) -> Links
         parameters = _Parameters.of(method.model)
         losses = tuple(_link(loss, output, batch, owner, parameters) for loss in method.losses)
     return Links(losses, frozenset(name for names in parameters.names for name in names))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    # Products of a dozen numbers: where others compute as well, several threads wait for one another most of the time.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def first_sentence(value: object) -> str:

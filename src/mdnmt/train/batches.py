@@ -22,29 +22,25 @@ def usable(split: Split, domain_ids: list[int], max_length: int) -> Indices:
 def epoch_batches(split: Split, indices: Indices, *, max_tokens: int, seed: int, epoch: int) -> list[Indices]:
     """Return the batches of an epoch, in order.
 
-    Sentences stand together whose longer sides are alike, and of those whose shorter ones are (equal ones in random
-    order), as many as `max_tokens` pieces hold on either side with their padding, so that neither side of a batch can
-    grow out of bounds; the batches then follow each other in random order.
+    Sentences of like length stand together (target, then source length; equal ones in random order), as many as
+    `max_tokens` target tokens hold with their padding; the batches then follow each other in random order.
 
     Args:
         split: training data.
         indices: the sentences to use.
-        max_tokens: longest sentence of a batch, on either side, times its number of pairs stays at or below this; a
-            pair that is longer by itself makes a batch alone.
+        max_tokens: longest target of a batch times its number of sentences stays at or below this; a sentence that
+            is longer by itself makes a batch alone.
         seed: of the run.
         epoch: counted from 0.
     """
     generator = np.random.Generator(np.random.PCG64([seed, epoch]))
     tie_break = generator.permutation(len(indices))
     target, source = split.target.lengths[indices], split.source.lengths[indices]
-    longer = np.maximum(target, source)
-    # Up and down: where one longest length ends and the next begins, the shorter sides are alike as well.
-    up_and_down = np.where(longer % 2, 1, -1) * (source - target)
-    order = np.lexsort((tie_break, up_and_down, longer))
-    ordered, lengths = indices[order], longer[order]
+    ordered = indices[np.lexsort((tie_break, source, target))]
+    lengths = split.target.lengths[ordered]
     batches, start = [], 0
     for position, length in enumerate(lengths.tolist()):
-        # Sorted: the newest pair is the longest, so it alone decides the padding.
+        # Sorted: the newest sentence is the longest, so it alone decides the padding.
         if position > start and length * (position - start + 1) > max_tokens:
             batches.append(ordered[start:position])
             start = position

@@ -95,6 +95,14 @@ def _cpu_features() -> dict[str, object]:
     return features
 
 
+def _keep_few_products() -> None:
+    # Made for each shape that is met, half a MiB each, 1,024 kept by oneDNN and as many by torch's layer above it: text
+    # has a new shape in nearly every batch, and what is kept lies between the buffers and tears the heap to pieces.
+    # To make one again takes less than a millisecond. Both libraries read these names at their first product.
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, "32")
+
+
 # No run may have it (config/study.py): what a model draws when it is loaded must not be what it drew when it was
 # trained, or a weight that was never saved would not be missed.
 SEED_OF_LOADING = 2**32 - 1
@@ -109,9 +117,11 @@ def make_deterministic(seed: int, threads: int | None) -> None:
     if threads is not None and threads < 1:
         raise ConfigError(f"found {threads} CPU threads, expected 1 or more")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    _keep_few_products()
     if threads is not None:
         torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True)
+    # As use_deterministic_algorithms(True), which would also import torch's compiler, for a second.
+    torch.set_deterministic_debug_mode("error")
     # Filling every new tensor would only show reads of memory never written, and costs a walk through all of it.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cudnn.benchmark = False

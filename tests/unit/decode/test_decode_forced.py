@@ -118,7 +118,7 @@ def test_numbers_are_those_of_validation_on_the_same_text(run: Path, toy_task: P
 def test_the_verbs_write_them_beside_the_translations_and_among_the_scores(
     run: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda mode: None)  # of this process, not of one test
+    monkeypatch.setattr(torch, "set_deterministic_debug_mode", lambda mode: None)  # of this process, not of one test
     hyp, out, task = tmp_path / "hyp", tmp_path / "scores.json", ["--task", str(toy_task)]
     decode = [
         "decode",

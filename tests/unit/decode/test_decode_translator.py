@@ -258,8 +258,8 @@ def test_as_many_as_the_beam_can_be_asked_for() -> None:
 
 
 def test_measuring_nothing_is_refused(run: Path, toy_task: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["measure", "--runs", json.dumps({"row": str(run)}), "--task", str(toy_task), "--repeats", "0"]
-    assert main(arguments) == 2
+    arguments = ["--runs", json.dumps({"row": str(run)}), "--task", str(toy_task), "--repeats", "0", "--out", "m"]
+    assert main(["measure", *arguments]) == 2
     assert "found --repeats 0, expected 1 or more" in capsys.readouterr().err
 
 
@@ -270,3 +270,12 @@ def test_translations_are_utf8_whatever_the_locale(run: Path, monkeypatch: pytes
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
     assert main(["translate", "--device", "cpu", "--run", str(run)]) == 0
     assert written.getvalue() == "déjà 中\n".encode()
+
+
+def test_weights_are_rounded_once_not_at_every_call(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr("mdnmt.decode.translator.prepared", lambda model, precision: asked.append(precision) or model)
+    translator = Translator(run, torch.device("cpu"))
+    for precision in ("int8", "int8", "fp32"):
+        translator.translate(["bank"], Decoding(precision=precision), ["law"])
+    assert asked == ["int8", "fp32"]

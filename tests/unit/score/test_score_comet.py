@@ -133,7 +133,7 @@ def test_verb_writes_scores_as_scores_json_has_them_and_sentences_beside(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda mode: None)  # of this process, not of one test
+    monkeypatch.setattr(torch, "set_deterministic_debug_mode", lambda mode: None)  # of this process, not of one test
     short = (SOURCES[:5], HYPOTHESES[:5], REFERENCES[:5])
     folder, hypotheses = task({"law": (SOURCES, HYPOTHESES, REFERENCES), "news": short})
     out = tmp_path / "out" / "comet-1.json"
