@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("workflow"))
 
 
-@pytest.fixture(scope="session")
-def toy_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a task of two domains: 60 training, 6 validation and 5 test pairs each."""
-    root = tmp_path_factory.mktemp("toy-task")
+def build_toy_task(root: Path, words: Mapping[str, str]) -> Path:
+    """Return the folder of a task of these domains' words: 60 training, 6 validation and 5 test pairs each."""
     corpora: dict[str, CorpusConfig] = {}
     generator = random.Random(11)
-    for name, words in TOY_WORDS.items():
-        sentences = [[generator.choice(words.split()) for _ in range(generator.randint(2, 9))] for _ in range(130)]
+    for name, of_domain in words.items():
+        sentences = [[generator.choice(of_domain.split()) for _ in range(generator.randint(2, 9))] for _ in range(130)]
         folder = root / name
         folder.mkdir()
         # The same word has another translation in each domain.
@@ -81,12 +79,24 @@ def toy_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "title": "Toy",
             "source_lang": "en",
             "target_lang": "fr",
-            "domains": {name: {"corpora": [name], "train": 60, "valid": 6, "test": 5} for name in TOY_WORDS},
+            "domains": {name: {"corpora": [name], "train": 60, "valid": 6, "test": 5} for name in words},
             "segmentation": {"bpe_merge_operations": 25},
         }
     )
     build_task(task_spec("toy", config, corpora, root / "hashes.json"), root / "fetched", root / "task")
     return root / "task"
+
+
+@pytest.fixture(scope="session")
+def toy_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a task of two domains that share one word."""
+    return build_toy_task(tmp_path_factory.mktemp("toy-task"), TOY_WORDS)
+
+
+@pytest.fixture(scope="session")
+def told_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a task whose domains share all words: only who is told the domain can translate them."""
+    return build_toy_task(tmp_path_factory.mktemp("told-task"), dict.fromkeys(TOY_WORDS, TOY_WORDS["law"]))
 
 
 @pytest.fixture
