@@ -32,6 +32,10 @@ include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 
 
+onstart:
+    look_only_when_a_job_ends(workflow)
+
+
 rule all:
     default_target: True
     input:

@@ -35,7 +35,7 @@ from typing import Any
 from mdnmt import fsio, provenance
 
 TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.batches, mdnmt.score.score, sacrebleu"
-TRAINING = f"{TRANSLATING}, mdnmt.train.run, torch._dynamo"
+TRAINING = f"{TRANSLATING}, mdnmt.train.run"
 SCORING = "import mdnmt.score.score, mdnmt.score.testset, sacrebleu"
 # Rules that train, translate or score -> what a job of theirs imports before it does anything.
 INSIDE = {

@@ -44,6 +44,15 @@ def test_the_default_profile_is_in_use_and_nothing_is_left_to_do(finished: Proje
     assert "Nothing to be done" in printed
 
 
+def test_jobs_are_looked_for_when_one_has_ended_and_not_every_second_besides(project: Project) -> None:
+    shutil.rmtree(project.path("results/tiny"))
+    printed = project.snakemake("--cores", "1", "--verbose")
+    jobs = printed.count("Finished jobid")
+    assert jobs > 10
+    # Each look that planned another a second later would make them hundreds here.
+    assert printed.count("Ready jobs: ") <= 2 * jobs + 2
+
+
 def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) -> None:
     mixed, mixing = runs(project)["mixed"], runs(project)["waldm-edc"]
     weights = {folder: (folder / "model.safetensors").read_bytes() for folder in (mixed, mixing)}

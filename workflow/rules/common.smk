@@ -11,7 +11,7 @@ from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.planning.jobs import Jobs, settle, shell_prefix
+from mdnmt.planning.jobs import Jobs, look_only_when_a_job_ends, settle, shell_prefix
 from mdnmt.studies import figure_specs, report_specs, table_specs
 from mdnmt.studies.claim_specs import claims_spec
 from mdnmt.studies.fetching import spec_to_fetch, to_fetch

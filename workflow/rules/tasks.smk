@@ -13,7 +13,7 @@ rule task:
         "logs/benchmarks/task-{task}-{fp}.jsonl"
     conda:
         "../../envs/environment.yaml"
-    threads: CORES
+    threads: lambda w: 1 if STUDY.tasks[w.task].is_small else CORES
     resources:
         **JOBS.light(minutes=720, mem_mb=16000),
         lock=str(CONFIG / "tasks.lock.yaml"),

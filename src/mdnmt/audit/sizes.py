@@ -11,6 +11,7 @@ from mdnmt.audit.outcome import Outcome
 from mdnmt.config.audit import Parameters, Peak, Reading, SizeRatio, Sizes, Vocabulary
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Architecture, VocabSizes
+from mdnmt.methods.outline import shapes_only
 from mdnmt.models.balance_loss import impact_factor
 
 STEPS = 1000  # at which the impact factor is computed
@@ -26,11 +27,9 @@ def count(inputs: AuditInput, reading: Reading, sizes: Sizes, domains: int, more
         domains: how many there are, where the reading does not say.
         more_rows: so many more rows of the source embedding.
     """
-    import torch
-
     config, architecture = inputs.methods[reading.method], _architecture(inputs, reading)
     vocab = VocabSizes(sizes.source_rows + more_rows, sizes.target_rows, sizes.joint)
-    with torch.device("meta"):
+    with shapes_only():
         model = build(config.builder, architecture, vocab, reading.domains or domains).model
     return reading.more + sum(parameter.numel() for parameter in model.parameters())
 

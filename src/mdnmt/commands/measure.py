@@ -32,22 +32,23 @@ def run(args: argparse.Namespace) -> None:
         raise MdnmtError(f"found --repeats {args.repeats}, expected 1 or more")
     runs: dict[str, str] = json.loads(args.runs)
     rows: dict[str, dict[str, Any]] = {}
+    device = "none"  # is looked for in the processes: here it would take torch
     # All begin as copies of one that has imported what they need: small runs take less time than importing torch.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["mdnmt.analysis.resources", "torch._dynamo"])
+    context.set_forkserver_preload(["mdnmt.analysis.resources"])
     with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as processes:
         for name, folder in runs.items():
             try:
-                rows[name] = processes.submit(_measure, args, folder).result()
+                device, rows[name] = processes.submit(_measure, args, folder).result()
             except MdnmtError as error:
                 raise MdnmtError(f"measuring {name} ({folder}) failed: {error}") from None
             except BrokenProcessPool:
                 raise MdnmtError(f"measuring {name} ({folder}) failed: its process was killed") from None
             print(f"{name}: {rows[name]['decode_tokens_per_second']:,.0f} target tokens/s in translation", flush=True)
-    _write(args, rows)
+    _write(args, rows, device)
 
 
-def _measure(args: argparse.Namespace, folder: str) -> dict[str, Any]:
+def _measure(args: argparse.Namespace, folder: str) -> tuple[str, dict[str, Any]]:
     from mdnmt.analysis.resources import measure_run
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
@@ -56,20 +57,18 @@ def _measure(args: argparse.Namespace, folder: str) -> dict[str, Any]:
     make_deterministic(SEED_OF_LOADING, args.threads)
     device = choose_device(args.device)
     decoding = parse_spec(args.decoding, Decoding)
-    return measure_run(
-        Path(folder), args.task, decoding, device=device, repeats=args.repeats, pretrained=args.pretrained
-    )
+    options: dict[str, Any] = {"device": device, "repeats": args.repeats, "pretrained": args.pretrained}
+    return str(device), measure_run(Path(folder), args.task, decoding, **options)
 
 
-def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]]) -> None:
+def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: str) -> None:
     from mdnmt import fsio, provenance
-    from mdnmt.train.device import choose_device
 
     made = provenance.collect()
     hardware = {
         "cpu": made["cpu"],
         "cores": args.threads or made["cores"],
-        "device": str(choose_device(args.device)),
+        "device": device,
         # Above a few per cent somebody else was at work meanwhile, and the figures say little.
         "busy_percent": max((row["others_percent"] for row in rows.values() if "others_percent" in row), default=None),
         "others_on_gpu": max((row["others_on_gpu"] for row in rows.values() if "others_on_gpu" in row), default=None),

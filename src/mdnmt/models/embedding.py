@@ -37,8 +37,9 @@ class Embedding(nn.Module):
         nn.init.normal_(self.weight, std=model_dim**-0.5)
         with torch.no_grad():
             self.weight[padding_id].zero_()
-        # A function of the configuration alone: not part of what is saved.
-        self.register_buffer("position_table", sinusoidal_positions(max_positions, model_dim), persistent=False)
+        # A function of the configuration alone: not part of what is saved, and not computed where shapes alone count.
+        table = torch.empty if self.weight.is_meta else sinusoidal_positions
+        self.register_buffer("position_table", table(max_positions, model_dim), persistent=False)
 
     def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
         """Return [B, T, D] for words that stand at positions start, start + 1, ..."""

@@ -57,7 +57,7 @@ class DomainEmbedding(nn.Module):
     def __init__(self, num_domains: int, model_dim: int) -> None:
         super().__init__()
         # As wide as a word behind a layer norm, to which it may be added.
-        self.weight = nn.Parameter(torch.randn(num_domains, model_dim))
+        self.weight = nn.Parameter(torch.empty(num_domains, model_dim).normal_())
 
     def forward(self, context: DomainContext) -> Tensor:
         """Return the vectors [B, 1, D] of the sentences' domains; [1, 1, D], the mean of all, where none is known."""

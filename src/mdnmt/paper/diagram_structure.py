@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Architecture, Method, VocabSizes, sized
+from mdnmt.methods.outline import shapes_only
 from mdnmt.models.domain_attention import DomainAwareProjection
 from mdnmt.models.transformer import Transformer
 from mdnmt.paper import diagram_blocks as blocks
@@ -52,7 +52,7 @@ def structure(builder: str, options: dict[str, Any], num_domains: int) -> Struct
 
 def _build(builder: str, options: dict[str, Any], num_domains: int) -> Method:
     architecture = validate(builder, options, where=builder)
-    with torch.device("meta"):
+    with shapes_only():
         return build(builder, architecture, VocabSizes(VOCAB, VOCAB, True), num_domains)
 
 

@@ -94,7 +94,18 @@ def settle(workflow: Any, device: str) -> None:
     # At home so many jobs with a GPU run at a time as there are GPUs; each takes one of its own (mdnmt.gpu).
     if workflow.local_exec and "gpu" not in workflow.global_resources and (gpus := count_visible(device)):
         workflow.register_resource("gpu", gpus)
-    # Each look for jobs plans another look a second later, so that after a thousand jobs a thousand looks a second keep
-    # a core busy. Of the limit on starts a second, which these are for, nothing is needed here.
-    if workflow.scheduling_settings is not None:
-        workflow.scheduling_settings.max_jobs_per_timespan = None
+
+
+def look_only_when_a_job_ends(workflow: Any) -> None:
+    """Let Snakemake look for jobs that can start when one has ended, and not every second besides.
+
+    Under a limit on starts a second, which it has unless told otherwise, each look plans another a second later: after
+    a thousand jobs a thousand looks a second keep a core busy. No more are started than there are cores or job slots,
+    so the default of 100 a second is dropped; a limit that somebody asked for is kept.
+
+    Args:
+        workflow: Snakemake's, with its scheduler made: from `onstart` on.
+    """
+    limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
+    if limiter is not None and (limiter.max_jobs, limiter.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None

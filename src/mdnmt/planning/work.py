@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import torch
 from torch import nn
 
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import VocabSizes
+from mdnmt.methods.outline import shapes_only
 from mdnmt.models.transformer import Transformer
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 
@@ -63,7 +63,7 @@ def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab:
 @cache
 def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Work:
     architecture = validate(builder, json.loads(options), where=builder)
-    with torch.device("meta"):
+    with shapes_only():
         model = build(builder, architecture, vocab, num_domains).model
     return Work(sum(parameter.numel() for parameter in model.parameters()), *_multiplications(model))
 

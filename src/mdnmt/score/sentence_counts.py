@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 BLEU_ORDER = 4
+_POWERS_OF_TWO = 2.0 ** np.arange(BLEU_ORDER + 1)
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,10 @@ def exponential(sums_RC: Array) -> Array:
 
 def bleu_scores(sums_RC: Array, *, smooth: bool = True) -> Array:
     """Return BLEU; with sacreBLEU's smoothing the n-th order without a match counts as one in 2^n."""
-    sums_CR = sums_RC.astype(np.float64).T
+    sums_CR = np.ascontiguousarray(sums_RC.T, dtype=np.float64)
     hyp_R, ref_R = sums_CR[:2]
     correct_OR, total_OR = sums_CR[2 : 2 + BLEU_ORDER], sums_CR[2 + BLEU_ORDER :]
-    smoothing_OR = 2.0 ** np.cumsum(correct_OR == 0, axis=0)
+    smoothing_OR = _POWERS_OF_TWO[np.cumsum(correct_OR == 0, axis=0)]
     logarithms_R = np.zeros_like(hyp_R)
     for correct_R, total_R, smoothing_R in zip(correct_OR, np.maximum(total_OR, 1), smoothing_OR, strict=True):
         smoothed_R = 100.0 / (smoothing_R * total_R)

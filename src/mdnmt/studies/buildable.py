@@ -8,12 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from mdnmt.errors import CheckpointError, ConfigError
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Architecture, Method, VocabSizes, sized
+from mdnmt.methods.outline import shapes_only
 from mdnmt.train.initialise import InitialWeights, initialise
 
 _VOCAB_SIZE = 16  # how many words there are is not known yet, and changes no answer
@@ -78,5 +77,5 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
 
 def _build(model: Model) -> Method:
     vocab = VocabSizes(_VOCAB_SIZE, _VOCAB_SIZE, model.joint)
-    with torch.device("meta"):
+    with shapes_only():
         return build(model.builder, model.architecture, vocab, model.num_domains)

@@ -8,6 +8,7 @@ from functools import cached_property
 from mdnmt.config.claims import Claim
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.corpus import CorpusConfig
+from mdnmt.config.corpus_reader import GeneratedReader
 from mdnmt.config.decoding import LABELS, Decoding, Labels
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
@@ -17,6 +18,8 @@ from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.fingerprint import fingerprint
 from mdnmt.tasks.spec import TaskSpec
+
+SMALL_TASK_SENTENCES = 10_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,13 @@ class Task:
     def fingerprint(self) -> str:
         """Return the content address, or `missing` where there is none."""
         return self.spec.fingerprint if self.spec is not None else "missing"
+
+    @property
+    def is_small(self) -> bool:
+        """Say whether all its text is generated, and so little that one process has made it before others start."""
+        readers = [corpus.reader for corpus in self.corpora.values()]
+        sentences = [reader.sentences for reader in readers if isinstance(reader, GeneratedReader)]
+        return len(sentences) == len(readers) and sum(sentences) <= SMALL_TASK_SENTENCES
 
     def label(self, domain: str) -> str:
         """Return a domain's name as it is printed in tables."""

@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from mdnmt.config.training import Training
 from mdnmt.errors import CheckpointError
 
 
 class Optimiser:
-    """torch's AdamW over the named parameters of a model; each update is given its learning rate."""
+    """torch's AdamW over the named parameters of a model; each update is given its learning rate.
+
+    The function behind `torch.optim.AdamW` is called, since that class imports torch's compiler when it is made, which
+    takes longer than many a small model is trained.
+    """
 
     def __init__(self, model: nn.Module, recipe: Training) -> None:
         self.named = dict(model.named_parameters())
-        self.adam = torch.optim.AdamW(
-            self.named.values(),
-            lr=recipe.learning_rate,
-            betas=recipe.adam_betas,
-            eps=recipe.adam_eps,
-            weight_decay=recipe.weight_decay,
-            fused=True,
-        )
+        self._state: dict[str, dict[str, Tensor]] = {}
+        beta1, beta2 = recipe.adam_betas
+        self._options: dict[str, Any] = {
+            "beta1": beta1,
+            "beta2": beta2,
+            "eps": recipe.adam_eps,
+            "weight_decay": recipe.weight_decay,
+            "amsgrad": False,
+            "maximize": False,
+            "fused": True,
+        }
 
+    @torch.no_grad()
     def step(self, learning_rate: float) -> None:
         """Update the weights from their gradients and forget the gradients."""
-        for group in self.adam.param_groups:
-            group["lr"] = learning_rate
-        self.adam.step()
-        self.adam.zero_grad(set_to_none=True)
+        moved = {name: parameter for name, parameter in self.named.items() if parameter.grad is not None}
+        for name, parameter in moved.items():
+            if name not in self._state:
+                self._state[name] = _nothing_yet(parameter)
+        states = [self._state[name] for name in moved]
+        adamw(
+            list(moved.values()),
+            [parameter.grad for parameter in moved.values() if parameter.grad is not None],
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
+            [],
+            [state["step"] for state in states],
+            lr=learning_rate,
+            **self._options,
+        )
+        for parameter in moved.values():
+            parameter.grad = None
 
     def state(self) -> dict[str, Tensor]:
         """Return the state as tensors named `<parameter>/<quantity>`."""
         return {
             f"{name}/{quantity}": value.clone()
-            for name, parameter in self.named.items()
-            for quantity, value in self.adam.state.get(parameter, {}).items()
+            for name, state in self._state.items()
+            for quantity, value in state.items()
         }
 
     def load(self, state: dict[str, Tensor]) -> None:
@@ -44,11 +68,18 @@ class Optimiser:
         Raises:
             CheckpointError: the state names a parameter that the model does not have.
         """
-        self.adam.state.clear()
+        self._state.clear()
         for key, value in state.items():
             name, _, quantity = key.rpartition("/")
             if name not in self.named:
                 raise CheckpointError(f"the optimiser state names {name!r}, which the model does not have")
-            # Counters stay where the optimiser keeps them; moments live beside their parameter.
-            parameter = self.named[name]
-            self.adam.state[parameter][quantity] = value.to(parameter.device, copy=True)
+            self._state.setdefault(name, {})[quantity] = value.to(self.named[name].device, copy=True)
+
+
+def _nothing_yet(parameter: Tensor) -> dict[str, Tensor]:
+    """Return the state of a parameter before its first update, under torch's names."""
+    return {
+        "step": torch.zeros((), device=parameter.device),
+        "exp_avg": torch.zeros_like(parameter),
+        "exp_avg_sq": torch.zeros_like(parameter),
+    }

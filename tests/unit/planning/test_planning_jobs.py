@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from mdnmt.config.cluster import ClusterConfig
-from mdnmt.planning.jobs import LIGHT_MEM_MB, LIGHT_MINUTES, Jobs, shell_prefix
+from mdnmt.planning.jobs import LIGHT_MEM_MB, LIGHT_MINUTES, Jobs, look_only_when_a_job_ends, shell_prefix
 from mdnmt.planning.layout import places_of
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
@@ -79,6 +79,21 @@ def test_light_jobs(smoke: Study) -> None:
     jobs = Jobs(ClusterConfig(), smoke, places_of(smoke, Path("results")))
     assert jobs.light() == {"mem_mb": LIGHT_MEM_MB, "runtime": LIGHT_MINUTES}
     assert jobs.light(minutes=7, mem_mb=8) == {"mem_mb": 8, "runtime": 7}
+
+
+def test_one_core_is_enough_for_a_little_generated_text_alone(smoke: Study) -> None:
+    assert all(task.is_small for task in smoke.tasks.values())
+    for name in ("synthetic", "demo"):  # more of it, and text that has to be fetched
+        larger = resolve(ROOT / "config", name, ROOT / "resources" / "corpora")
+        assert not any(task.is_small for task in larger.tasks.values())
+
+
+def test_a_limit_on_starts_is_kept_where_somebody_asked_for_it() -> None:
+    for limiter, kept in (((100, 1), False), ((5, 1), True), ((100, 60), True)):
+        max_jobs, timespan = limiter
+        scheduler = SimpleNamespace(job_rate_limiter=SimpleNamespace(max_jobs=max_jobs, timespan=timespan))
+        look_only_when_a_job_ends(SimpleNamespace(scheduler=scheduler))
+        assert (scheduler.job_rate_limiter is not None) == kept
 
 
 def test_shell() -> None:

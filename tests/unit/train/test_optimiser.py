@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -31,6 +33,35 @@ def test_three_updates_equal_the_formula() -> None:
         weight = weight - rate * 0.1 * weight - rate * step
         assert model.weight.item() == pytest.approx(weight, rel=1e-12)
         assert model.weight.grad is None
+
+
+def test_updates_are_those_of_torchs_class_to_the_last_bit() -> None:
+    torch.manual_seed(0)
+    recipe = Training(weight_decay=0.1)
+    mine, theirs = nn.Linear(37, 19), nn.Linear(37, 19)
+    theirs.load_state_dict(mine.state_dict())
+    optimiser = Optimiser(mine, recipe)
+    adam = torch.optim.AdamW(
+        theirs.parameters(), betas=recipe.adam_betas, eps=recipe.adam_eps, weight_decay=recipe.weight_decay, fused=True
+    )
+    for number in range(1, 6):
+        for one, other in zip(mine.parameters(), theirs.parameters(), strict=True):
+            one.grad = torch.randn(one.shape)
+            other.grad = one.grad.clone()
+        adam.param_groups[0]["lr"] = 0.01 * number
+        adam.step()
+        optimiser.step(0.01 * number)
+        assert all(torch.equal(*both) for both in zip(mine.parameters(), theirs.parameters(), strict=True))
+
+
+def test_training_does_not_import_torchs_compiler() -> None:
+    update = (
+        "import sys; from torch import nn; from mdnmt.config.training import Training; "
+        "from mdnmt.train.optimiser import Optimiser; model = nn.Linear(2, 2); adam = Optimiser(model, Training()); "
+        "model(model.weight).sum().backward(); adam.step(0.1); print('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", update], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_weights_without_a_gradient_are_left_alone() -> None:
