@@ -23,6 +23,10 @@ if STUDY.config.in_one_process:
 
     include: "workflow/rules/whole.smk"
 
+    if comet_runs(STUDY):
+
+        include: "workflow/rules/comets.smk"
+
 
 include: "workflow/rules/significance.smk"
 include: "workflow/rules/ambiguity.smk"

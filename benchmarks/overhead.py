@@ -37,6 +37,7 @@ from mdnmt import fsio, provenance
 TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.batches, mdnmt.score.score, sacrebleu"
 TRAINING = f"{TRANSLATING}, mdnmt.train.run"
 SCORING = "import mdnmt.score.score, mdnmt.score.testset, sacrebleu"
+SCORING_BY_COMET = "import mdnmt.score.comet, mdnmt.train.device"
 # Rules that train, translate or score -> what a job of theirs imports before it does anything.
 INSIDE = {
     "train": TRAINING,
@@ -44,7 +45,8 @@ INSIDE = {
     "decode": TRANSLATING,
     "told": TRANSLATING,
     "words": TRANSLATING,
-    "comet": "import mdnmt.score.comet, mdnmt.train.device",
+    "comet": SCORING_BY_COMET,
+    "comets": SCORING_BY_COMET,
     "score": SCORING,
     "score_copy": SCORING,
     "ter": SCORING,

@@ -10,6 +10,7 @@ import pkgutil
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from mdnmt import __version__, commands
 from mdnmt.errors import EXIT_USER, MdnmtError, shown
@@ -49,9 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run verbs and return the exit status (0 done, 1 bug, 2 user error, 75 saved: come back).
 
     `mdnmt train ... then decode ... then score ...` runs several in one process, where a process each would take longer
-    to start than to run; the first one that fails ends it, with its status.
+    to start than to run; the first one that fails ends it, with its status. `mdnmt @FILE` takes all of its words from a
+    file, one a line: a command line has room for so many.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if len(arguments) == 1 and arguments[0].startswith("@"):
+        try:
+            arguments = Path(arguments[0][1:]).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            print(f"mdnmt: {arguments[0][1:]}: no words of a command can be read from it ({error})", file=sys.stderr)
+            return EXIT_USER
     while THEN in arguments:
         end = arguments.index(THEN)
         if status := _one(arguments[:end]):

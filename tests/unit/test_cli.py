@@ -54,6 +54,16 @@ def test_an_argument_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureF
     assert "none.json" in capsys.readouterr().err
 
 
+def test_a_whole_command_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = tmp_path / "command"
+    command.write_text("--version\nthen\n--version\n")
+    assert main([f"@{command}"]) == 0
+    assert capsys.readouterr().out.split() == [__version__, __version__]
+    assert main([f"@{tmp_path}/none"]) == EXIT_USER
+    said = capsys.readouterr().err
+    assert "none: no words of a command" in said and said.count("\n") == 1
+
+
 def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trainn"]) == EXIT_USER
     said = capsys.readouterr().err

@@ -14,6 +14,7 @@ from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.planning.jobs import Jobs, look_only_when_a_job_ends, settle, shell_prefix
 from mdnmt.studies import figure_specs, report_specs, table_specs
 from mdnmt.studies.claim_specs import claims_spec
+from mdnmt.studies.comets import comet_files, comet_runs, comet_verbs
 from mdnmt.studies.fetching import spec_to_fetch, to_fetch
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places
