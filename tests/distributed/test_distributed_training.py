@@ -162,7 +162,7 @@ def test_a_dead_or_hung_worker_ends_the_others_and_the_last_checkpoint_stands(
             signal.sigtimedwait([signal.SIGUSR2], 0.1)
         os._exit(0)
 
-    ends = train(spec, toy_task, tmp_path / "run", 2, each=each, worker_timeout_minutes=0.02)
+    ends = train(spec, toy_task, tmp_path / "run", 2, each=each, worker_timeout_minutes=0.1)
     assert ends[rank] == "killed" and ends[1 - rank].startswith("LostWorker: another worker of this job is gone")
     assert "\n" not in ends[1 - rank]
     assert CheckpointStore(RunPaths(tmp_path / "run").checkpoints, spec.fingerprint).updates() == [4]
