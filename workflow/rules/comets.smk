@@ -1,5 +1,5 @@
 # COMET of all runs in one job: its library takes longer to import than toys take to be scored.
-COMET_RUNS = comet_runs(STUDY)
+COMET_RUNS = comet_runs(STUDY, PLACES)
 
 
 ruleorder: comets > comet
@@ -7,18 +7,19 @@ ruleorder: comets > comet
 
 rule comets:
     input:
-        tasks=[ancient(task_file(name)) for name in sorted({run.task for run in COMET_RUNS})],
-        hypotheses=[f"{test_dir(run)}/hyp" for run in COMET_RUNS],
+        tasks=[ancient(task_file(name)) for name in sorted({run.task for run in COMET_RUNS.values()})],
+        hypotheses=[f"{test_dir(run)}/hyp" for run in COMET_RUNS.values()],
         weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
     output:
-        **comet_files(COMET_RUNS, PLACES),
+        scores=list(COMET_RUNS),
+        segments=[segments_of(scores) for scores in COMET_RUNS],
     log:
         f"logs/comet/{STUDY.name}.log",
     conda:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
-        **JOBS.on_run("translate", lambda w: COMET_RUNS[0], least_mem_mb=6000),
+        **JOBS.on_run("translate", lambda w: next(iter(COMET_RUNS.values())), least_mem_mb=6000),
         habits=DEVICE,
     params:
         verbs=lambda w, threads: spec_file(

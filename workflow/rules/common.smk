@@ -12,9 +12,10 @@ from mdnmt.corpora.availability import why_lost
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.planning.jobs import Jobs, look_only_when_a_job_ends, settle, shell_prefix
+from mdnmt.score.comet_files import segments_of
 from mdnmt.studies import figure_specs, report_specs, table_specs
 from mdnmt.studies.claim_specs import claims_spec
-from mdnmt.studies.comets import comet_files, comet_runs, comet_verbs
+from mdnmt.studies.comets import comet_runs, comet_verbs
 from mdnmt.studies.fetching import spec_to_fetch, to_fetch
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places
@@ -153,9 +154,7 @@ def claims_of(wildcards):
 
 
 def limit(wildcards):
-    """Return how many test sentences of each domain of a task are decoded and scored, as an option."""
-    sentences = STUDY.decoding[wildcards.task].max_sentences
-    return ["--limit", str(sentences)] if sentences else []
+    return STUDY.limit_of(wildcards.task)
 
 
 def corpus_files(wildcards):

@@ -26,7 +26,7 @@ from mdnmt.config.comet import CometConfig
 from mdnmt.config.loader import load_yaml
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import write_sealed, write_text
-from mdnmt.score.comet_files import CHECKPOINT, ENCODER, HPARAMS, PACKAGE, verified
+from mdnmt.score.comet_files import CHECKPOINT, ENCODER, HPARAMS, PACKAGE, segments_of, verified
 from mdnmt.score.testset import TestSets
 
 METRIC = "comet"
@@ -82,7 +82,7 @@ def score_domains(
 def write_scores(path: Path, scores: dict[str, Any], segments: dict[str, list[float]]) -> None:
     """Write comet.json to `path`, and beside it, as <name>.segments.json, the scores of sentences: {"domains": ...}."""
     text = json.dumps({"domains": segments}, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    write_text(path.with_suffix(".segments.json"), f"{text}\n")
+    write_text(segments_of(path), f"{text}\n")
     write_sealed(path, scores)
 
 

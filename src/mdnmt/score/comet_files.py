@@ -23,6 +23,11 @@ PACKAGE = "unbabel-comet==2.2.7"
 TOY = "toy-comet"
 
 
+def segments_of(scores: str | Path) -> Path:
+    """Return the file of the sentences' scores, beside that of a run's scores."""
+    return Path(scores).with_suffix(".segments.json")
+
+
 @dataclass(frozen=True)
 class Release:
     """A published model: where it is, and which version of it is meant.

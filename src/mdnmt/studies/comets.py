@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study
 from mdnmt.studies.table_specs import paper_table, table_runs
 
 
-def comet_runs(study: Study) -> list[Run]:
-    """Return the runs that some table of the study shows COMET of; none where COMET cannot score."""
+def comet_runs(study: Study, places: Places) -> dict[str, Run]:
+    """Return file of scores -> run, for all COMET that the study's tables show; nothing where COMET cannot score."""
     keys = [key for key in study.config.tables if "comet" in paper_table(study, key)[0].metrics]
-    found = {} if study.no_comet else {_translated(run): run for key in keys for run in table_runs(study, key)}
-    return list(found.values())
+    return {} if study.no_comet else {places.comet(run): run for key in keys for run in table_runs(study, key)}
 
 
-def _translated(run: Run) -> tuple[str, str, int, str]:
-    """Return what tells the translations of a run from those of the others."""
-    return run.task, run.directory, run.seed, run.labels
-
-
-def comet_files(runs: Sequence[Run], places: Places) -> dict[str, list[str]]:
-    """Return the files that COMET writes for the runs: scores, and those of the sentences."""
-    scores = [places.comet(run) for run in runs]
-    return {"scores": scores, "segments": [str(Path(path).with_suffix(".segments.json")) for path in scores]}
-
-
-def comet_verbs(study: Study, runs: Sequence[Run], places: Places, habits: Sequence[str]) -> str:
+def comet_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits: Sequence[str]) -> str:
     """Return the words of one command, a line each: `mdnmt comet` of each run, one after the other.
 
     Args:
         study: the study.
-        runs: those to be scored.
+        runs: file of scores -> run.
         places: where everything stands.
         habits: options that change no result.
     """
     words = list[str]()
-    for run in runs:
-        most = study.decoding[run.task].max_sentences
-        words += ["comet", "--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp"]
-        words += ["--spec", study.comet.model_dump_json(), "--out", places.comet(run), *habits]
-        words += [*(["--limit", str(most)] if most else []), "then"]
+    for scores, run in runs.items():
+        words += ["comet", "--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp", "--out", scores]
+        words += ["--spec", study.comet.model_dump_json(), *study.limit_of(run.task), *habits, "then"]
     return "\n".join(words[:-1])

@@ -174,6 +174,11 @@ class Study:
         """Return the content address of the copied sources of a task and their scores."""
         return fingerprint("score", {"task": self.tasks[task].fingerprint, "limit": self.decoding[task].max_sentences})
 
+    def limit_of(self, task: str) -> list[str]:
+        """Return, as an option, how many test sentences of each domain are decoded and scored; nothing for all."""
+        most = self.decoding[task].max_sentences
+        return ["--limit", str(most)] if most else []
+
     def analysis_fingerprint(self, run: Run) -> str:
         """Return the content address, within its own folder, of a run's analyses: the same for all."""
         return fingerprint("analyse", self.config.analysis.model_dump(mode="json"))

@@ -11,7 +11,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.paper import specs
-from mdnmt.score.comet_files import TOY
+from mdnmt.score.comet_files import TOY, segments_of
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import baseline_of, split_key, table_of
 from mdnmt.studies.study import Run, Study, Task
@@ -143,7 +143,7 @@ def comparison(study: Study, key: str, places: Places) -> dict[str, Any]:
         "correction": how.correction,
         "systems": {row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs} for row, runs in rows.items()},
         "comet": {
-            row: {str(run.seed): str(Path(places.comet(run)).with_suffix(".segments.json")) for run in runs}
+            row: {str(run.seed): str(segments_of(places.comet(run))) for run in runs}
             for row, runs in rows.items()
             if has_comet
         },

@@ -58,13 +58,11 @@ def told_verbs(
         habits: options of `mdnmt decode` that change no result.
     """
     data, words = places.task(run.task), list[str]()
-    most = study.decoding[run.task].max_sentences
-    limit = ["--limit", str(most)] if most else []
     for labels, folder, file in zip(LABELS[1:], hypotheses, scores, strict=True):
         spec = study.decoding_of(run.told(labels)).model_dump_json()
         words += ["decode", "--run", places.run(run), "--task", data, "--out", folder, "--spec", spec, *habits]
         words += ["--predicted", places.labels(run.task), "then"]
-        words += ["score", "--task", data, "--hypotheses", folder, *limit, "--out", file, "then"]
+        words += ["score", "--task", data, "--hypotheses", folder, *study.limit_of(run.task), "--out", file, "then"]
     return words[:-1]
 
 
