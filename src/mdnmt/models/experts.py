@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
 from mdnmt.models.dropout import dropout
+from mdnmt.models.expert_sum import expert_sum
 from mdnmt.models.gate import DomainEmbedding, Gate
 from mdnmt.models.projection import Linear
-from mdnmt.models.weighing import weighed_relu
 
 
 class Experts(nn.Module):
@@ -39,12 +39,17 @@ class Experts(nn.Module):
 
     def forward(self, x_BTD: Tensor, gate_BTN: Tensor) -> Tensor:
         """Return [B, T, D]; the gate may be one a sentence, [B, 1, N]."""
-        parts_ME = F.linear(x_BTD, self.first_weight.flatten(0, 1), self.first_bias.flatten()).flatten(0, -2)
-        share_BTN = gate_BTN.to(parts_ME.dtype).expand(*x_BTD.shape[:-1], -1)
-        share_MN = share_BTN.flatten(0, -2)
-        weighed = weighed_relu(parts_ME.view(len(parts_ME), self.num_experts, -1), share_MN).flatten(-2)
-        weighed = dropout(weighed, self.dropout, self.training)  # zeros stay zeros, whatever they are weighed by
-        y_MD = torch.addmm(share_MN @ self.second_bias, weighed, self.second_weight.flatten(1).t())
+        x_MD, first_weight_ED = x_BTD.flatten(0, -2), self.first_weight.flatten(0, 1)
+        share_MN = gate_BTN.expand(*x_BTD.shape[:-1], -1).flatten(0, -2)
+        first_bias_E, second_weight_DE = self.first_bias.flatten(), self.second_weight.flatten(1)
+        if x_BTD.device.type == "cpu" and not torch.compiler.is_compiling():
+            rate = self.dropout if self.training else 0.0
+            y_MD = expert_sum(x_MD, share_MN, first_weight_ED, first_bias_E, second_weight_DE, rate)
+        else:
+            hidden_MNF = F.linear(x_MD, first_weight_ED, first_bias_E).relu().view(*share_MN.shape, -1)
+            weighed_ME = (hidden_MNF * share_MN.to(hidden_MNF.dtype).unsqueeze(-1)).flatten(1)
+            y_MD = F.linear(dropout(weighed_ME, self.dropout, self.training), second_weight_DE)
+        y_MD = y_MD + share_MN.to(y_MD.dtype) @ self.second_bias
         return y_MD.view_as(x_BTD)
 
 

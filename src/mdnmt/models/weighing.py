@@ -6,13 +6,10 @@ add them up at once; on a CPU such walks through memory cost more than the sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
-
-PIECE_ENTRIES = 1 << 17
 
 
 def weighed(x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
@@ -24,12 +21,6 @@ def weighed(x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
 def weighed_sum(parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
     """Return sum_k p_k y_k of each word, [B, T, D]."""
     found: Tensor = _WeighedSum.apply(parts_BTKD, share_BTK)  # type: ignore[no-untyped-call]
-    return found
-
-
-def weighed_relu(parts_NKF: Tensor, share_NK: Tensor) -> Tensor:
-    """Return p_k max(y_k, 0) of each word, [N, K, F]."""
-    found: Tensor = _WeighedRelu.apply(parts_NKF, share_NK)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -63,42 +54,6 @@ class _WeighedSum(torch.autograd.Function):
             _weigh(gradients[0], share_BTK) if wants_parts else None,
             _products(parts_BTKD, gradients[0]) if wants_share else None,
         )
-
-
-class _WeighedRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, parts_NKF: Tensor, share_NK: Tensor) -> Tensor:
-        ctx.save_for_backward(parts_NKF, share_NK)
-        if not _is_cut(parts_NKF):
-            return parts_NKF.relu() * share_NK.unsqueeze(-1)
-        found_NKF = torch.empty_like(parts_NKF)
-        for rows in _cuts(parts_NKF):
-            torch.clamp_min(parts_NKF[rows], 0, out=found_NKF[rows]).mul_(share_NK[rows].unsqueeze(-1))
-        return found_NKF
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        parts_NKF, share_NK = ctx.saved_tensors
-        [gradient_NKF] = gradients
-        if not _is_cut(parts_NKF):
-            reached_NKF = torch.where(parts_NKF > 0, gradient_NKF, 0)
-            return reached_NKF * share_NK.unsqueeze(-1), (reached_NKF * parts_NKF).sum(-1)
-        parts_gradient_NKF, share_gradient_NK = torch.empty_like(parts_NKF), torch.empty_like(share_NK)
-        for rows in _cuts(parts_NKF):
-            reached_NKF = torch.ops.aten.threshold_backward(gradient_NKF[rows], parts_NKF[rows], 0)
-            torch.mul(reached_NKF, share_NK[rows].unsqueeze(-1), out=parts_gradient_NKF[rows])
-            share_gradient_NK[rows] = reached_NKF.mul_(parts_NKF[rows]).sum(-1)
-        return parts_gradient_NKF, share_gradient_NK
-
-
-def _is_cut(parts_NKF: Tensor) -> bool:
-    return parts_NKF.device.type == "cpu" and not torch.compiler.is_compiling()
-
-
-def _cuts(parts_NKF: Tensor) -> Iterator[slice]:
-    """Yield pieces of the words, small enough to stay near the processor through several operators."""
-    step = max(1, PIECE_ENTRIES // max(1, parts_NKF[:1].numel()))
-    return (slice(start, start + step) for start in range(0, parts_NKF.size(0), step))
 
 
 def _weigh(x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
