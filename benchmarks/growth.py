@@ -9,13 +9,15 @@ Beside the measured ones stand those of a count: multiplications of an update fo
 moments of Adam, and what is kept of each word for the backward pass, for the memory.
 
 Epochs: for each number of pairs, dealing out all batches of an epoch and padding them, without a model; then whole
-epochs of a tiny model, as far as --trained pairs. Memory is anonymous memory beyond what was there before the first
-epoch: the text itself is mapped from files, as in training.
+epochs of a tiny model, as far as --trained pairs. The small corpora have as many epochs as it takes to have as many
+pairs, and all take turns of a few updates. Memory is by how much anonymous memory grows in an epoch alone, before that:
+the text itself is mapped from files, as in training.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import resource
 import statistics
@@ -23,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +61,7 @@ TITLES = {
     "vocabulary": "words of the vocabulary",
 }
 EPOCH_LINEAR = 0.05
+TURN = 20  # updates
 MIB = 2**20
 
 
@@ -176,6 +180,7 @@ def draw(path: Path, found: dict[str, Any]) -> None:
 
 def mapped(split: Split, folder: Path) -> Split:
     """Return the pairs with their words in files that are mapped into memory."""
+    folder.mkdir()
 
     def side(name: str, text: Ragged) -> Ragged:
         np.save(folder / f"{name}.npy", text.tokens)
@@ -184,21 +189,32 @@ def mapped(split: Split, folder: Path) -> Split:
     return Split(side("source", split.source), side("target", split.target), split.domains)
 
 
-def epoch(split: Split, recipe: Training, train: Any) -> tuple[float, float, int]:
-    """Return seconds and anonymous MiB at most of one epoch, and its updates; `train` is given each batch."""
+def updates_of(split: Split, recipe: Training, train: Any, epochs: int) -> Iterator[float]:
+    """Train for some epochs; yields the seconds of every few updates, dealing out and padding included."""
     rows = usable(split, [*range(workload.DOMAINS)], recipe.max_length)
-    before = highest = resident()
-    start = time.perf_counter()
-    order, progress, updates = Order(split, rows, recipe, 1), Progress(), 0
-    while True:
-        chosen = order.next(progress)
-        if chosen.epoch:
-            break
+    start, done = time.perf_counter(), 0
+    order, progress = Order(split, rows, recipe, 1), Progress()
+    while (chosen := order.next(progress)).epoch < epochs:
         train(collate(split, chosen.batches[0], bos=1))
-        updates += 1
-        if updates % 50 == 1:
-            highest = max(highest, resident())
-    return time.perf_counter() - start, highest - before, updates
+        done += 1
+        if done % TURN == 0:
+            yield time.perf_counter() - start
+            start = time.perf_counter()
+    yield time.perf_counter() - start
+
+
+def side_by_side(works: Sequence[Iterator[float]]) -> list[float]:
+    """Return the seconds of each; they take turns of a few updates, so that a slower minute is slower for all."""
+    totals = [0.0] * len(works)
+    for turn in itertools.zip_longest(*works, fillvalue=0.0):
+        totals = [total + seconds for total, seconds in zip(totals, turn, strict=True)]
+    return totals
+
+
+def most_memory(work: Iterator[float]) -> float:
+    """Return by how many MiB of anonymous memory the process grows at most."""
+    before = resident()
+    return max(resident() for _ in work) - before
 
 
 def measure_epochs(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -208,28 +224,33 @@ def measure_epochs(options: argparse.Namespace) -> list[dict[str, Any]]:
     method = costs.build("waldm-edc", workload.SIZES["tiny"], BASE["vocabulary"], workload.DOMAINS)
     model = costs.Contestant(method, torch.device("cpu"), recipe, Optimiser(method.model, recipe))
     found: list[dict[str, Any]] = []
-    works = [("batches alone", lambda batch: None, pairs) for pairs in options.pairs]
-    works += [("tiny model", lambda batch: model.train([batch]), pairs) for pairs in options.trained]
     print(
-        "| epoch of | pairs | updates | seconds | microseconds a pair | against the first | MiB |\n|---|" + "---:|" * 6
+        "| epoch of | pairs | epochs | seconds each | microseconds a pair | against the first | MiB |\n|---|"
+        + "---:|" * 6
     )
-    for what, train, pairs in works:
+    for what, train, sizes in (
+        ("batches alone", lambda batch: None, options.pairs),
+        ("tiny model", lambda batch: model.train([batch]), options.trained),
+    ):
         with tempfile.TemporaryDirectory() as folder:
-            split = mapped(workload.random_split(pairs, BASE["vocabulary"]), Path(folder))
-            # As many pairs each, whatever the size: a machine is slower at times, and one epoch of 10,000 says little.
-            runs = [epoch(split, recipe, train) for _ in range(max(1, 100_000 // pairs))]
-        seconds, memory, updates = (statistics.median(values) for values in zip(*runs, strict=True))
-        each = 1e6 * seconds / pairs
-        first = next((one["each"] for one in found if one["what"] == what), each)
-        found.append(
-            {"what": what, "pairs": pairs, "seconds": seconds, "each": each, "mib": memory, "updates": updates}
-        )
-        note = "" if abs(each / first - 1) <= EPOCH_LINEAR else " (above 5 %)"
-        print(
-            f"| {what} | {pairs:,} | {updates:,.0f} | {seconds:.2f} | {each:.1f} | {each / first:.3f}{note} "
-            f"| {memory:.0f} |",
-            flush=True,
-        )
+            splits = [
+                mapped(workload.random_split(pairs, BASE["vocabulary"]), Path(folder, str(pairs))) for pairs in sizes
+            ]
+            memory = [most_memory(updates_of(split, recipe, train, 1)) for split in splits]
+            epochs = [max(sizes) // pairs for pairs in sizes]  # as many pairs of each
+            works = [updates_of(split, recipe, train, count) for split, count in zip(splits, epochs, strict=True)]
+            seconds = [total / count for total, count in zip(side_by_side(works), epochs, strict=True)]
+        for place, pairs in enumerate(sizes):
+            each = 1e6 * seconds[place] / pairs
+            ratio = each / (1e6 * seconds[0] / sizes[0])
+            row = {"what": what, "pairs": pairs, "epochs": epochs[place], "seconds": seconds[place], "each": each}
+            found.append({**row, "ratio": ratio, "mib": memory[place]})
+            note = "" if abs(ratio - 1) <= EPOCH_LINEAR else " (above 5 %)"
+            print(
+                f"| {what} | {pairs:,} | {epochs[place]} | {seconds[place]:.2f} | {each:.1f} | {ratio:.3f}{note} "
+                f"| {memory[place]:.0f} |",
+                flush=True,
+            )
     return found
 
 

@@ -54,13 +54,14 @@ def bleu_scores(sums_RC: Array, *, smooth: bool = True) -> Array:
     sums_CR = np.ascontiguousarray(sums_RC.T, dtype=np.float64)
     hyp_R, ref_R = sums_CR[:2]
     correct_OR, total_OR = sums_CR[2 : 2 + BLEU_ORDER], sums_CR[2 + BLEU_ORDER :]
-    smoothing_OR = _POWERS_OF_TWO[np.cumsum(correct_OR == 0, axis=0)]
-    logarithms_R = np.zeros_like(hyp_R)
-    for correct_R, total_R, smoothing_R in zip(correct_OR, np.maximum(total_OR, 1), smoothing_OR, strict=True):
-        smoothed_R = 100.0 / (smoothing_R * total_R)
-        logarithms_R += np.log(np.where(correct_R > 0, 100.0 * correct_R / total_R, smoothed_R))
+    zero_OR = correct_OR == 0
+    percent_OR = 100.0 * correct_OR / np.maximum(total_OR, 1)
+    if zero_OR.any():
+        smoothing_OR = _POWERS_OF_TWO[np.cumsum(zero_OR, axis=0)]
+        percent_OR = np.where(zero_OR, 100.0 / (smoothing_OR * np.maximum(total_OR, 1)), percent_OR)
+    logarithms_R = np.log(percent_OR).sum(axis=0)
     penalty_R = np.where(hyp_R < ref_R, np.exp(1 - ref_R / np.maximum(hyp_R, 1)), 1.0)
-    unmatched_R = (correct_OR == 0).all(axis=0) if smooth else (correct_OR == 0).any(axis=0)
+    unmatched_R = zero_OR.all(axis=0) if smooth else zero_OR.any(axis=0)
     none_R = unmatched_R | (total_OR == 0).any(axis=0)
     return np.where(none_R, 0.0, penalty_R * np.exp(logarithms_R / BLEU_ORDER))
 
