@@ -22,7 +22,7 @@ include: "workflow/rules/comet.smk"
 if STUDY.config.in_one_process:
 
     include: "workflow/rules/whole.smk"
-    include: "workflow/rules/comets.smk"
+    include: "workflow/rules/together.smk"
 
 
 include: "workflow/rules/significance.smk"

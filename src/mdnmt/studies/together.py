@@ -1,0 +1,55 @@
+"""COMET of all runs of a study in one process, and all analyses: where runs take less time than Python's start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from mdnmt.studies.figure_specs import figure_spec
+from mdnmt.studies.inputs import figure_files
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study
+from mdnmt.studies.table_specs import paper_table, table_runs
+
+
+def comet_runs(study: Study, places: Places) -> dict[str, Run]:
+    """Return file of scores -> run, for all COMET that the study's tables show; nothing where COMET cannot score."""
+    keys = [key for key in study.config.tables if "comet" in paper_table(study, key)[0].metrics]
+    return {} if study.no_comet else {places.comet(run): run for key in keys for run in table_runs(study, key)}
+
+
+def analysed_runs(study: Study, places: Places) -> dict[str, Run]:
+    """Return folder of analyses -> run, for all that the study's figures show."""
+    shown = {str(path) for key in study.config.figures for path in figure_files(figure_spec(study, key, places))}
+    return {folder: run for run in study.makeable() if (folder := places.analysis(run)) in shown}
+
+
+def comet_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits: Sequence[str]) -> str:
+    """Return the words of one command, a line each: `mdnmt comet` of each run, one after the other.
+
+    Args:
+        study: the study.
+        runs: file of scores -> run.
+        places: where everything stands.
+        habits: options that change no result.
+    """
+    spec = study.comet.model_dump_json()
+    commands = list[list[str]]()
+    for scores, run in runs.items():
+        data = ["--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp", "--out", scores]
+        commands.append(["comet", *data, "--spec", spec, *study.limit_of(run.task), *habits])
+    return _chained(commands)
+
+
+def analysis_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits: Sequence[str]) -> str:
+    """Return the same of `mdnmt analyse`; `runs`: folder of analyses -> run."""
+    spec = study.config.analysis.model_dump_json()
+    commands = list[list[str]]()
+    for folder, run in runs.items():
+        data = ["--run", places.run(run), "--task", places.task(run.task), "--out", folder]
+        commands.append(["analyse", *data, "--spec", spec, *habits])
+    return _chained(commands)
+
+
+def _chained(commands: Iterable[list[str]]) -> str:
+    words = [word for command in commands for word in (*command, "then")]
+    return "\n".join(words[:-1])
