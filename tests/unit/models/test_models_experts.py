@@ -36,11 +36,20 @@ def one_by_one(experts: Experts, x_BTD: Tensor, gate_BTN: Tensor) -> Tensor:
     return total
 
 
+@pytest.mark.parametrize("in_pieces", [True, False], ids=["on a CPU", "elsewhere"])
 @pytest.mark.parametrize("length", [1, 3])
-def test_the_experts_are_weighed_and_summed(length: int) -> None:
+def test_the_experts_are_weighed_and_summed(monkeypatch: pytest.MonkeyPatch, length: int, in_pieces: bool) -> None:
+    if not in_pieces:  # what a GPU computes
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+        monkeypatch.delattr("mdnmt.models.experts.expert_sum")
     experts = make_experts()
-    x_BTD, gate_BTN = torch.randn(2, 3, MODEL_DIM), torch.rand(2, length, NUM_EXPERTS).softmax(-1)
-    assert torch.allclose(experts(x_BTD, gate_BTN), one_by_one(experts, x_BTD, gate_BTN), atol=1e-5)
+    gate_BTN = torch.rand(2, length, NUM_EXPERTS).softmax(-1).requires_grad_()
+    x_BTD = torch.randn(2, 3, MODEL_DIM, requires_grad=True)
+    y_BTD, expected_BTD = experts(x_BTD, gate_BTN), one_by_one(experts, x_BTD, gate_BTN)
+    assert torch.allclose(y_BTD, expected_BTD, atol=1e-5)
+    given = [x_BTD, gate_BTN, *experts.parameters()]
+    found, expected = (torch.autograd.grad(y.sin().sum(), given) for y in (y_BTD, expected_BTD))
+    assert all(torch.allclose(one, other, atol=1e-4) for one, other in zip(found, expected, strict=True))
 
 
 def test_the_products_are_two_however_many_experts_there_are() -> None:

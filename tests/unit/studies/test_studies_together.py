@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from mdnmt.planning.layout import places_of
@@ -32,6 +33,15 @@ def test_scores_are_those_that_tables_are_made_of() -> None:
     given = dict(zip(first[::2], first[1::2], strict=True))
     scores, run = next(iter(runs.items()))
     assert given["--out"] == scores and given["--hypotheses"] == f"{places.test(run)}/hyp"
+
+
+def test_as_many_sentences_are_scored_as_were_decoded() -> None:
+    smoke = study("smoke")
+    few = {task: decoding.model_copy(update={"max_sentences": 4}) for task, decoding in smoke.decoding.items()}
+    places = places_of(smoke, Path("results"))
+    runs = comet_runs(smoke, places)
+    for limited, expected in ((smoke, 0), (replace(smoke, decoding=few), len(runs))):
+        assert " ".join(comet_verbs(limited, runs, places, []).splitlines()).count(" --limit 4") == expected
 
 
 def test_analyses_are_those_that_figures_are_made_of() -> None:
