@@ -57,7 +57,7 @@ class _Sums:
         self._kinds = [_exact_kind(system.counts_NC) for system in systems]
         self._widths = [system.counts_NC.shape[1] for system in systems]
         self._counts = {
-            kind: np.hstack([s.counts_NC for s, own in zip(systems, self._kinds, strict=True) if own == kind]).astype(
+            kind: np.vstack([s.counts_NC.T for s, own in zip(systems, self._kinds, strict=True) if own == kind]).astype(
                 kind
             )
             for kind in set(self._kinds)
@@ -65,11 +65,12 @@ class _Sums:
 
     def of(self, weights_RN: Array) -> Iterator[Array]:
         """Yield the sums [R, C] of each system for the weights of sentences, whole numbers that add up to N at most."""
-        sums = {kind: weights_RN.astype(kind, copy=False) @ counts_NC for kind, counts_NC in self._counts.items()}
+        # A row a count: what is computed of one count of all draws finds them side by side.
+        sums = {kind: counts_CN @ weights_RN.astype(kind, copy=False).T for kind, counts_CN in self._counts.items()}
         ends = dict.fromkeys(sums, 0)
         for kind, width in zip(self._kinds, self._widths, strict=True):
             ends[kind] += width
-            yield sums[kind][:, ends[kind] - width : ends[kind]]
+            yield sums[kind][ends[kind] - width : ends[kind]].T
 
 
 def _exact_kind(counts_NC: Array) -> type[np.floating[Any]]:

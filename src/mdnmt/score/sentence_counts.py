@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 BLEU_ORDER = 4
-_POWERS_OF_TWO = 2.0 ** np.arange(BLEU_ORDER + 1)
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,14 @@ def bleu_scores(sums_RC: Array, *, smooth: bool = True) -> Array:
     hyp_R, ref_R = sums_CR[:2]
     correct_OR, total_OR = sums_CR[2 : 2 + BLEU_ORDER], sums_CR[2 + BLEU_ORDER :]
     zero_OR = correct_OR == 0
-    percent_OR = 100.0 * correct_OR / np.maximum(total_OR, 1)
-    if zero_OR.any():
-        smoothing_OR = _POWERS_OF_TWO[np.cumsum(zero_OR, axis=0)]
-        percent_OR = np.where(zero_OR, 100.0 / (smoothing_OR * np.maximum(total_OR, 1)), percent_OR)
-    logarithms_R = np.log(percent_OR).sum(axis=0)
-    penalty_R = np.where(hyp_R < ref_R, np.exp(1 - ref_R / np.maximum(hyp_R, 1)), 1.0)
     unmatched_R = zero_OR.all(axis=0) if smooth else zero_OR.any(axis=0)
+    if zero_OR.any():
+        smoothed_OR = np.where(zero_OR, 0.5, 1.0)
+        for order in range(1, BLEU_ORDER):
+            smoothed_OR[order] *= smoothed_OR[order - 1]
+        correct_OR = np.where(zero_OR, smoothed_OR, correct_OR)
+    logarithms_R = np.log(100.0 * correct_OR / np.maximum(total_OR, 1)).sum(axis=0)
+    penalty_R = np.where(hyp_R < ref_R, np.exp(1 - ref_R / np.maximum(hyp_R, 1)), 1.0)
     none_R = unmatched_R | (total_OR == 0).any(axis=0)
     return np.where(none_R, 0.0, penalty_R * np.exp(logarithms_R / BLEU_ORDER))
 
@@ -71,14 +71,14 @@ def chrf_scores(sums_RC: Array, beta: int = 2) -> Array:
 
     Shares are taken in the precision of the sums, as sacreBLEU takes them.
     """
-    precision_R, recall_R, orders_R = np.zeros((3, len(sums_RC)))
-    for hyp_R, ref_R, match_R in sums_RC.T.reshape(-1, 3, len(sums_RC)):
-        both_R = (hyp_R > 0) & (ref_R > 0)
-        real = match_R if match_R.dtype.kind == "f" else match_R.astype(np.float64)
-        precision_R += np.divide(real, hyp_R.astype(real.dtype), out=np.zeros_like(real), where=both_R)
-        recall_R += np.divide(real, ref_R.astype(real.dtype), out=np.zeros_like(real), where=both_R)
-        orders_R += both_R
-    precision_R, recall_R = precision_R / np.maximum(orders_R, 1), recall_R / np.maximum(orders_R, 1)
+    sums_CR = np.ascontiguousarray(sums_RC.T)
+    hyp_OR, ref_OR, match_OR = (sums_CR[start::3] for start in range(3))
+    both_OR = (hyp_OR > 0) & (ref_OR > 0)
+    precision_R, recall_R = (
+        np.where(both_OR, match_OR / np.maximum(whole_OR, 1), 0).sum(axis=0, dtype=np.float64)
+        / np.maximum(both_OR.sum(axis=0), 1)
+        for whole_OR in (hyp_OR, ref_OR)
+    )
     factor, weighted_R = beta**2, beta**2 * precision_R + recall_R
     score_R = (1 + factor) * precision_R * recall_R
     return np.asarray(100 * np.divide(score_R, weighted_R, out=np.zeros_like(score_R), where=weighted_R > 0))

@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from mdnmt.models.dropout import dropout
+
 pytestmark = pytest.mark.slow
 
 # The real backend writes C++; without a compiler, the one that stops before that still traces both passes.
@@ -42,3 +44,15 @@ def test_a_compiled_training_step_computes_the_same(random_method: Any, make_bat
     assert len(plain) == len(compiled) == len(list(method.model.parameters()))
     for one, other in zip(plain, compiled, strict=True):
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_compiled_dropout_drops_as_many_numbers_and_their_gradients() -> None:
+    torch.compiler.reset()
+    torch.manual_seed(1)
+    compiled = torch.compile(lambda x: dropout(x, 0.25, True), fullgraph=True, dynamic=True, backend=BACKEND)
+    x = torch.ones(3, 249, 130, requires_grad=True)
+    y = compiled(x)
+    y.sum().backward()
+    assert (y == 0).double().mean().item() == pytest.approx(0.25, abs=0.01)
+    assert y[y != 0].unique().tolist() == pytest.approx([1 / 0.75], rel=1e-6)
+    assert x.grad is not None and torch.equal(x.grad, y)
