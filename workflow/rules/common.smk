@@ -13,13 +13,12 @@ from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.planning.jobs import Jobs, look_only_when_a_job_ends, settle, shell_prefix
 from mdnmt.score.comet_files import segments_of
-from mdnmt.studies import figure_specs, report_specs, table_specs
+from mdnmt.studies import figure_specs, report_specs, table_specs, together
 from mdnmt.studies.claim_specs import claims_spec
 from mdnmt.studies.fetching import spec_to_fetch, to_fetch
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.together import analysed_runs, analysis_verbs, comet_runs, comet_verbs
 from mdnmt.studies.told import told_tasks, told_verbs, whole_tests
 
 CONFIG = Path(workflow.basedir, "config")

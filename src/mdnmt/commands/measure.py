@@ -33,9 +33,10 @@ def run(args: argparse.Namespace) -> None:
     runs: dict[str, str] = json.loads(args.runs)
     rows: dict[str, dict[str, Any]] = {}
     device = "none"  # is looked for in the processes: here it would take torch
-    # All begin as copies of one that has imported what they need: small runs take less time than importing torch.
+    # All begin as copies of one that has imported what they need: small runs take less time than importing torch, or
+    # than sacremoses needs for its patterns.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["mdnmt.analysis.resources"])
+    context.set_forkserver_preload(["mdnmt.analysis.resources", "sacremoses"])
     with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as processes:
         for name, folder in runs.items():
             try:

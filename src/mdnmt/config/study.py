@@ -102,7 +102,7 @@ class StudyConfig(Seeds):
     methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
     stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
     use_recipes: bool = Field(False, description="of each task's paper (`of` in its file), beneath `all_methods`")
-    in_one_process: bool = Field(False, description="one job a run; COMET of all runs and all analyses: one each")
+    in_one_process: bool = Field(False, description="one job a run; all COMET, analyses, figures, tables: one each")
     all_methods: Overrides = Overrides()
     per_task: dict[Name, Overrides] = Field({}, description="task -> options that it sets for methods")
     per_method: dict[str, Overrides] = Field({})

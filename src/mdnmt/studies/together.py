@@ -1,14 +1,19 @@
-"""COMET of all runs of a study in one process, and all analyses: where runs take less time than Python's start."""
+"""What is done for all runs of a study in one process: where runs take less time than Python's start."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
+from mdnmt.score.comet_files import TOY
 from mdnmt.studies.figure_specs import figure_spec
-from mdnmt.studies.inputs import figure_files
+from mdnmt.studies.inputs import figure_files, table_files
 from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study
-from mdnmt.studies.table_specs import paper_table, table_runs
+from mdnmt.studies.table_specs import paper_table, table_runs, table_spec
+
+FIGURE_KINDS = ("png", "pdf", "json")
+TABLE_KINDS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}  # option -> file's end
 
 
 def comet_runs(study: Study, places: Places) -> dict[str, Run]:
@@ -19,21 +24,36 @@ def comet_runs(study: Study, places: Places) -> dict[str, Run]:
 
 def analysed_runs(study: Study, places: Places) -> dict[str, Run]:
     """Return folder of analyses -> run, for all that the study's figures show."""
-    shown = {str(path) for key in study.config.figures for path in figure_files(figure_spec(study, key, places))}
+    shown = set(map(str, figure_parts(study, places)))
     return {folder: run for run in study.makeable() if (folder := places.analysis(run)) in shown}
 
 
-def comet_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits: Sequence[str]) -> str:
+def figure_parts(study: Study, places: Places) -> list[Path]:
+    """Return the files and folders that the study's figures are made of."""
+    parts = (path for key in study.config.figures for path in figure_files(figure_spec(study, key, places)))
+    return list(dict.fromkeys(parts))
+
+
+def table_parts(study: Study, places: Places) -> list[Path]:
+    """Return the files that the study's tables are made of."""
+    parts = (path for key in study.config.tables for path in table_files(table_spec(study, key, places)))
+    return list(dict.fromkeys(parts))
+
+
+def comet_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits: Sequence[str], toy: str) -> str:
     """Return the words of one command, a line each: `mdnmt comet` of each run, one after the other.
+
+    A toy of COMET's weights, where the study scores by one, is made first: its library takes seconds to be imported.
 
     Args:
         study: the study.
         runs: file of scores -> run.
         places: where everything stands.
         habits: options that change no result.
+        toy: folder of the toy.
     """
     spec = study.comet.model_dump_json()
-    commands = list[list[str]]()
+    commands = [["comet", "--make-toy", toy]] if study.comet.name == TOY else []
     for scores, run in runs.items():
         data = ["--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp", "--out", scores]
         commands.append(["comet", *data, "--spec", spec, *study.limit_of(run.task), *habits])
@@ -47,6 +67,24 @@ def analysis_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits
     for folder, run in runs.items():
         data = ["--run", places.run(run), "--task", places.task(run.task), "--out", folder]
         commands.append(["analyse", *data, "--spec", spec, *habits])
+    return _chained(commands)
+
+
+def figure_verbs(study: Study, places: Places) -> str:
+    """Return the same of `mdnmt figure`, of all figures of the study."""
+    commands = list[list[str]]()
+    for key in study.config.figures:
+        files = [word for kind in FIGURE_KINDS for word in (f"--{kind}", places.figure(key, kind))]
+        commands.append(["figure", "--spec", figure_spec(study, key, places).model_dump_json(), *files])
+    return _chained(commands)
+
+
+def table_verbs(study: Study, places: Places) -> str:
+    """Return the same of `mdnmt table`, of all tables of the study."""
+    commands = list[list[str]]()
+    for key in study.config.tables:
+        files = [word for option, kind in TABLE_KINDS.items() for word in (f"--{option}", places.table(key, kind))]
+        commands.append(["table", "--spec", table_spec(study, key, places).model_dump_json(), *files])
     return _chained(commands)
 
 
