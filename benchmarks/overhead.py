@@ -155,7 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="project with a finished study")
     parser.add_argument("--log", type=Path, help="of Snakemake (default: the newest)")
-    parser.add_argument("--wide", nargs="*", default=["task", "measure"], help="rules that take all cores")
+    parser.add_argument("--wide", nargs="*", default=["measure"], help="rules that take all cores")
     parser.add_argument("--starts", type=int, default=3, help="tries of each start; 0: only the first view")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
