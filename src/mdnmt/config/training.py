@@ -15,7 +15,7 @@ class Training(Frozen):
     """The recipe; the defaults are those of Jiang et al. 2020 as their released commands have them."""
 
     max_updates: int = Field(50_000, gt=0, description="the run ends here, or earlier by `patience`")
-    max_tokens: int = Field(4000, gt=0, description="target tokens of a batch, padding included")
+    max_tokens: int = Field(4000, gt=0, description="tokens of a batch on its longer side, padding included")
     accumulate_batches: int = Field(1, gt=0, description="batches whose gradients make one update")
     max_length: int = Field(250, gt=0, description="longer pairs, in BPE pieces, are not trained on")
     learning_rate: float = Field(5e-4, gt=0, description="the peak, reached after the warm-up")

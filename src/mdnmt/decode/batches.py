@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,17 +17,19 @@ from mdnmt.decode.products import prepared
 from mdnmt.models.transformer import Transformer
 
 
-def length_batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Yield the numbers of sentences that are translated together: longest first, at most `batch_tokens` padded."""
-    order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
+def length_batches(lengths: Sequence[int] | NDArray[np.integer[Any]], batch_tokens: int) -> Iterator[list[int]]:
+    """Yield the numbers of sentences that are computed together: longest first, at most `batch_tokens` padded.
+
+    Sentences of one length keep their order; one that is longer than `batch_tokens` by itself makes a batch alone.
+    """
+    sizes = np.asarray(lengths)
+    order = np.argsort(-sizes, kind="stable")
     start = 0
-    for position in range(len(order)):
+    while start < len(order):
         # Sorted: the first sentence of a batch is its longest.
-        if position > start and lengths[order[start]] * (position - start + 1) > batch_tokens:
-            yield order[start:position]
-            start = position
-    if start < len(order):
-        yield order[start:]
+        end = start + max(1, batch_tokens // max(1, int(sizes[order[start]])))
+        yield order[start:end].tolist()
+        start = end
 
 
 def translate_ids(

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from mdnmt.decode.batches import length_batches
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.data import Split
 
@@ -22,30 +23,22 @@ def usable(split: Split, domain_ids: list[int], max_length: int) -> Indices:
 def epoch_batches(split: Split, indices: Indices, *, max_tokens: int, seed: int, epoch: int) -> list[Indices]:
     """Return the batches of an epoch, in order.
 
-    Sentences of like length stand together (target, then source length; equal ones in random order), as many as
-    `max_tokens` target tokens hold with their padding; the batches then follow each other in random order.
+    Pairs whose longer sides are alike stand together, as many as `max_tokens` hold on either side with its padding; the
+    batches then follow each other in random order. Pairs that are equally long stand in random order: sorted by their
+    shorter side they would make batches of one kind each.
 
     Args:
         split: training data.
         indices: the sentences to use.
-        max_tokens: longest target of a batch times its number of sentences stays at or below this; a sentence that
-            is longer by itself makes a batch alone.
+        max_tokens: the longest sentence of a batch, of either side, times its number of pairs stays at or below this;
+            a pair that is longer by itself makes a batch alone.
         seed: of the run.
         epoch: counted from 0.
     """
     generator = np.random.Generator(np.random.PCG64([seed, epoch]))
-    tie_break = generator.permutation(len(indices))
-    target, source = split.target.lengths[indices], split.source.lengths[indices]
-    ordered = indices[np.lexsort((tie_break, source, target))]
-    lengths = split.target.lengths[ordered]
-    batches, start = [], 0
-    for position, length in enumerate(lengths.tolist()):
-        # Sorted: the newest sentence is the longest, so it alone decides the padding.
-        if position > start and length * (position - start + 1) > max_tokens:
-            batches.append(ordered[start:position])
-            start = position
-    if start < len(ordered):
-        batches.append(ordered[start:])
+    shuffled = generator.permutation(indices)
+    longer = np.maximum(split.source.lengths[shuffled], split.target.lengths[shuffled])
+    batches = [shuffled[numbers] for numbers in length_batches(longer, max_tokens)]
     return [batches[index] for index in generator.permutation(len(batches))]
 
 

@@ -52,8 +52,8 @@ class Validation:
         return measures
 
     def _batches(self, rows: Indices) -> Iterator[Indices]:
-        lengths = self.split.target.lengths[rows].tolist()
-        for numbers in length_batches(lengths, self.recipe.max_tokens):
+        longer = np.maximum(self.split.source.lengths[rows], self.split.target.lengths[rows])
+        for numbers in length_batches(longer, self.recipe.max_tokens):
             yield rows[numbers]
 
     def _sums(self, model: Transformer, rows: Indices, device: torch.device) -> NDArray[np.float64]:

@@ -42,13 +42,30 @@ def test_every_sentence_stands_in_one_batch_within_the_budget(
     batches = epoch_batches(split, indices, max_tokens=max_tokens, seed=seed, epoch=epoch)
     assert sorted(number for batch in batches for number in batch.tolist()) == indices.tolist()
     for batch in batches:
-        lengths = split.target.lengths[batch]
-        assert len(batch) == 1 or lengths.max() * len(batch) <= max_tokens
-    # Sentences of like length stand together: between two batches the lengths do not cross.
-    ranges = sorted((split.target.lengths[batch].min(), split.target.lengths[batch].max()) for batch in batches)
+        longest = max(split.source.lengths[batch].max(), split.target.lengths[batch].max())
+        assert len(batch) == 1 or longest * len(batch) <= max_tokens
+    # Pairs of like length stand together: between two batches the lengths do not cross.
+    longer = np.maximum(split.source.lengths, split.target.lengths)
+    ranges = sorted((longer[batch].min(), longer[batch].max()) for batch in batches)
     assert all(before[1] <= after[0] for before, after in pairwise(ranges))
     again = epoch_batches(split, indices, max_tokens=max_tokens, seed=seed, epoch=epoch)
     assert listed(again) == listed(batches)
+
+
+def test_a_batch_is_as_large_as_its_longer_side_allows() -> None:
+    # By their targets alone all six would make one batch of 12 tokens, with a source of 30.
+    split = split_of([(1, 2, 0), (2, 2, 0), (2, 2, 0), (3, 2, 0), (4, 2, 0), (5, 2, 0)])
+    batches = epoch_batches(split, usable(split, [0], 12), max_tokens=12, seed=1, epoch=0)
+    assert sorted(sorted(batch) for batch in listed(batches)) == [[0, 1, 2, 3], [4, 5]]
+
+
+def test_the_shorter_side_is_left_to_chance() -> None:
+    generator = np.random.default_rng(0)
+    split = split_of([(10, int(target), 0) for target in generator.integers(1, 11, 1000)])
+    batches = epoch_batches(split, usable(split, [0], 12), max_tokens=400, seed=1, epoch=0)
+    means = [split.target.lengths[batch].mean() for batch in batches]
+    assert len(batches) == 25
+    assert max(abs(mean - split.target.lengths.mean()) for mean in means) < 2  # sorted, they reach from 1 to 10
 
 
 def test_the_order_depends_on_seed_and_epoch_and_on_no_generator() -> None:
