@@ -262,7 +262,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of this process (1 thread)")
     parser.add_argument("--updates", type=int, default=5, help="at each point; the median is taken")
-    parser.add_argument("--max-tokens", type=int, default=4096, help="target tokens of a batch of an epoch")
+    parser.add_argument("--max-tokens", type=int, default=4096, help="tokens of a batch of an epoch")
     parser.add_argument("--pairs", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--trained", type=int, nargs="*", default=[10_000, 100_000], help="pairs, with a tiny model")
     parser.add_argument("--figure", type=Path, help="PNG to write")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,12 @@ def test_length_batches_hold_each_sentence_once_within_the_budget(lengths: list[
         assert batch
         padded = max(lengths[number] for number in batch) * len(batch)
         assert len(batch) == 1 or padded <= budget
+    # As many as there is room for: the next one would not have fitted.
+    for batch, after in pairwise(batches):
+        assert lengths[batch[0]] * (len(batch) + 1) > budget and lengths[batch[-1]] >= lengths[after[0]]
+
+
+def test_length_batches_are_the_longest_first_and_equal_ones_in_their_order() -> None:
+    assert list(length_batches([2, 3, 2, 3, 2, 9], 6)) == [[5], [1, 3], [0, 2, 4]]
+    assert list(length_batches(np.array([2, 3, 2, 3, 2, 9]), 6)) == [[5], [1, 3], [0, 2, 4]]
+    assert list(length_batches([], 6)) == []
