@@ -9,7 +9,8 @@ it; the log tells whole seconds, which is right on the average of many jobs. Wha
 waited away: reading the workflow, choosing jobs, a core that nothing is ready for. What Snakemake computes while every
 core has its job is part of the jobs' time, since it makes them slower.
 
-Inside are the rules that train, translate and score. Two views:
+Inside are the rules that train, translate and score. `measure` is one of them: all it does is to train and translate
+each row under a stopwatch, alone on the machine. The share with it outside is printed as well. Two views:
 1. by rule: all core-seconds of these jobs;
 2. by work: the same without the starts of their processes. How long a start takes (Python and everything that a job of
    the rule imports) is measured here and now, on this machine, the least of `--starts` tries, times the jobs. A study
@@ -50,7 +51,9 @@ INSIDE = {
     "score": SCORING,
     "score_copy": SCORING,
     "ter": SCORING,
+    "measure": "import mdnmt.analysis.resources, sacremoses",
 }
+STOPWATCH = "measure"
 NOTHING = "no job"
 DATE = re.compile(r"\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]")
 BEGUN = re.compile(r"(?:Job (\d+): |    jobid: (\d+)$)")
@@ -170,7 +173,8 @@ def main() -> None:
     table(rows, total)
     inside = sum(seconds for rule, (_, seconds) in rows.items() if rule in INSIDE)
     outside = 100 * (1 - inside / total)
-    print(f"\nBy rule: outside of train, decode and score {outside:.1f} %")
+    with_measured = outside + 100 * rows.get(STOPWATCH, (0, 0.0))[1] / total
+    print(f"\nBy rule: outside of train, decode and score {outside:.1f} %; with {STOPWATCH} {with_measured:.1f} %")
     found: dict[str, Any] = {
         "provenance": provenance.collect(),
         "log": path.name,
@@ -178,6 +182,7 @@ def main() -> None:
         "cores": log.cores,
         "rules": {rule: {"jobs": count, "core_seconds": seconds} for rule, (count, seconds) in rows.items()},
         "outside_percent_by_rule": outside,
+        "outside_percent_with_measure": with_measured,
     }
     if options.starts:
         codes = {INSIDE[rule] for rule in rows if rule in INSIDE}
