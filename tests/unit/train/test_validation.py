@@ -16,7 +16,7 @@ from sacrebleu.metrics.bleu import BLEU
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
 from mdnmt.decode.batches import translate_ids
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.data import Split, TaskData
 from mdnmt.tasks.pieces import join_pieces
 from mdnmt.train.run import build_method
 from mdnmt.train.validation import Validation
@@ -55,6 +55,22 @@ def test_measures_equal_those_of_single_sentences(make_spec: Any, data: TaskData
     for name, (words, nll, loss, right) in totals.items():
         expected = {"nll": nll / words, "loss": loss / words, "ppl": math.exp(nll / words), "accuracy": right / words}
         assert found[name] == pytest.approx(expected, rel=1e-5)
+
+
+def test_no_side_of_a_batch_is_wider_than_the_budget(make_spec: Any, data: TaskData) -> None:
+    model = build_method(make_spec("transformer"), data, CPU).model
+    shapes = list[torch.Size]()
+    model.register_forward_pre_hook(
+        lambda _, given: shapes.extend((given[0].source_BS.shape, given[0].target_BT.shape))
+    )
+    split = data.split("valid")
+    budget = 2 * int(split.source.lengths.max())
+    for side in (split, Split(split.target, split.source, split.domains)):
+        validation = Validation(data, data.domains, Training(validation_bleu_sentences=0, max_tokens=budget), 0.1)
+        validation.split = side
+        validation(model, CPU, None)
+    assert len(shapes) > 4 * len(data.domains)
+    assert all(shape.numel() <= budget or shape[0] == 1 for shape in shapes)
 
 
 def test_bleu_is_that_of_greedy_translations(make_spec: Any, data: TaskData) -> None:
