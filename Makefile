@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke synthetic long slurm test check format report-partial clean
+.PHONY: help setup demo smoke rules synthetic long slurm test check format report-partial clean
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
 	@echo "make smoke           every table and figure of every paper, in toy size (a quarter of an hour)"
+	@echo "make rules           every rule of the workflow on a few toy models (minutes)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
 	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study (hours)"
 	@echo "make test            set up, then the tests"
@@ -40,6 +41,12 @@ smoke: setup
 	@$(BIN)/snakemake --cores all --quiet rules --config study=smoke
 	@echo
 	@echo "The report is ready, open results/smoke/report.html"
+
+# Both pages; `smoke` saves time by replacing most rules of the runs by one job each.
+rules: setup
+	@$(BIN)/mdnmt unlock
+	@$(BIN)/snakemake --cores all --quiet rules --config study=rules
+	@$(MAKE) --no-print-directory report-partial STUDY=rules
 
 synthetic: setup
 	@$(BIN)/mdnmt unlock
