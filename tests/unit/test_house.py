@@ -22,12 +22,13 @@ RULE_FILES = [path for path in sorted((ROOT / "workflow" / "rules").glob("*.smk"
 # Single files that every package but `models` may use, and which of each other.
 BOTTOM = {
     "__init__": set(),
+    "code_hash": set(),
     "errors": set(),
     "fsio": {"errors", "fingerprint"},
     "fingerprint": set(),
     "paths": set(),
     "gpu": {"errors"},
-    "provenance": {"__init__"},
+    "provenance": {"__init__", "code_hash"},
 }
 # Package -> packages it may import; dependencies point one way.
 PACKAGES: dict[str, set[str]] = {

@@ -1,0 +1,252 @@
+"""Hash the code that a module runs, without comments, docstrings and positions.
+
+The modules are found statically: the syntax trees of a module and of everything that it imports from mdnmt are read,
+and nothing is imported. Outputs of cheap stages carry such a hash as a parameter of their rule, so that changed code
+makes exactly these outputs again; checkpoints, runs and exhibits record it.
+
+What counts as an import of a module:
+
+- `import` and `from ... import`, also inside functions, but not under `if TYPE_CHECKING:`;
+- the `__init__` of every package that it is in;
+- all modules of a package that loads them by name with `import_module(f"{__name__}.{name}")`;
+- files beside the Python files (templates, styles): all of a package whose dotted name stands in a string, and one
+  of the module's own package whose name stands in a string.
+
+A module that is chosen by a value, for example one kind of figure, is not found; name it as a further root.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class _Module:
+    """What is known of one module from its text.
+
+    Attributes:
+        digest: hash of its code.
+        imports: modules of mdnmt that it imports.
+        data: files beside the Python files that it names.
+        loads_all: it is a package that imports all of its modules by name.
+    """
+
+    digest: str
+    imports: frozenset[str]
+    data: frozenset[Path]
+    loads_all: bool
+
+
+class Sources:
+    """The source files of a package, each read at most once."""
+
+    def __init__(self, root: Path) -> None:
+        """Take the package in the folder `root`; a folder's name is the package's."""
+        self.root, self.package = root, root.name
+        self._read: dict[str, _Module] = {}
+        self._hashes: dict[tuple[tuple[str, ...], frozenset[str], frozenset[str]], str] = {}
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        """Return module -> file; of a package, its __init__.py."""
+        found = {}
+        for path in sorted(self.root.rglob("*.py")):
+            parts = path.relative_to(self.root.parent).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+        return found
+
+    @cached_property
+    def data(self) -> dict[str, tuple[Path, ...]]:
+        """Return package -> the files in it that are not Python's."""
+        found: dict[str, tuple[Path, ...]] = {}
+        for name, path in self.files.items():
+            if path.name == "__init__.py":
+                inside = (entry for entry in path.parent.iterdir() if entry.is_file())
+                found[name] = tuple(sorted(entry for entry in inside if entry.suffix not in (".py", ".pyc", ".pyi")))
+        return found
+
+    def modules(self, *roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
+        """Return the sorted names of `roots` and of all modules that they import; arguments as of `code_hash`."""
+        found: set[str] = set()
+        waiting = [name for root in roots for name in _with_packages(root)]
+        while waiting:
+            name = waiting.pop()
+            if name in found or name in without:
+                continue
+            found.add(name)
+            module = self._module(name)
+            waiting += module.imports
+            if module.loads_all and name not in chosen_from:
+                waiting += [other for other in self.files if other.startswith(f"{name}.")]
+        return sorted(found)
+
+    def hash(self, *roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> str:
+        """Return the hash of `roots` and of all modules that they import; arguments as of `code_hash`."""
+        key = (roots, frozenset(chosen_from), frozenset(without))
+        if key not in self._hashes:
+            self._hashes[key] = self._hash(self.modules(*roots, chosen_from=chosen_from, without=without))
+        return self._hashes[key]
+
+    def _hash(self, names: list[str]) -> str:
+        digest = hashlib.sha256()
+        for name in names:
+            digest.update(f"{name} {self._module(name).digest}\n".encode())
+        for path in sorted({path for name in names for path in self._module(name).data}):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(self.root).as_posix()} {content}\n".encode())
+        return digest.hexdigest()[:_DIGITS]
+
+    def _module(self, name: str) -> _Module:
+        if name not in self._read:
+            if name not in self.files:
+                raise ModuleNotFoundError(f"{self.root}: no module {name!r}")
+            path = self.files[name]
+            reader = _Reader(self, name if path.name == "__init__.py" else name.rpartition(".")[0])
+            text = reader.read(ast.parse(path.read_bytes(), str(path)))
+            self._read[name] = _Module(
+                digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+                imports=frozenset(part for found in reader.imports for part in _with_packages(found)),
+                data=frozenset(reader.data),
+                loads_all=reader.loads_all,
+            )
+        return self._read[name]
+
+
+@cache
+def _of_mdnmt() -> Sources:
+    return Sources(Path(__file__).resolve().parent)
+
+
+def code_hash(*roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> str:
+    """Return a hash of the code of `roots` and of all modules of mdnmt that they import.
+
+    Args:
+        roots: dotted names, such as `mdnmt.commands.score`.
+        chosen_from: packages that load their modules by name, of which only modules imported elsewhere count.
+        without: modules that are left out, with what only they import.
+
+    Raises:
+        ModuleNotFoundError: there is no such module.
+        SyntaxError: a file is not Python.
+    """
+    return _of_mdnmt().hash(*roots, chosen_from=chosen_from, without=without)
+
+
+def modules_of(*roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
+    """Return the sorted names of the modules that `code_hash` of the same arguments covers."""
+    return _of_mdnmt().modules(*roots, chosen_from=chosen_from, without=without)
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    """Yield a module and the packages that it is in."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+class _Reader:
+    """Reads one syntax tree: its canonical text, and what it imports on the way."""
+
+    def __init__(self, sources: Sources, package: str) -> None:
+        self.sources, self.package = sources, package
+        self.imports: set[str] = set()
+        self.data: set[Path] = set()
+        self.loads_all = False
+
+    def read(self, tree: ast.Module) -> str:
+        """Return a text that two trees share if, and only if, they differ in nothing but docstrings and positions."""
+        pieces: list[str] = []
+        self._write(tree, pieces)
+        return "".join(pieces)
+
+    def _write(self, node: object, pieces: list[str]) -> None:
+        # Empty fields are left out: newer versions of Python add some, and the hash should outlive an upgrade.
+        if isinstance(node, ast.AST):
+            if _is_type_checking(node):
+                return
+            self._look_at(node)
+            pieces.append(f"{type(node).__name__}(")
+            for field in node._fields:
+                value: Any = getattr(node, field, None)
+                if field == "body" and isinstance(node, _WITH_DOCSTRING):
+                    value = _without_docstring(value)
+                if value is None and not (field == "value" and isinstance(node, ast.Constant)):
+                    continue
+                if value == [] or field in ("ctx", "kind", "type_comment"):
+                    continue
+                pieces.append(f"{field}=")
+                self._write(value, pieces)
+            pieces.append(")")
+        elif isinstance(node, list):
+            pieces.append("[")
+            for one in node:
+                self._write(one, pieces)
+                pieces.append(",")
+            pieces.append("]")
+        else:
+            pieces.append(repr(node))
+
+    def _look_at(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            self.imports |= {alias.name for alias in node.names if self._is_ours(alias.name)}
+        elif isinstance(node, ast.ImportFrom):
+            self._import_from(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self.data |= set(self.sources.data.get(node.value, ()))
+            self.data |= {path for path in self.sources.data.get(self.package, ()) if path.name == node.value}
+        elif isinstance(node, ast.Call) and _loads_by_name(node):
+            self.loads_all = True
+
+    def _is_ours(self, name: str) -> bool:
+        return name.split(".")[0] == self.sources.package
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        parts = self.package.split(".")
+        start = parts[: len(parts) - node.level + 1] if node.level else []
+        source = ".".join([*start, *([node.module] if node.module else [])])
+        if not self._is_ours(source):
+            return
+        self.imports.add(source)
+        # A name that is taken from a package may be a module of it.
+        names = {f"{source}.{alias.name}" for alias in node.names}
+        self.imports |= names & self.sources.files.keys()
+
+
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    return body[1:] if body and _is_text(body[0]) else body
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _is_type_checking(node: ast.AST) -> bool:
+    """Say whether a statement is read by type checkers alone."""
+    return isinstance(node, ast.If) and not node.orelse and _last_name(node.test) == "TYPE_CHECKING"
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return `name` of `name` and of `module.name`; nothing of other expressions."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _loads_by_name(call: ast.Call) -> bool:
+    """Say whether a call is `import_module(f"{__name__}...")`."""
+    first = call.args[0] if call.args and _last_name(call.func) == "import_module" else None
+    begin = first.values[0] if isinstance(first, ast.JoinedStr) and first.values else None
+    return isinstance(begin, ast.FormattedValue) and _last_name(begin.value) == "__name__"
