@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Decoding, Labels
@@ -31,6 +31,7 @@ FigureKind = Literal[
     "word_sweep",
 ]
 Knowledge = Literal["nothing", "context", "label"]
+Pair = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,3}-[A-Z]{2,3}$")]  # of languages: EN-FR
 
 
 class Recipe(Frozen):
@@ -88,6 +89,9 @@ class PaperTable(Frozen):
     kind: TableKind
     title: str
     where: str = Field("", description="its number in the paper: Table 2")
+    pairs: tuple[Pair, ...] = Field(
+        (), description="its language pair (EN-FR), or all that the paper names for it; none: it is of every pair"
+    )
     metrics: tuple[Metric, ...] = ("bleu",)
     shows: Literal["domains", "average"] = Field("domains", description="average: the mean of the domains alone")
     delta: bool = Field(False, description="beside each score its difference to the baseline")
@@ -95,8 +99,11 @@ class PaperTable(Frozen):
     variant: TableVariant | None = Field(None, description="what all systems of this table have different")
     printed: str | None = Field(None, description="its name in config/published/<paper>.tsv")
     printed_columns: dict[str, str | tuple[str, ...]] = Field(
-        {}, description="domain of the paper's own task (or avg, or a quantity) -> its column in config/published"
+        {},
+        description="domain of the paper's own task (or avg, total, a quantity) -> its column in config/published; "
+        "domains stand in this order",
     )
+    total: bool = Field(False, description="of kind corpora: a last row with the sums over all domains")
     differs: str | None = Field(None, description="why nothing in it can be held against the printed numbers")
     printed_metrics: dict[Metric, tuple[str, ...]] = Field(
         {"bleu": ("BLEU", "BLEU-4"), "chrf": ("chrF",), "comet": ("COMET",)},
@@ -126,6 +133,7 @@ class PaperFigure(Frozen):
     kind: FigureKind
     title: str
     where: str = Field("", description="its number in the paper: Figure 6")
+    pairs: tuple[Pair, ...] = Field((), description="as in a table")
     caption: str
     methods: tuple[str, ...] = Field(min_length=1)
     panels: tuple[str, ...] = Field((), description="of kind curves; none: loss, perplexity, accuracy, BLEU")
@@ -137,9 +145,15 @@ class PaperConfig(Frozen):
 
     title: str
     citation: str
+    authors: str = Field("", description="as the text cites them: Jiang et al.; none: the citation up to its comma")
     recipe: Recipe = Field(Recipe(), description="as the paper has it")
     tables: dict[str, PaperTable] = Field({})
     figures: dict[str, PaperFigure] = Field({})
+
+    @property
+    def cited_as(self) -> str:
+        """Return the authors as the text cites them."""
+        return self.authors or self.citation.partition(",")[0]
 
 
 def load_paper(config_folder: Path, name: str) -> PaperConfig:

@@ -66,7 +66,9 @@ class DomainConfig(Frozen):
     cleaning: CleaningConfig | None = Field(None, description="instead of the task's; null: the task's")
     split: SplitConfig | None = Field(None, description="instead of the task's; null: the task's")
     label: str | None = Field(None, min_length=1, description="as printed in tables; null: its name, capitalised")
-    stands_for: Name | None = Field(None, description="the domain of the paper's own task; null: its own name")
+    stands_for: Name | None = Field(
+        None, description="the domain of the paper's own task that it replaces; null: it is that domain"
+    )
     differs: str | None = Field(None, description="why its scores cannot be held against the paper's")
 
     @property
@@ -144,6 +146,11 @@ class TaskConfig(Frozen):
     leakage: LeakageConfig = Field(LeakageConfig(), description="what is done about training text that is held out too")
     segmentation: SegmentationConfig = Field(SegmentationConfig(), description="how a sentence becomes pieces")
     vocabulary: VocabularyConfig = Field(VocabularyConfig(), description="which pieces get a number")
+
+    @property
+    def pair(self) -> str:
+        """Return the language pair as papers print it: `EN-FR`."""
+        return f"{self.source_lang}-{self.target_lang}".upper()
 
     @field_validator("domains")
     @classmethod

@@ -53,13 +53,19 @@ def _cell(spec: CorporaTableSpec, row: CorpusRow, split: str, count: int | None)
 
 
 def _counts(row: CorpusRow) -> dict[str, int]:
-    """Return the sentences of each split; empty where the task is not made."""
+    """Return the sentences of each split, of a domain or of several together; empty where the task is not made."""
     if row.stats is None:
         return {}
     domains = _domains(row.stats)
-    if row.domain not in domains:
-        raise DataError(f"{row.stats}: no domain {row.domain}, found {', '.join(domains)}; make the task again")
-    return {split: int(domains[row.domain][split]["sentences"]) for split in SPLITS if split in domains[row.domain]}
+    names = row.sum_of or (row.domain,)
+    for name in names:
+        if name not in domains:
+            raise DataError(f"{row.stats}: no domain {name}, found {', '.join(domains)}; make the task again")
+    return {
+        split: sum(int(domains[name][split]["sentences"]) for name in names)
+        for split in SPLITS
+        if all(split in domains[name] for name in names)
+    }
 
 
 def _domains(path: Path) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class CorpusRow(Frozen):
     group: str = ""
     label: str
     domain: str  # its key in stats.json
+    sum_of: tuple[str, ...] = ()  # a row of sums: the keys of the domains that are added
     stats: Path | None = None
     missing: str | None = None
     differs: str | None = None

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from mdnmt.claims.spec import ClaimsSpec
 from mdnmt.config.claims import needs, row_names
+from mdnmt.config.paper import PaperFigure, PaperTable
 from mdnmt.studies.figure_specs import paper_figure
+from mdnmt.studies.headings import why_other
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import split_key
 from mdnmt.studies.study import Study, Task
@@ -19,8 +21,11 @@ def claims_spec(study: Study, paper: str, places: Places) -> ClaimsSpec:
     of = [needs(claim) for claim in claims.values()]
     tables = _shown(study.config.tables, paper, {item for one in of for item in one.tables})
     figures = _shown(study.config.figures, paper, {item for one in of for item in one.figures})
-    made_from = {item: paper_table(study, key)[1] for item, key in tables.items()}
-    made_from |= {item: paper_figure(study, key)[1] for item, key in figures.items()}
+    shown: dict[str, tuple[PaperTable | PaperFigure, Task]] = {
+        **{item: paper_table(study, key) for item, key in tables.items()},
+        **{item: paper_figure(study, key) for item, key in figures.items()},
+    }
+    made_from = {item: task for item, (_, task) in shown.items()}
     return ClaimsSpec(
         paper=paper,
         title=study.papers[paper].title,
@@ -30,7 +35,9 @@ def claims_spec(study: Study, paper: str, places: Places) -> ClaimsSpec:
         missing={item: task.missing for item, task in made_from.items() if task.missing},
         rows={item: row_names(paper_table(study, key)[0]) for item, key in tables.items()},
         domains={item: _domains(task) for item, task in made_from.items()},
-        on_other_text={item: why for item, task in made_from.items() if (why := _differs(task, paper))},
+        on_other_text={
+            name: why for name, (item, task) in shown.items() if (why := why_other(paper, item, task.config))
+        },
     )
 
 
@@ -42,9 +49,3 @@ def _shown(keys: object, paper: str, wanted: set[str]) -> dict[str, str]:
 
 def _domains(task: Task) -> dict[str, str]:
     return {domain.stands_for or name: name for name, domain in task.config.domains.items()}
-
-
-def _differs(task: Task, paper: str) -> str | None:
-    if task.config.of != paper:
-        return f"made from another task ({task.config.title})"
-    return task.config.differs

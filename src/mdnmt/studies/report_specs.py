@@ -9,6 +9,7 @@ from typing import TypeVar
 from mdnmt.config.paper import PaperFigure, PaperTable
 from mdnmt.paper import specs
 from mdnmt.studies.figure_specs import paper_figure
+from mdnmt.studies.headings import heading
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import split_key
 from mdnmt.studies.study import Run, Study, Task
@@ -46,25 +47,33 @@ def paper_section(study: Study, name: str, places: Places) -> specs.ReportPaper:
     stand in the paper's file: the order of the papers themselves, which number the two kinds apart.
     """
     paper = study.papers[name]
-    items = [
-        (table.kind == "notation", specs.ReportItem(kind="table", where=table.where, title=table.title, id=key))
-        for key, table in _keyed(name, paper.tables)
-    ]
-    items += [
-        (figure.kind == "architecture", specs.ReportItem(kind="figure", where=figure.where, title=figure.title, id=key))
-        for key, figure in _keyed(name, paper.figures)
-    ]
-    shown = {*study.config.tables, *study.config.figures}
+    items = [(table.kind == "notation", _item(study, key, table)) for key, table in _keyed(name, paper.tables)]
+    items += [(figure.kind == "architecture", _item(study, key, figure)) for key, figure in _keyed(name, paper.figures)]
     ordered = [item for explains in (True, False) for first, item in items if first == explains]
     claims, audit = places.claims(name), places.audit(name)
     return specs.ReportPaper(
         name=name,
         title=paper.title,
         citation=paper.citation,
-        items=tuple(item if item.id in shown else item.model_copy(update={"id": None}) for item in ordered),
+        items=tuple(ordered),
         claims=Path(claims) if claims else None,
         audit=Path(audit) if audit else None,
     )
+
+
+def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> specs.ReportItem:
+    """Return a table or figure in its place; one that the study does not show has its number in the paper alone."""
+    kind, shown = ("table", study.config.tables) if isinstance(item, PaperTable) else ("figure", study.config.figures)
+    task = study.tasks[shown[key].task] if key in shown else None
+    where = _where(study, key, item, task)
+    return specs.ReportItem.model_validate(
+        {"kind": kind, "where": where, "title": item.title, "id": key if key in shown else None}
+    )
+
+
+def _where(study: Study, key: str, item: PaperTable | PaperFigure, task: Task | None) -> str:
+    paper, _ = split_key(key)
+    return heading(paper, study.papers[paper], item, task.config if task else None)
 
 
 def _keyed(paper: str, items: dict[str, Item]) -> Iterable[tuple[str, Item]]:
@@ -81,7 +90,7 @@ def labels(study: Study, key: str) -> dict[str, str]:
     """Return where a table or figure stands in its paper, what it is called, and what it is made from."""
     item: PaperTable | PaperFigure
     item, task = paper_table(study, key) if key in study.config.tables else paper_figure(study, key)
-    return {"place": item.where, "title": item.title, "text": task.config.title}
+    return {"place": _where(study, key, item, task), "title": item.title, "text": task.config.title}
 
 
 def _report_table(study: Study, key: str, places: Places) -> specs.ReportTable:
@@ -109,7 +118,7 @@ def _report_figure(study: Study, key: str, places: Places) -> specs.ReportFigure
         title=figure.title,
         task=task_title(study, task),
         kind=figure.kind,
-        where=figure.where,
+        where=_where(study, key, figure, task),
         png=Path(places.figure(key, "png")),
         numbers=Path(places.figure(key, "json")),
         caption=figure.caption,

@@ -12,13 +12,14 @@ from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.paper import specs
 from mdnmt.score.comet_files import TOY, segments_of
+from mdnmt.studies.headings import heading, is_counterpart, why_other
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import baseline_of, split_key, table_of
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.told import named, told_runs
 
 COPY = "copy-source"
-AVERAGE = "avg"
+AVERAGE, TOTAL = "avg", "total"
 NOT_YET = "not made yet"
 QUANTITIES = ("seconds_per_update", "seconds_per_epoch", "seconds_per_batch", "memory", "parameters")
 SPLITS = ("train", "valid", "test")
@@ -29,12 +30,19 @@ def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
     return table_of(study.config, study.papers, key), study.tasks[study.config.tables[key].task]
 
 
-def columns(task: Task) -> tuple[specs.Column, ...]:
-    """Return the domains of a task as columns."""
+def columns(task: Task, table: PaperTable | None = None) -> tuple[specs.Column, ...]:
+    """Return the domains of a task as columns, in the order that a table prints them in, or that of the task."""
     return tuple(
-        specs.Column(name=name, label=task.label(name), differs=domain.differs)
-        for name, domain in task.config.domains.items()
+        specs.Column(name=name, label=task.label(name), differs=task.config.domains[name].differs)
+        for name in _ordered(task, table)
     )
+
+
+def _ordered(task: Task, table: PaperTable | None) -> list[str]:
+    """Return a task's domains as the table prints them; behind them those that it does not have."""
+    printed = list(table.printed_columns) if table is not None else []
+    places = {name: domain.stands_for or name for name, domain in task.config.domains.items()}
+    return sorted(places, key=lambda name: printed.index(places[name]) if places[name] in printed else len(printed))
 
 
 def task_title(study: Study, task: Task) -> str:
@@ -72,9 +80,10 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
     title: dict[str, Any] = {"title": table.title, "task": task_title(study, task), "notes": notes}
     if table.kind in ("word_accuracy", "word_proportions", "gate_use"):
         return _word_table(study, table, task, places, partial, title)
-    title["where"] = table.where
+    paper, _ = split_key(key)
+    title["where"] = heading(paper, study.papers[paper], table, task.config)
     if table.kind == "notation":
-        return specs.NotationTableSpec(title=table.title, where=table.where, lines=table.notation)
+        return specs.NotationTableSpec(title=table.title, where=title["where"], lines=table.notation)
     if table.kind == "examples":
         return _examples(study, table, task, places, partial, title)
     printed = _Printed(study, key, table, task)
@@ -110,7 +119,7 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
         **title,
         **compared,
         predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
-        columns=columns(task),
+        columns=columns(task, table),
         rows=(
             *_copy_row(study, task, places, partial),
             *(
@@ -156,9 +165,9 @@ class _Printed:
     def __init__(self, study: Study, key: str, table: PaperTable, task: Task) -> None:
         paper, _ = split_key(key)
         self.table, self.task = table, task
-        self.numbers: Published | None = study.published.get(paper) if task.config.of == paper else None
-        other = None if task.config.of == paper else f"made from another task ({task.config.title})"
-        self.differs = (table.differs or task.config.differs or other) if table.printed else None
+        has_numbers = is_counterpart(paper, table, task.config)
+        self.numbers: Published | None = study.published.get(paper) if has_numbers else None
+        self.differs = (table.differs or why_other(paper, table, task.config)) if table.printed else None
 
     def scores(self, row: TableRow, run: Run) -> dict[str, specs.Printed]:
         """Return "<metric>/<domain or avg>" -> number, and of printed differences "d<metric>/avg"."""
@@ -214,14 +223,26 @@ _ALSO = {"train": (), "valid": ("dev", "Dev"), "test": ()}
 
 def _corpus_rows(task: Task, places: Places, printed: _Printed, partial: bool) -> Iterator[specs.CorpusRow]:
     stats = existing(f"{places.task(task.name)}/stats.json", partial) if task.spec is not None else None
-    for name, domain in task.config.domains.items():
+    missing = None if stats else task.missing or NOT_YET
+    domains = columns(task, printed.table)
+    for column in domains:
         yield specs.CorpusRow(
-            label=task.label(name),
-            domain=name,
+            label=column.label,
+            domain=column.name,
             stats=stats,
-            missing=None if stats else task.missing or NOT_YET,
-            differs=domain.differs,
-            printed=printed.sentences(name),
+            missing=missing,
+            differs=column.differs,
+            printed=printed.sentences(column.name),
+        )
+    if printed.table.total:
+        yield specs.CorpusRow(
+            label="Total",
+            domain=TOTAL,
+            sum_of=tuple(column.name for column in domains),
+            stats=stats,
+            missing=missing,
+            differs="; ".join(dict.fromkeys(column.differs for column in domains if column.differs)) or None,
+            printed=printed.sentences(TOTAL),
         )
 
 
@@ -233,7 +254,7 @@ def _examples(
         **title,
         ambiguity=path,
         systems=tuple(_score_row(row, runs, places, partial) for row, runs, _ in _rows(study, table, task)),
-        columns=columns(task),
+        columns=columns(task, table),
         missing=None if path else task.missing or NOT_YET,
     )
 

@@ -36,7 +36,7 @@ jiang2020 T6, 6 cells, 0 numbers, 0 stars: Encoder + MTL = 0; Encoder + AdvL = 0
 jiang2020 T8, 44 cells, 44 numbers, 0 stars: Laws = 11.36; News = 6.99; Spoken = 8.83; Thesis = 2.28; Mixed =
     14.06; Multitask = 13.43; Adversarial = 12.53; PAdv = 14.6; WDC. w/ WL = 15.33; Encoder = 106.54; + Decoder
     = 107.67
-phan2022 results, 8 cells, 8 numbers, 0 stars: direct-training = 44; E/DC = 2; Encoder = 40; E/DC-with-init = 2
+phan2022 results, 8 cells, 8 numbers, 0 stars: direct-training = 44; E/DC = 2; E/DC-with-init = 2; Encoder = 40
 phan2022 dataset, 6 cells, 6 numbers, 0 stars: News = 221000; TED = 174000
 phan2022 report_T2_time_per_step, 3 cells, 3 numbers, 0 stars: direct-training = 1959.03; E/DC = 9694.38;
     Encoder = 7454.45

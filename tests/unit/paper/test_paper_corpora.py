@@ -54,6 +54,18 @@ def test_a_domain_that_stands_for_another_is_not_compared(stats: Path) -> None:
     assert [cell.judgement.verdict for cell in grid.rows[0].cells[::2]] == ["reproduced"] * 2
 
 
+def test_the_last_row_has_the_sums(stats: Path) -> None:
+    total = {"label": "Total", "domain": "total", "sum_of": ["news", "ted"], "stats": str(stats)}
+    domains = [row("news", stats), row("ted", stats)]
+    grid = build([*domains, {**total, "printed": {"train": {"value": 354000, "raw": "354K"}}}])
+    sums = [sum(one.cells[place].mean for one in grid.rows[:2]) for place in range(3)]
+    assert [cell.mean for cell in grid.rows[2].cells] == sums
+    assert sums[0] == 353600
+    assert grid.rows[2].cells[0].judgement.verdict == "reproduced"
+    with pytest.raises(DataError, match=r"no domain law, found news, ted"):
+        build([{**total, "sum_of": ["news", "law"]}])
+
+
 def test_a_task_that_is_not_made_shows_what_was_printed(stats: Path) -> None:
     grid = build([row("news", None, missing="needs UM-Corpus")])
     assert grid.reasons == ("needs UM-Corpus",)

@@ -294,8 +294,10 @@ def test_the_order_of_a_paper_is_what_explains_then_tables_then_figures() -> Non
         "two": {"kind": "notation", "title": "two"},
     }
     paper = PaperConfig.model_validate({"title": "P", "citation": "C", "tables": tables, "figures": figures})
-    shown = SimpleNamespace(tables={"p-one": None, "q-two": None}, figures={"p-b": None})
-    study = SimpleNamespace(papers={"p": paper}, config=shown)
+    made = SimpleNamespace(task="t")
+    shown = SimpleNamespace(tables={"p-one": made, "q-two": made}, figures={"p-b": made})
+    task = SimpleNamespace(config=SimpleNamespace(of="p", pair="EN-FR", domains={}))
+    study = SimpleNamespace(papers={"p": paper}, config=shown, tasks={"t": task})
     places = SimpleNamespace(claims=lambda name: f"{name}.json", audit=lambda name: None)
     found = paper_section(cast(Study, study), "p", cast(Places, places))
     assert [(item.kind, item.where, item.title, item.id) for item in found.items] == [
