@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,21 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def made_by(code: str) -> dict[str, Any]:
+    """Return what every exhibit records of its making: version, commit, dirty, and the hash of the code that made it.
+
+    The same code gives the same record at any time and place, so that files made twice are the same bytes.
+    """
+    return {"mdnmt": __version__, **_commit_of_this_process(), "code": code}
+
+
+@cache
+def _commit_of_this_process() -> dict[str, Any]:
+    # Asked for once: the modules that a process has imported stay what they were when it began.
+    commit, dirty = git_state()
+    return {"commit": commit, "dirty": dirty}
 
 
 def collect() -> dict[str, Any]:

@@ -267,7 +267,7 @@ def test_rule_files_are_short_and_hold_no_code() -> None:
     assert len((ROOT / "Snakefile").read_text().splitlines()) <= 60
     for path in RULE_FILES:
         text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= 120, name_of(path)
+        assert len(text.splitlines()) <= 125, name_of(path)
         assert not re.search(r"^\s*(run|script|notebook|wrapper):", text, re.MULTILINE), name_of(path)
         assert not re.search(r"^(def|import|from) ", text, re.MULTILINE), (
             f"{name_of(path)}: code belongs into common.smk"

@@ -12,7 +12,7 @@ rule ambiguous_words:
         **JOBS.light(),
     params:
         data=lambda w: task_dir(w.task),
-        version=STAGE_VERSIONS["analyse"],
+        code=code_of("ambiguous_words"),
     message:
         "Looking for ambiguous words in the training text of {wildcards.task}"
     shell:
@@ -35,6 +35,7 @@ rule ambiguity:
         spec=lambda w: spec_file(json.dumps(figure_specs.choice_spec(STUDY, w.task, PLACES))),
         data=lambda w: task_dir(w.task),
         limit=limit,
+        code=code_of("ambiguity"),
     message:
         "Counting how ambiguous words of {wildcards.task} are translated"
     shell:

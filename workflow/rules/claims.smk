@@ -13,6 +13,7 @@ rule claims:
         "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(claims_of(w)),
+        code=code_of("claims"),
     message:
         "Judging the claims of {wildcards.paper}"
     shell:
@@ -30,8 +31,9 @@ rule audit:
     resources:
         config=str(CONFIG),
     params:
-        # Of the papers' numbers and the checks of them: all that the result depends on.
+        # The papers' numbers and the checks of them, and the code: all that the result depends on.
         identity=AUDIT,
+        code=code_of("audit"),
     message:
         "Auditing the numbers that {wildcards.paper} prints"
     shell:

@@ -15,6 +15,7 @@ from mdnmt.planning.jobs import Jobs, look_only_when_a_job_ends, settle, shell_p
 from mdnmt.score.comet_files import segments_of
 from mdnmt.studies import figure_specs, report_specs, table_specs, together
 from mdnmt.studies.claim_specs import claims_spec
+from mdnmt.studies.code import code_of, code_of_figure, code_of_table
 from mdnmt.studies.fetching import spec_to_fetch, to_fetch
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places

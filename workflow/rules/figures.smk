@@ -20,6 +20,7 @@ rule figure:
         **JOBS.light(),
     params:
         spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PLACES)),
+        code=lambda w: code_of_figure(STUDY, w.key),
     message:
         "Figure {wildcards.key}"
     shell:

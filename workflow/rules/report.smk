@@ -14,6 +14,7 @@ rule runs_table:
         "../../envs/environment.yaml"
     params:
         spec=spec_file(json.dumps(report_specs.run_rows(STUDY, PLACES))),
+        code=code_of("runs"),
     message:
         f"Listing the runs of study {STUDY.name}"
     shell:
@@ -42,6 +43,7 @@ rule report:
         "../../envs/environment.yaml"
     params:
         spec=spec_file(report_specs.report_spec(STUDY, PLACES, COMMANDS)),
+        code=code_of("report"),
     message:
         f"Writing results/{STUDY.name}/report.html"
     shell:
@@ -59,6 +61,7 @@ rule table_partial:
         "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(table_specs.table_spec(STUDY, w.key, PARTIAL, partial=True)),
+        code=lambda w: code_of_table(STUDY, w.key),
     message:
         "Table {wildcards.key}, from what is there"
     shell:
@@ -75,6 +78,7 @@ rule figure_partial:
         "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PARTIAL, partial=True)),
+        code=lambda w: code_of_figure(STUDY, w.key),
     message:
         "Figure {wildcards.key}, from what is there"
     shell:
@@ -96,6 +100,7 @@ rule report_partial:
     params:
         runs=spec_file(json.dumps(report_specs.run_rows(STUDY, PARTIAL))),
         spec=spec_file(report_specs.report_spec(STUDY, PARTIAL, COMMANDS, partial=True)),
+        code=[code_of("runs"), code_of("report")],
     message:
         f"Writing results/{STUDY.name}/partial/report.html from what is there"
     shell:

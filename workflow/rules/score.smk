@@ -13,8 +13,8 @@ rule score:
     params:
         data=lambda w: task_dir(w.task),
         limit=limit,
-        # Scores stand beside the hypotheses: a new way of scoring makes them anew, in their place.
-        version=STAGE_VERSIONS["score"],
+        # Scores stand beside the hypotheses: changed code scores again, in their place.
+        code=code_of("score"),
     message:
         "Scoring {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
@@ -38,7 +38,7 @@ rule ter:
     params:
         data=lambda w: task_dir(w.task),
         limit=limit,
-        version=STAGE_VERSIONS["score"],
+        code=code_of("score"),
     message:
         "TER of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
@@ -87,6 +87,7 @@ rule score_copy:
     params:
         data=lambda w: task_dir(w.task),
         limit=limit,
+        code=code_of("score"),
     message:
         "Scoring the copied source of {wildcards.task}"
     shell:

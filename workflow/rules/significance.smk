@@ -15,7 +15,7 @@ rule significance:
     resources:
         **JOBS.light(),
     params:
-        version=STAGE_VERSIONS["score"],
+        code=code_of("significance"),
         spec=lambda w: spec_file(json.dumps(table_specs.comparison(STUDY, w.key, PLACES))),
     message:
         "Comparing the systems of {wildcards.key} with the baseline"

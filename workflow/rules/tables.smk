@@ -21,6 +21,7 @@ rule table:
         "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(table_specs.table_spec(STUDY, w.key, PLACES)),
+        code=lambda w: code_of_table(STUDY, w.key),
     message:
         "Table {wildcards.key}"
     shell:

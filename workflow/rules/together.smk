@@ -86,6 +86,7 @@ rule figures:
         **JOBS.light(),
     params:
         verbs=lambda w: spec_file(together.figure_verbs(STUDY, PLACES)),
+        code=[code_of_figure(STUDY, key) for key in STUDY.config.figures],
     message:
         "All figures of the study"
     shell:
@@ -114,6 +115,7 @@ rule tables:
         "../../envs/environment.yaml"
     params:
         verbs=lambda w: spec_file(together.table_verbs(STUDY, PLACES)),
+        code=[code_of_table(STUDY, key) for key in STUDY.config.tables],
     message:
         "All tables of the study"
     shell:

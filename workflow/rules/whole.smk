@@ -31,7 +31,8 @@ rule whole:
         folder=lambda w: run_dir(run_of(w)),
         initial=lambda w, input: ["--initial", input.initial] if input.initial else [],
         limit=limit,
-        version=STAGE_VERSIONS["score"],
+        # Changed scoring runs all three verbs again; the first finds its last checkpoint and trains nothing.
+        code=code_of("score"),
     message:
         "Training, decoding and scoring {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
@@ -74,7 +75,7 @@ rule told:
         verbs=lambda w, output, threads: told_verbs(
             STUDY, run_of(w), PLACES, output.hypotheses, output.scores, [*DEVICE.split(), "--threads", str(threads)]
         ),
-        version=STAGE_VERSIONS["score"],
+        code=code_of("score"),
     message:
         "Translating the test sets of {wildcards.task} with {wildcards.method}, told other labels"
     shell:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mdnmt.config.base import Frozen
 from mdnmt.fsio import read_json
+from mdnmt.paper.made import Made
 from mdnmt.paper.verdict import Verdict
 
 
@@ -54,6 +55,7 @@ class Outcomes(Frozen):
     title: str
     counts: dict[str, int]  # verdict -> how many claims
     outcomes: tuple[Outcome, ...]
+    made: Made | None = None  # written by the verb
 
 
 def read_outcomes(path: Path) -> Outcomes:

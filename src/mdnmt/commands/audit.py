@@ -25,14 +25,16 @@ def run(args: argparse.Namespace) -> None:
     """Audit, and print the findings unless they go into a file."""
     import shutil
 
-    from mdnmt import fsio
+    from mdnmt import fsio, provenance
     from mdnmt.audit import render
     from mdnmt.audit.inputs import load_inputs
     from mdnmt.audit.run import audit
+    from mdnmt.code_hash import code_hash
 
     result = audit(load_inputs(args.config, args.paper))
     if args.json:
-        fsio.write_sealed(args.json, result.model_dump(mode="json"))
+        made = provenance.made_by(code_hash("mdnmt.commands.audit"))
+        fsio.write_sealed(args.json, {**result.model_dump(mode="json"), "made": made})
         print(f"audit: {args.json}")
     if args.markdown:
         tables = render.markdown(result)

@@ -15,13 +15,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Decide the claims and write what was asked for."""
+    from mdnmt import provenance
     from mdnmt.claims.decide import decide
     from mdnmt.claims.markdown import to_markdown
     from mdnmt.claims.spec import ClaimsSpec
+    from mdnmt.code_hash import code_hash
     from mdnmt.config.loader import parse_spec
     from mdnmt.fsio import write_sealed, write_text
+    from mdnmt.paper.made import Made
 
-    outcomes = decide(parse_spec(args.spec, ClaimsSpec))
+    made = Made(**provenance.made_by(code_hash("mdnmt.commands.claims")))
+    outcomes = decide(parse_spec(args.spec, ClaimsSpec)).model_copy(update={"made": made})
     write_sealed(args.json, outcomes.model_dump(mode="json"))
     if args.markdown is not None:
         write_text(args.markdown, to_markdown(outcomes))

@@ -4,78 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from mdnmt import __version__, fsio, provenance
 from mdnmt.fingerprint import canonical_json, sha256_file
-from mdnmt.paper import (
-    ambiguity,
-    curves,
-    diagram,
-    domain_attention,
-    gates,
-    heatmap,
-    histograms,
-    measures,
-    option_sweep,
-    specs,
-    sweep,
-    tsne,
-)
-from mdnmt.paper.measures import Measure
+from mdnmt.paper import measures
+from mdnmt.paper.kinds import figure_code, figure_module
 from mdnmt.paper.specs import AnyFigure
 from mdnmt.paper.style import DPI, style
 
 
-class _Drawn(NamedTuple):
-    """How a kind of figure is made: the files that it reads, the numbers that it gives, the picture and its words."""
-
-    inputs: Callable[[Any], list[Path]]
-    measures: Callable[[Any], Iterator[Measure]]
-    draw: Callable[[Any], tuple[Figure, str]]
-
-
-_KINDS: dict[type[AnyFigure], _Drawn] = {
-    kind: _Drawn(module.inputs, module.measures, module.draw)
-    for kind, module in (
-        (specs.HeatmapSpec, heatmap),
-        (specs.HistogramsSpec, histograms),
-        (specs.DomainAttentionSpec, domain_attention),
-        (specs.TsneSpec, tsne),
-        (specs.CurvesSpec, curves),
-        (specs.GateUseSpec, gates),
-        (specs.AmbiguitySpec, ambiguity),
-        (specs.OptionSweepSpec, option_sweep),
-        (specs.SweepSpec, sweep),
-        (specs.ArchitectureSpec, diagram),
-    )
-}
-
-
 def inputs(spec: AnyFigure) -> list[Path]:
     """Return the files that the figure is made from."""
-    return _KINDS[type(spec)].inputs(spec)
+    found: list[Path] = figure_module(spec.kind).inputs(spec)
+    return found
 
 
 def draw(spec: AnyFigure) -> tuple[Figure, str]:
     """Return the figure of `spec` and what it shows in words; call it inside `style()`."""
-    return _KINDS[type(spec)].draw(spec)
+    drawn: tuple[Figure, str] = figure_module(spec.kind).draw(spec)
+    return drawn
 
 
 def record(spec: AnyFigure) -> dict[str, Any]:
     """Return the figure's provenance: code, spec and inputs by their hashes; no time, no machine, no absolute path."""
-    commit, dirty = provenance.git_state()
     # A folder's name and the file's: enough to find it, and the same wherever the project stands.
     files = {"/".join(path.parts[-3:]).lstrip("/"): sha256_file(path) for path in inputs(spec)}
     versions = provenance.package_versions()
     return {
-        "mdnmt": __version__,
-        "commit": commit,
-        "dirty": dirty,
+        **provenance.made_by(figure_code(spec.kind)),
         "spec_sha256": hashlib.sha256(canonical_json(spec.model_dump(mode="json")).encode()).hexdigest(),
         "inputs_sha256": files,
         "packages": {name: versions[name] for name in ("matplotlib", "numpy", "scikit-learn") if name in versions},
@@ -91,7 +51,8 @@ def save(spec: AnyFigure, png: Path | None, pdf: Path | None, numbers: Path | No
     if png is not None or pdf is not None:
         _save_pictures(spec, png, pdf)
     if numbers is not None:
-        measures.write(numbers, spec.kind, spec.full_title, _KINDS[type(spec)].measures(spec))
+        found = figure_module(spec.kind).measures(spec)
+        measures.write(numbers, spec.kind, spec.full_title, found, provenance.made_by(figure_code(spec.kind)))
 
 
 def _save_pictures(spec: AnyFigure, png: Path | None, pdf: Path | None) -> None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from mdnmt.config.base import Frozen
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
+from mdnmt.paper.made import Made
 from mdnmt.paper.tested import Tested
 from mdnmt.paper.verdict import Judgement
 
@@ -101,6 +102,7 @@ class Grid(Frozen):
     reasons: tuple[str, ...] = ()  # lettered notes: why something is missing or cannot be compared
     notes: tuple[str, ...] = ()
     test_sentences: tuple[tuple[str, int], ...] = ()  # (domain, number)
+    made: Made | None = None
 
     @property
     def full_title(self) -> str:

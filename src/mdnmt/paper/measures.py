@@ -31,10 +31,10 @@ class Measure:
     at: At = field(default_factory=dict)
 
 
-def write(path: Path, kind: str, title: str, measures: Iterator[Measure]) -> None:
-    """Write {"kind", "title", "measures"}; what is no finite number (a mean of nothing) is left out."""
+def write(path: Path, kind: str, title: str, measures: Iterator[Measure], made: Mapping[str, Any]) -> None:
+    """Write {"kind", "title", "measures", "made"}; what is no finite number (a mean of nothing) is left out."""
     found = [asdict(measure) for measure in measures if math.isfinite(measure.value)]
-    fsio.write_sealed(path, {"kind": kind, "title": title, "measures": found})
+    fsio.write_sealed(path, {"kind": kind, "title": title, "measures": found, "made": dict(made)})
 
 
 def entropy(shares: Any) -> Floats:

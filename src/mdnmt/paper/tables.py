@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from mdnmt.paper import corpora_table, examples_table, notation_table, resources_table, scores_table, words_table
+from mdnmt import provenance
 from mdnmt.paper.grid import Grid
-from mdnmt.paper.specs import (
-    AnyTable,
-    CorporaTableSpec,
-    ExamplesTableSpec,
-    NotationTableSpec,
-    ResourceTableSpec,
-    ScoreTableSpec,
-)
+from mdnmt.paper.kinds import table_code, table_module
+from mdnmt.paper.made import Made
+from mdnmt.paper.specs import AnyTable
 
 
 def build(spec: AnyTable) -> Grid:
-    """Return the table of `spec`.
+    """Return the table of `spec`, with the commit and the code that made it.
 
     Raises:
         DataError: a file is not what it should be.
     """
-    match spec:
-        case ScoreTableSpec():
-            return scores_table.build(spec)
-        case ResourceTableSpec():
-            return resources_table.build(spec)
-        case CorporaTableSpec():
-            return corpora_table.build(spec)
-        case ExamplesTableSpec():
-            return examples_table.build(spec)
-        case NotationTableSpec():
-            return notation_table.build(spec)
-        case _:
-            return words_table.build(spec)
+    grid: Grid = table_module(spec.kind).build(spec)
+    return grid.model_copy(update={"made": Made(**provenance.made_by(table_code(spec.kind)))})

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt import fsio
+from mdnmt import fsio, provenance
 from mdnmt.audit.finding import AuditResult
 from mdnmt.audit.inputs import load_inputs
 from mdnmt.audit.render import BEGIN, END, into_page, markdown, text
 from mdnmt.audit.run import audit
 from mdnmt.cli import main
+from mdnmt.code_hash import code_hash
 from mdnmt.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -67,9 +68,12 @@ def test_text_cannot_break_a_table(result: AuditResult) -> None:
 def test_json_is_the_whole_result_and_the_same_twice(tmp_path: Path, result: AuditResult) -> None:
     assert main(["audit", "--config", str(CONFIG), "--json", str(tmp_path / "a.json")]) == 0
     written = (tmp_path / "a.json").read_bytes()
-    fsio.write_sealed(tmp_path / "b.json", result.model_dump(mode="json"))
+    made = provenance.made_by(code_hash("mdnmt.commands.audit"))
+    fsio.write_sealed(tmp_path / "b.json", {**result.model_dump(mode="json"), "made": made})
     assert written == (tmp_path / "b.json").read_bytes()
-    assert AuditResult.model_validate(fsio.read_json(tmp_path / "a.json")) == result
+    value = fsio.read_json(tmp_path / "a.json")
+    assert value.pop("made") == made
+    assert AuditResult.model_validate(value) == result
     assert set(json.loads(written)["findings"][0]) == {
         *("id", "paper", "where", "kind", "printed", "recomputed", "status", "computed", "ours", "comment")
     }

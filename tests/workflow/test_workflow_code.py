@@ -1,0 +1,78 @@
+"""Dry runs of a finished study after an edit of the code: cheap stages are made again, and only those that run it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from workflow.snakemake_project import ROOT, Project
+
+pytestmark = pytest.mark.slow
+
+SHOWN = {"table", "figure", "claims", "report"}
+PAGE = {"report"}
+
+
+@pytest.fixture
+def checkout(project: Project) -> Project:
+    """Return a finished project with a copy of the package, which is the one that runs."""
+    shutil.copytree(ROOT / "src" / "mdnmt", project.path("src/mdnmt"), ignore=shutil.ignore_patterns("__pycache__"))
+    project.environment["PYTHONPATH"] = str(project.path("src"))
+    return project
+
+
+def change(project: Project, module: str) -> None:
+    """Add a line of code to a module."""
+    path = project.path(f"src/mdnmt/{module}.py")
+    path.write_text(f"{path.read_text()}\nCHANGED = True\n")
+
+
+def test_comments_and_docstrings_make_nothing(checkout: Project) -> None:
+    for path in checkout.path("src/mdnmt").rglob("*.py"):
+        text = path.read_text()
+        assert text.startswith('"""')
+        path.write_text(f'"""Another docstring.\n\n{text[3:]}\n# A comment.\n')
+    assert checkout.plan().outputs == {}
+
+
+def test_the_code_of_one_kind_of_figure_makes_its_figures_again(checkout: Project) -> None:
+    change(checkout, "paper/heatmap")
+    plan = checkout.plan()
+    assert {name.split("/")[-1].split(".")[0] for name in plan.outputs["figure"]} == {"jiang2020-figure8"}
+    assert plan.rules - {"claims"} == {"figure"} | PAGE
+    checkout.snakemake("--cores", "2")
+    assert checkout.plan().outputs == {}
+
+
+def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project) -> None:
+    change(checkout, "paper/resources_table")
+    plan = checkout.plan()
+    assert {name.split("/")[-1].split(".")[0] for name in plan.outputs["table"]} == {"song2026-table4"}
+    assert plan.rules - {"claims"} == {"table"} | PAGE
+
+
+@pytest.mark.parametrize(
+    ("module", "rules"),
+    [
+        ("score/bleu", {"score", "score_copy", "significance", "runs_table"} | SHOWN),
+        ("score/holm", {"significance"} | SHOWN),
+        ("claims/table_rules", {"claims"} | PAGE),
+        ("audit/sweeps", {"audit"} | PAGE),
+        ("paper/page/items", PAGE),
+        ("train/step", set()),
+        ("decode/beam", set()),
+        ("analysis/energy", set()),
+    ],
+)
+def test_other_code_makes_what_runs_it(checkout: Project, module: str, rules: set[str]) -> None:
+    change(checkout, module)
+    plan = checkout.plan()
+    assert plan.rules <= rules, "makes more than what runs the code"
+    # What lies behind a stage is planned when the stage is done, or already now.
+    first = rules - PAGE - ({"runs_table"} | SHOWN if "significance" in rules else set())
+    assert first <= plan.rules
+
+
+def test_the_style_of_the_page_makes_the_page_again(checkout: Project) -> None:
+    checkout.edit("src/mdnmt/paper/page/page.css", "{", "{ --changed: 1;")
+    assert checkout.plan().rules == PAGE
