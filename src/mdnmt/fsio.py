@@ -1,7 +1,8 @@
-"""Write files so that a file that exists is whole, and read them so that one that was altered since is found out.
+"""Write files atomically, and find out on reading whether a file was altered, swapped or made from something else.
 
-Writing: temporary name, flush, fsync, rename. What another verb will compute with is sealed: a JSON file holds the
-sha256 of the rest of itself, and `sums.json` of a folder holds that of the text files beside it.
+Writing: temporary name, flush, fsync, rename. What another stage reads is sealed. A sealed JSON file holds the sha256
+of the rest of itself, its own address (`mdnmt.paths.address`), and the sha256 of the files that it was made from.
+`sums.json` is such a file; it holds the sha256 of the files beside it, which cannot hold their own.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import IO, Any
 
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import canonical_json, sha256_file
+from mdnmt.paths import address
 
-SEAL = "seal"
+SEAL, ADDRESS, MADE_FROM = "seal", "sealed_at", "made_from"  # keys of a sealed file
 SUMS = "sums.json"
+_IN_MANIFEST = {"segmentation.json"}  # of a task, whose manifest holds its sha256
 
 
 class DamagedFile(DataError, ValueError):
@@ -92,14 +95,28 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def write_sealed(path: Path, value: dict[str, Any]) -> None:
-    """Write `value` as `write_json` does, with the sha256 of it beside its keys, which `read_json` checks."""
+def write_sealed(
+    path: Path, value: dict[str, Any], made_from: Iterable[Path] = (), *, moves_to: Path | None = None
+) -> None:
+    """Write `value` as `write_json` does, sealed: with its address and the sha256 of it all, which `read_json` checks.
+
+    Args:
+        path: where to.
+        value: a mapping without the keys of the seal.
+        made_from: sealed files that it was computed from; while they exist, they must stay as they are now.
+        moves_to: where the file will be, if not at `path`.
+    """
+    value = dict(value)
+    if place := address(moves_to or path):
+        value[ADDRESS] = place
+    if inputs := {os.path.relpath(file, path.parent): sha256_file(file) for file in made_from}:
+        value[MADE_FROM] = inputs
     write_json(path, {**value, SEAL: _seal(value)})
 
 
-def write_sums(folder: Path, names: Iterable[str]) -> None:
-    """Write the sha256 of files of a folder to its sums.json, which whoever reads them here holds them against."""
-    write_sealed(folder / SUMS, {name: sha256_file(folder / name) for name in names})
+def write_sums(folder: Path, names: Iterable[str], made_from: Iterable[Path] = ()) -> None:
+    """Write the sha256 of files of a folder to its sums.json, sealed; reading one of them here checks it."""
+    write_sealed(folder / SUMS, {name: sha256_file(folder / name) for name in names}, made_from)
 
 
 def write_lines(path: Path, lines: list[str]) -> None:
@@ -111,16 +128,46 @@ def read_json(path: Path) -> Any:
     """Return the JSON value in `path`, without its seal.
 
     Raises:
-        DamagedFile: it is no JSON, or was sealed and altered since.
+        DamagedFile: it is no JSON, or was altered, or belongs elsewhere, or what it was made from has changed since.
+            Below `results/runs/` and in a study's folder an unsealed file is refused too.
     """
-    data = _checked(path)
+    data, is_listed = _checked(path)
     try:
         value = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise DamagedFile(path, f"is truncated or no JSON ({error})") from None
-    if isinstance(value, dict) and SEAL in value and value.pop(SEAL) != _seal(value):
-        raise DamagedFile(path, "was altered, its contents do not give the seal that it was written with")
+    if isinstance(value, dict) and SEAL in value:
+        if value.pop(SEAL) != _seal(value):
+            raise DamagedFile(path, "was altered, its contents do not give the seal that it was written with")
+        _check_origin(path, value)
+    elif not is_listed and _must_be_sealed(path):
+        raise DamagedFile(path, f"has no seal, and no {SUMS} beside it vouches for it")
     return value
+
+
+def _check_origin(path: Path, value: dict[str, Any]) -> None:
+    """Take the address and the inputs out of a sealed value, and check both."""
+    said, here = value.pop(ADDRESS, ""), address(path)
+    if said and here and said != here:
+        raise DamagedFile(path, f"was made as {said}, not for this place")
+    for name, sha256 in value.pop(MADE_FROM, {}).items():
+        source = Path(os.path.normpath(path.parent / name))
+        try:
+            same = sha256_file(source) == sha256
+        except FileNotFoundError:
+            continue  # somebody may have removed translations to save space; they can no longer contradict
+        if not same:
+            raise DamagedFile(path, f"was made from another {address(source) or source} than the one that is there now")
+        read_json(source)  # which has an origin of its own
+
+
+def check_listed(path: Path) -> None:
+    """Check a file that another program will read against the sums.json beside it.
+
+    Raises:
+        DamagedFile: it was altered, or belongs elsewhere.
+    """
+    _checked(path)
 
 
 def read_text(path: Path) -> str:
@@ -131,7 +178,10 @@ def read_text(path: Path) -> str:
         UnicodeDecodeError: it is not UTF-8.
     """
     # Not Path.read_text(): it would take a carriage return for a line's end.
-    return _checked(path).decode("utf-8")
+    data, is_listed = _checked(path)
+    if not is_listed and address(path).startswith("runs/"):
+        raise DamagedFile(path, f"is not vouched for by a {SUMS} beside it")
+    return data.decode("utf-8")
 
 
 def read_lines(path: Path) -> list[str]:
@@ -140,13 +190,20 @@ def read_lines(path: Path) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _checked(path: Path) -> bytes:
+def _checked(path: Path) -> tuple[bytes, bool]:
+    """Return the bytes of a file, and whether the sums.json beside it lists them."""
     data, sums = path.read_bytes(), path.parent / SUMS
-    if path != sums and sums.exists():
-        said = read_json(sums)
-        if said.get(path.name, "") not in ("", hashlib.sha256(data).hexdigest()):
-            raise DamagedFile(path, f"was altered, its sha256 is not the one in {SUMS}")
-    return data
+    if path == sums or not sums.exists():
+        return data, False
+    said = read_json(sums).get(path.name)
+    if said is not None and said != hashlib.sha256(data).hexdigest():
+        raise DamagedFile(path, f"was altered, its sha256 is not the one in {SUMS}")
+    return data, said is not None
+
+
+def _must_be_sealed(path: Path) -> bool:
+    """Say whether the JSON file that belongs here is written with a seal."""
+    return path.name == SUMS or (bool(address(path)) and path.name not in _IN_MANIFEST)
 
 
 def _seal(value: Any) -> str | None:

@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+# runs/<task>/<method>/seed<k>-<fp>/..., tasks/<task>-<fp>/..., results/<study>/<folder>/...
+_ADDRESS = re.compile(
+    r"/(?P<address>runs/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/.+|tasks/[^/]+-[0-9a-f]{8}/.+)$"
+    r"|/results/(?P<of_study>(?!runs/|tasks/)[^/]+/(?:partial/)?[a-z]+/[^/]+)$"
+)
+
+
+def address(path: Path) -> str:
+    """Return what a path below `results/` says of the file: its run or task with its hash, or its study.
+
+    It is the same wherever the results are moved to; empty for a path that is not laid out like that.
+    """
+    # Not resolved: `results` itself may be a link to another disk.
+    found = _ADDRESS.search(os.path.abspath(path))  # noqa: PTH100  (Path.absolute keeps "..")
+    return (found["address"] or found["of_study"]) if found else ""
 
 
 @dataclass(frozen=True)

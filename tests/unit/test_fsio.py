@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from mdnmt import fsio
+from mdnmt.paths import address
 
 
 def test_text_bytes_json_and_lines_come_back(tmp_path: Path) -> None:
@@ -104,6 +106,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from mdnmt import fsio
+from mdnmt.paths import address
 with fsio.atomic_open(Path(sys.argv[1])) as handle:
     handle.write("half")
     handle.flush()
@@ -208,3 +211,60 @@ def test_the_sums_of_a_folder_are_asked_by_whoever_reads_in_it(tmp_path: Path) -
         with pytest.raises(fsio.DamagedFile, match=r"its sha256 is not the one in sums\.json"):
             read(tmp_path / name)  # type: ignore[operator]
     assert fsio.read_lines(tmp_path / "b.txt") == ['["y"]']  # nobody gave its sum
+
+
+RUN = "results/runs/task/mixed/seed1-0123abcd"
+OTHER = "results/runs/task/mixed/seed2-4567abcd"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (f"/any/where/{RUN}/test-01234567/scores.json", "runs/task/mixed/seed1-0123abcd/test-01234567/scores.json"),
+        ("results/tasks/a-b-01234567/task.json", "tasks/a-b-01234567/task.json"),
+        ("results/demo/significance/x.json", "demo/significance/x.json"),
+        ("results/demo/partial/tables/x.json", "demo/partial/tables/x.json"),
+        ("/any/best-run/run.json", ""),
+        ("results/runs/task/mixed/seed1/run.json", ""),
+    ],
+)
+def test_an_address_is_what_a_path_below_results_says(path: str, expected: str) -> None:
+    assert address(Path(path)) == expected
+
+
+def test_a_sealed_file_is_refused_in_the_place_of_another(tmp_path: Path) -> None:
+    for run in (RUN, OTHER):
+        fsio.write_sealed(tmp_path / run / "run.json", {"run": run})
+    shutil.copy(tmp_path / OTHER / "run.json", tmp_path / RUN)
+    with pytest.raises(fsio.DamagedFile, match=r"was made as runs/task/mixed/seed2-4567abcd/run.json, not for"):
+        fsio.read_json(tmp_path / RUN / "run.json")
+    # Moved out of the results, or with all of them, it is still the same file.
+    shutil.copy(tmp_path / OTHER / "run.json", tmp_path / "run.json")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.move(tmp_path / "results", tmp_path / "elsewhere" / "results")
+    assert fsio.read_json(tmp_path / "run.json") == fsio.read_json(tmp_path / "elsewhere" / OTHER / "run.json")
+
+
+def test_below_results_a_file_without_a_seal_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / RUN
+    fsio.write_json(folder / "scores.json", {"bleu": 30})
+    fsio.write_lines(folder / "hyp.law.txt", ["a"])
+    with pytest.raises(fsio.DamagedFile, match="has no seal"):
+        fsio.read_json(folder / "scores.json")
+    with pytest.raises(fsio.DamagedFile, match=r"no.* vouched|not vouched"):
+        fsio.read_lines(folder / "hyp.law.txt")
+    fsio.write_sums(folder, ["scores.json", "hyp.law.txt"])
+    assert fsio.read_json(folder / "scores.json") == {"bleu": 30} and fsio.read_lines(folder / "hyp.law.txt") == ["a"]
+
+
+def test_a_file_is_refused_when_what_it_was_made_from_has_changed(tmp_path: Path) -> None:
+    source, made, last = (tmp_path / RUN / name for name in ("run.json", "hyp/sums.json", "scores.json"))
+    fsio.write_sealed(source, {"loss": 1})
+    fsio.write_sealed(made, {}, made_from=[source])
+    fsio.write_sealed(last, {"bleu": 30}, made_from=[made])
+    assert fsio.read_json(last) == {"bleu": 30}
+    fsio.write_sealed(source, {"loss": 2})
+    with pytest.raises(fsio.DamagedFile, match=r"hyp/sums.json: was made from another .*run.json than the one"):
+        fsio.read_json(last)
+    source.unlink()  # what is gone cannot contradict
+    assert fsio.read_json(last) == {"bleu": 30}

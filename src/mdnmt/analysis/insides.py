@@ -29,7 +29,12 @@ PLACES = 5  # decimals in sentences.json: more than a shade of a figure shows
 
 
 def analyse(
-    translator: Translator, data: TaskData, config: AnalysisConfig, folder: Path, slots: Sequence[str] = ()
+    translator: Translator,
+    data: TaskData,
+    config: AnalysisConfig,
+    folder: Path,
+    slots: Sequence[str] = (),
+    made_from: Sequence[Path] = (),
 ) -> None:
     """Write meta.json, sentences.json, proportions.npz, attention.npz, gates.json, lexicon.json and vectors.npz.
 
@@ -37,7 +42,7 @@ def analyse(
     text, unsmoothed (as the authors' code plots them), and what `WordRecords.arrays` says of each piece.
     attention.npz has the same of domain attention over N domain vectors, whose names are `slots`, where training ties
     them to domains. gates.json has the mean gates of each domain, lexicon.json how often the words that were looked at
-    stand in the training text. What a method does not have is left empty.
+    stand in the training text. `made_from` is the record of the run. What a method does not have is left empty.
     """
     names = {
         "domains": list(data.domains),
@@ -64,7 +69,8 @@ def analyse(
     _write_lines(folder / "lexicon.json", lexicon)
     _write_lines(folder / "sentences.json", sentences)
     fsio.write_sealed(folder / "meta.json", names)
-    fsio.write_sums(folder, ["lexicon.json", "sentences.json"])
+    arrays = ("proportions.npz", "attention.npz", "vectors.npz")
+    fsio.write_sums(folder, ["lexicon.json", "sentences.json", *arrays], made_from)
 
 
 def tied_slots(run_folder: Path, data: TaskData) -> tuple[str, ...]:

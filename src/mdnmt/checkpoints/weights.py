@@ -31,13 +31,26 @@ def save_model(path: Path, weights: Mapping[str, Tensor], metadata: Mapping[str,
     write_bytes(path, encode(weights, metadata))
 
 
-def load_model(path: Path) -> dict[str, Tensor]:
+def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
     """Return the tensors in `path` on the CPU, under all their names; tied ones share their memory again.
 
+    Args:
+        path: the weights.
+        sha256: of the file, as the record of its run says (`model_sha256`); None: any weights will do.
+
     Raises:
-        RefusedCheckpoint: the file is missing, truncated, altered or no safetensors file.
+        RefusedCheckpoint: the file is missing, truncated, altered, no safetensors file, or not the one of the record.
     """
-    return decode(read_or_refuse(path, "the weights file"), path)
+    data = read_or_refuse(path, "the weights file")
+    weights = decode(data, path)
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise RefusedCheckpoint(
+            path,
+            "other identity",
+            "these are not the weights that run.json beside it describes (model_sha256); put the run's own file back, "
+            "or remove it and start the command that trained it again",
+        )
+    return weights
 
 
 def encode(weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:

@@ -20,9 +20,11 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.analysis.word_choice import ChoiceSpec, Words, cases, examples, judge
     from mdnmt.config.loader import parse_spec
     from mdnmt.fsio import read_json, write_sealed
-    from mdnmt.score.testset import load_test_sets
+    from mdnmt.score.testset import load_test_sets, sums_of
+    from mdnmt.tasks.data import TaskData
 
     spec, tests = parse_spec(args.spec, ChoiceSpec), load_test_sets(args.task, args.limit)
+    TaskData.load(args.task)  # checks the codes and vocabularies, which decide what a word is
     words = read_json(args.words)["words"]
     texts = {name: list(zip(tests.sources(name), tests.references(name), strict=True)) for name in tests.domains}
     found = {}
@@ -40,4 +42,5 @@ def run(args: argparse.Namespace) -> None:
         }
         judged.append({"method": system.method, "label": system.label, "seed": system.seed, "domains": counts})
     shown = examples(words, found, texts, hypotheses)
-    write_sealed(args.out, {"words": words, "systems": judged, "examples": shown})
+    made_from = [args.words, *(path for system in spec.systems for path in sums_of(system.folder))]
+    write_sealed(args.out, {"words": words, "systems": judged, "examples": shown}, made_from)

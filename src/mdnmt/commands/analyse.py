@@ -22,6 +22,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.study import AnalysisConfig
     from mdnmt.decode.translator import Translator
+    from mdnmt.paths import RunPaths
     from mdnmt.tasks.data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
@@ -29,4 +30,4 @@ def run(args: argparse.Namespace) -> None:
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
-    analyse(translator, data, config, args.out, tied_slots(args.run, data))
+    analyse(translator, data, config, args.out, tied_slots(args.run, data), [RunPaths(args.run).record])

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.comet import CometConfig
     from mdnmt.config.loader import parse_spec
     from mdnmt.errors import ConfigError
-    from mdnmt.score.testset import load_test_sets
+    from mdnmt.score.testset import load_test_sets, sums_of
 
     if args.make_toy is not None:
         from mdnmt.score.toy_comet import make_toy
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
     make_deterministic(SEED_OF_LOADING, args.threads)
     device = choose_device(args.device)
     scores, segments = score_domains(test_sets, args.hypotheses, config, args.weights, device)
-    write_scores(args.out, scores, segments)
+    write_scores(args.out, scores, segments, sums_of(args.hypotheses))
     for domain, values in scores["domains"].items():
         print(f"{domain}: COMET {values['comet']['score']:.2f} ({values['num_sentences']} sentences)")
     print(f"mean: COMET {scores['mean']['comet']:.2f}{' (a toy: says nothing)' if scores['model']['toy'] else ''}")

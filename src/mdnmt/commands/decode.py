@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.decode.translator import Translator, require_precision
     from mdnmt.errors import DataError
     from mdnmt.fsio import write_lines, write_sums, write_text
+    from mdnmt.paths import RunPaths
     from mdnmt.pretrained.translator import open_run
     from mdnmt.tasks.data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
@@ -71,4 +72,5 @@ def run(args: argparse.Namespace) -> None:
             write_text(args.out / f"nbest.{domain}.jsonl", "".join(f"{line}\n" for line in lines))
         print(f"{domain}: {len(found)} sentences in {time.monotonic() - started:.1f} s", flush=True)
     write_likelihoods(args.out, Likelihoods(translator.vocabulary, forced))
-    write_sums(args.out, [LIKELIHOOD, *(f"hyp.{domain}.txt" for domain in data.domains)])
+    names = [LIKELIHOOD, *(f"hyp.{domain}.txt" for domain in data.domains)]
+    write_sums(args.out, names, made_from=[RunPaths(args.run).record])

@@ -63,7 +63,10 @@ def _measure(args: argparse.Namespace, folder: str) -> tuple[str, dict[str, Any]
 
 
 def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: str) -> None:
+    import json
+
     from mdnmt import fsio, provenance
+    from mdnmt.paths import RunPaths
 
     made = provenance.collect()
     hardware = {
@@ -74,4 +77,5 @@ def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: st
         "busy_percent": max((row["others_percent"] for row in rows.values() if "others_percent" in row), default=None),
         "others_on_gpu": max((row["others_on_gpu"] for row in rows.values() if "others_on_gpu" in row), default=None),
     }
-    fsio.write_sealed(args.out, {"hardware": hardware, "rows": rows, "provenance": made})
+    runs = [RunPaths(Path(folder)).record for folder in json.loads(args.runs).values()]
+    fsio.write_sealed(args.out, {"hardware": hardware, "rows": rows, "provenance": made}, made_from=runs)

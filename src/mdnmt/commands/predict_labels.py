@@ -15,10 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Write the guesses, and print how often they are right."""
     from mdnmt.analysis.domain_classifier import predict
-    from mdnmt.fsio import write_json
+    from mdnmt.fsio import write_sealed
     from mdnmt.tasks.data import TaskData
 
     found = predict(TaskData.load(args.task))
-    write_json(args.out, found)
+    write_sealed(args.out, found)
     for domain, entry in found["test"].items():
         print(f"{domain}: {100 * entry['accuracy']:.1f} % of {len(entry['labels'])} test sentences guessed rightly")

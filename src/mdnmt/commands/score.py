@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import DataError
     from mdnmt.fsio import write_sealed
     from mdnmt.score.domains import UNASKED, score_domains
-    from mdnmt.score.testset import copy_sources, load_test_sets
+    from mdnmt.score.testset import copy_sources, load_test_sets, sums_of
     from mdnmt.score.tokenised_bleu import write_words
 
     test_sets = load_test_sets(args.task, args.limit)
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
         raise DataError(f"{args.hypotheses}: no likelihood.json, which {absent[0]} needs; `mdnmt decode` writes it")
     if args.tokenised is not None:
         write_words(test_sets, args.hypotheses, args.tokenised, tuple(scores["domains"]))
-    write_sealed(args.out, scores)
+    write_sealed(args.out, scores, made_from=sums_of(args.hypotheses))
     for domain, values in scores["domains"].items():
         found = {name: values[name]["score"] for name in scores["mean"]}
         print(f"{domain}: {_told(found)} ({values['num_sentences']} sentences)")

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> None:
     """Write the comparison of all systems of the specification with its baseline."""
     from mdnmt.fsio import write_sealed
     from mdnmt.score.significance import Tests, compare_systems
-    from mdnmt.score.testset import load_test_sets
+    from mdnmt.score.testset import load_test_sets, sums_of
 
     spec = _parse(args.spec)
     options: dict[str, Any] = {key: spec[key] for key in ("num_resamples", "num_trials", "correction") if key in spec}
@@ -34,7 +34,10 @@ def run(args: argparse.Namespace) -> None:
         options["metrics"] = tuple(spec["metrics"])
     test_sets = load_test_sets(Path(spec["task"]), spec.get("limit"))
     systems, comet = _paths(spec["systems"]), _paths(spec.get("comet", {}))
-    write_sealed(args.out, compare_systems(test_sets, spec["baseline"], systems, Tests(**options), comet))
+    found = compare_systems(test_sets, spec["baseline"], systems, Tests(**options), comet)
+    translations = [path for seeds in systems.values() for folder in seeds.values() for path in sums_of(folder)]
+    segments = [path for seeds in comet.values() for path in seeds.values()]
+    write_sealed(args.out, found, made_from=[*translations, *segments])
 
 
 def _paths(of_systems: dict[str, dict[str, str]]) -> dict[str, dict[str, Path]]:

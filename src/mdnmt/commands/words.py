@@ -24,7 +24,8 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.decode.translator import Translator
     from mdnmt.errors import DataError
     from mdnmt.fsio import read_json, write_sealed
-    from mdnmt.score.testset import load_test_sets
+    from mdnmt.paths import RunPaths
+    from mdnmt.score.testset import load_test_sets, sums_of
     from mdnmt.tasks.data import TaskData
     from mdnmt.tasks.spec import TaskSpec
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
@@ -43,4 +44,5 @@ def run(args: argparse.Namespace) -> None:
     }
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
-    write_sealed(args.out, {"domains": right, **decisions(translator, data, kinds, args.limit)})
+    made_from = [*sums_of(args.hypotheses), RunPaths(args.run).record]
+    write_sealed(args.out, {"domains": right, **decisions(translator, data, kinds, args.limit)}, made_from)

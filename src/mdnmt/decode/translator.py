@@ -79,7 +79,7 @@ class Translator:
         self.model: Transformer = method.model
         self._needs_domain = method.needs_domain
         try:
-            self.model.load_state_dict(load_model(paths.model))
+            self.model.load_state_dict(load_model(paths.model, record["model_sha256"]))
         except RuntimeError as error:
             reason = " ".join(str(error).split()[:30])
             raise DataError(
@@ -235,10 +235,15 @@ def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:
     try:
         record: dict[str, Any] = read_json(path)
     except FileNotFoundError:
-        raise DataError(f"{path}: missing: no finished run stands there; train it to its end first") from None
+        if RunPaths(path.parent).model.exists():
+            raise DataError(
+                f"{path}: missing, though {RunPaths(path.parent).model.name} is there; the snakemake command that "
+                "trained this run writes it again from the last checkpoint"
+            ) from None
+        raise DataError(f"{path}: missing: no finished run is there; train it to its end first") from None
     except (OSError, ValueError) as error:  # the second: a name that no file can have
         raise DataError(f"{path}: cannot be read ({error})") from None
-    keys = ("spec", "domains", "source_lang", "target_lang")
+    keys = ("spec", "domains", "source_lang", "target_lang", "model_sha256")
     if not isinstance(record, dict) or any(key not in record for key in keys):
         raise DataError(f"{path}: is not what `mdnmt train` writes, which has {', '.join(keys)}; train the run again")
     try:

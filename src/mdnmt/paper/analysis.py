@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdnmt.errors import DataError
-from mdnmt.fsio import read_json
+from mdnmt.fsio import check_listed, read_json
 from mdnmt.paper.specs import AnalysedRun, Column
 
 Floats = npt.NDArray[np.float64]
@@ -43,6 +43,7 @@ def arrays(path: Path, *names: str) -> dict[str, Any]:
         DataError: the file cannot be read or lacks one of `names`.
     """
     try:
+        check_listed(path)
         with np.load(path, allow_pickle=False) as stored:
             found = {name: stored[name] for name in stored.files}
     except (OSError, ValueError, zipfile.BadZipFile) as error:

@@ -81,16 +81,16 @@ def load_pretrained(folder: Path, **options: float) -> Mbart:
     return _checked(Mbart(net), weights)
 
 
-def load_trained(folder: Path, weights: Path) -> Mbart:
-    """Return the model of a fine-tuned run: its config.json in `folder`, its weights as the trainer saved them.
+def load_trained(folder: Path, weights: Path, sha256: str) -> Mbart:
+    """Return the model of a fine-tuned run: its config.json in `folder`, its weights, whose file has this `sha256`.
 
     Raises:
         DataError: they do not fit together.
-        RefusedCheckpoint: the weights are damaged.
+        RefusedCheckpoint: the weights are damaged, or not those of the run.
     """
     model = empty(folder)
     try:
-        model.load_state_dict(load_model(weights), assign=True)
+        model.load_state_dict(load_model(weights, sha256), assign=True)
     except RuntimeError as error:
         raise DataError(f"{weights}: does not fit {folder / CONFIG} ({str(error).partition(chr(10))[0]})") from None
     model.net.tie_weights()

@@ -83,6 +83,7 @@ def keep_segmentation(folder: Path, kept: Path) -> None:
     for name in (CONFIG, PIECES):
         with fsio.atomic_path(kept / name) as temporary:
             shutil.copyfile(folder / name, temporary)
+    fsio.write_sums(kept, (CONFIG, PIECES))
 
 
 def _note(
@@ -96,6 +97,7 @@ def _note(
     keep_segmentation(folder, paths.segmentation)
     save_model(paths.model, {}, {"run": spec.fingerprint, "weights": config.weights})
     write_curves([], paths.curves)
+    fsio.write_sums(paths.folder, [paths.curves.name])
     fsio.write_sealed(
         paths.record,
         {

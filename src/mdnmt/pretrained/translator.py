@@ -17,7 +17,7 @@ from mdnmt.decode.likelihood import Likelihood
 from mdnmt.decode.translator import Translation, Translator, label_of, read_record
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import read_json
+from mdnmt.fsio import check_listed, read_json
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER, language_codes, validate
 from mdnmt.pretrained.data import MbartTokenizer
@@ -58,12 +58,13 @@ class MbartTranslator:
         self.domains: tuple[str, ...] = tuple(record["domains"])
         self.source_lang, self.target_lang = str(record["source_lang"]), str(record["target_lang"])
         codes = language_codes(config, self.source_lang, self.target_lang)
+        check_listed(paths.segmentation / PIECES)
         self.tokenizer = MbartTokenizer(paths.segmentation, *codes)
         self.vocabulary = f"{len(self.tokenizer)}-{sha256_file(paths.segmentation / PIECES)[:12]}"
         if config.use == "zero-shot":
             self.model: Mbart = load_pretrained(verified_folder(config, root))
         else:
-            self.model = load_trained(paths.segmentation, paths.model)
+            self.model = load_trained(paths.segmentation, paths.model, record["model_sha256"])
         self.model.to(device).eval()
         # Nothing that some file of the weights may say about searching is to change a result unseen.
         self.model.net.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]

@@ -9,7 +9,6 @@ the same order, so that the scores are the same to the last bit.
 from __future__ import annotations
 
 import inspect
-import json
 import logging
 import math
 import os
@@ -25,7 +24,7 @@ import torch
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.loader import load_yaml
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.fsio import write_sealed, write_text
+from mdnmt.fsio import write_sealed
 from mdnmt.score.comet_files import CHECKPOINT, ENCODER, HPARAMS, PACKAGE, segments_of, verified
 from mdnmt.score.testset import TestSets
 
@@ -79,11 +78,12 @@ def score_domains(
     return {"domains": scored, "mean": {METRIC: average}, "model": of}, segments
 
 
-def write_scores(path: Path, scores: dict[str, Any], segments: dict[str, list[float]]) -> None:
+def write_scores(
+    path: Path, scores: dict[str, Any], segments: dict[str, list[float]], made_from: Sequence[Path] = ()
+) -> None:
     """Write comet.json to `path`, and beside it, as <name>.segments.json, the scores of sentences: {"domains": ...}."""
-    text = json.dumps({"domains": segments}, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    write_text(segments_of(path), f"{text}\n")
-    write_sealed(path, scores)
+    write_sealed(segments_of(path), {"domains": segments}, made_from)
+    write_sealed(path, scores, made_from)
 
 
 def segment_scores(

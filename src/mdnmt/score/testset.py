@@ -9,8 +9,8 @@ from typing import Any
 
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import read_json, read_lines, write_lines
-from mdnmt.tasks.segment import Segmentation
+from mdnmt.fsio import SUMS, read_json, read_lines, write_lines, write_sums
+from mdnmt.tasks.segment import SEGMENTATION, Segmentation
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,11 @@ def load_test_sets(task_dir: Path, limit: int | None = None) -> TestSets:
     path = task_dir / "task.json"
     try:
         task: Any = read_json(path)
+        said = task.get("files", {}).get(SEGMENTATION)
+        if said is not None and sha256_file(task_dir / SEGMENTATION) != said["sha256"]:
+            raise DataError(
+                f"{task_dir / SEGMENTATION}: was altered (sha256 differs from task.json); make the task anew"
+            )
         return TestSets(
             task_dir=task_dir,
             source_lang=str(task["source_lang"]),
@@ -111,10 +116,16 @@ def hypothesis_path(folder: Path, domain: str) -> Path:
     return folder / f"hyp.{domain}.txt"
 
 
+def sums_of(folder: Path) -> list[Path]:
+    """Return the file that vouches for the translations in `folder`; none for those of another program."""
+    return [path] if (path := folder / SUMS).exists() else []
+
+
 def copy_sources(test_sets: TestSets, folder: Path) -> None:
     """Write the source sentences as hypotheses: what a system that translates nothing scores."""
     for domain in test_sets.domains:
         write_lines(hypothesis_path(folder, domain), test_sets.sources(domain))
+    write_sums(folder, [hypothesis_path(folder, domain).name for domain in test_sets.domains])
 
 
 def _read(path: Path) -> list[str]:

@@ -84,8 +84,8 @@ def build_task(
         _write_segmentation(part, spec, encoder)
         stats = {"source_lang": langs[0], "target_lang": langs[1], "cleaning": cleaning}
         stats["domains"] = _write_arrays(part, langs, tokenised, encoder, run)
-        fsio.write_sealed(part / "stats.json", stats)
-        fsio.write_sealed(part / "leakage.json", leaks)
+        fsio.write_sealed(part / "stats.json", stats, moves_to=out / "stats.json")
+        fsio.write_sealed(part / "leakage.json", leaks, moves_to=out / "leakage.json")
         hashes = _write_text(part, langs, splits, scratch / "hashes", run)
         fsio.remove_tree(scratch)
         _publish(part, out, spec, {"splits": hashes})

@@ -146,4 +146,4 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, job: str | None, update: int, tries: int, error: str) -> None:
-    fsio.write_json(path, {"job": job, "update": update, "tries": tries, "error": error})
+    fsio.write_sealed(path, {"job": job, "update": update, "tries": tries, "error": error})

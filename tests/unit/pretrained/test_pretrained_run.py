@@ -61,7 +61,11 @@ def test_fine_tuning_learns_and_leaves_what_every_run_leaves(trained: RunPaths, 
     assert record["fingerprint"] == spec.fingerprint and record["method"] == "mbart"
     assert record["averaged_updates"] == [record["best_update"]] == [12]
     assert trained.curves.read_text().count("\n") == 1 + 2 + 3 * 3
-    assert {path.name for path in trained.segmentation.iterdir()} == {"config.json", "sentencepiece.bpe.model"}
+    assert {path.name for path in trained.segmentation.iterdir()} == {
+        "config.json",
+        "sentencepiece.bpe.model",
+        "sums.json",
+    }
     tied = {value.data_ptr(): value for name, value in load_model(trained.model).items() if "logits_bias" not in name}
     assert record["num_parameters"] == sum(value.numel() for value in tied.values())
 

@@ -102,5 +102,5 @@ def test_a_task_of_other_languages_is_refused(run: Path, toy_task: Path, pretrai
 
 
 def test_runs_of_other_builders_are_opened_as_ever(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no finished run stands there"):
+    with pytest.raises(DataError, match="no finished run is there"):
         open_run(tmp_path, CPU)

@@ -1,0 +1,83 @@
+"""A file of a finished study, replaced by the same file of another run, is refused or changes no number."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from workflow.snakemake_project import Project
+
+from mdnmt.cli import main
+from mdnmt.errors import EXIT_USER
+from mdnmt.fsio import ADDRESS, MADE_FROM, SEAL
+
+pytestmark = pytest.mark.slow
+
+READERS = ("decode", "analyse", "score", "significance", "table", "figure")
+VOLATILE = {"provenance", "made_by", SEAL, ADDRESS, MADE_FROM}  # when and from what
+# Written while a run is trained; nothing reads them afterwards.
+OF_TRAINING = re.compile(r"/ckpt/|metrics\.jsonl$|lease$|attempts\.json$|events\.")
+
+
+def commands(project: Project) -> list[list[str]]:
+    """Return the commands of the stages after training, each as its words, in the order in which they ran."""
+    printed = project.snakemake("--forceall", "-n", "-p", "--cores", "2")
+    lines = re.findall(r"^Shell command: (mdnmt .*?) > \S+ 2>&1", printed, flags=re.M)
+    found = [shlex.split(line)[1:] for line in lines]
+    return sorted((words for words in found if words[0] in READERS), key=lambda words: READERS.index(words[0]))
+
+
+def numbers(project: Project) -> dict[str, object]:
+    """Return what the tables and figures say."""
+    found: dict[str, object] = {}
+    for path in sorted(project.folder.glob("results/tiny/*/*.json")):
+        if path.parent.name in ("tables", "figures", "significance"):
+            value = json.loads(path.read_text())
+            found[path.name] = {key: part for key, part in value.items() if key not in VOLATILE}
+    return found
+
+
+def twins(project: Project) -> list[tuple[Path, Path]]:
+    """Return each file of the first run of a method with the same file of the other method's run."""
+    one, other = (next(project.folder.glob(f"results/runs/tiny/{name}/seed1-*")) for name in ("mixed", "waldm-edc"))
+
+    def plain(path: Path, run: Path) -> str:
+        return re.sub(r"-[0-9a-f]{8}(?=/)", "", path.relative_to(run).as_posix())
+
+    there = {plain(path, other): path for path in sorted(other.rglob("*")) if path.is_file()}
+    pairs = [(path, there.get(plain(path, one))) for path in sorted(one.rglob("*")) if path.is_file()]
+    return [(a, b) for a, b in pairs if b is not None and not OF_TRAINING.search(a.as_posix())]
+
+
+def test_a_file_of_another_run_never_changes_a_number(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.folder)
+    verbs, right, pairs = commands(project), numbers(project), twins(project)
+    assert {words[0] for words in verbs} == set(READERS)
+    names = {path.name for path, _ in pairs}
+    assert {"model.safetensors", "run.json", "curves.tsv", "scores.json", "sums.json", "likelihood.json"} <= names
+    refused = set()
+    for path, twin in pairs:
+        good = path.read_bytes()
+        if good == twin.read_bytes():
+            continue
+        shutil.copyfile(twin, path)
+        # Each stage once on the swapped file; decoding and scoring would write it again, so they come last.
+        for words in sorted(verbs, key=lambda words: READERS.index(words[0]), reverse=True):
+            status = main(words)
+            said = capsys.readouterr().err
+            assert status in (0, EXIT_USER), f"{path}: {words[0]}: {said}"
+            if status == EXIT_USER:
+                assert said.count("\n") == 1 and "Traceback" not in said
+                refused.add(path.name)
+            assert numbers(project) == right, f"{path}: mdnmt {words[0]} changed a number"
+        path.write_bytes(good)
+    assert {"model.safetensors", "run.json", "scores.json", "sums.json", "hyp.economy.txt"} <= refused
+    for words in verbs:
+        assert main(words) == 0
+    assert numbers(project) == right
