@@ -127,9 +127,7 @@ PARTIAL = replace(
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
 MODELS = [
-    f"{run_dir(run)}/{name}"
-    for run in STUDY.makeable()
-    for name in ("model.safetensors", "run.json", "curves.tsv")
+    f"{run_dir(run)}/{name}" for run in STUDY.makeable() for name in ("model.safetensors", "run.json", "curves.tsv")
 ]
 JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)  # what jobs ask a cluster for; at home nobody asks
 CORES = CLUSTER.cores if IN_JOB or not workflow.resource_settings.cores else workflow.cores
