@@ -16,6 +16,7 @@ from mdnmt.paper import facts, samples
 from mdnmt.paper.escape import visible
 from mdnmt.paper.numbers import duration
 from mdnmt.paper.page import curve, items, papers, run_details, runs
+from mdnmt.paper.page.origins import origins
 from mdnmt.paper.page.papers import Section
 from mdnmt.paper.published import RULES, SIGNS
 from mdnmt.paper.samples import Sample
@@ -152,6 +153,7 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
             task = by_name.get(record.line.get("task", ""))
             given, chosen = (task.task, task.samples) if task is not None else (None, {})
             details.append(run_details.detail(record, given, chosen, software))
+    made = provenance.collect()
     readings = sum(isinstance(item, items.ShownTable) and item.reading is not None for item in shown.values())
     outputs = sum(len(sample.outputs) for one in tasks for found in one.samples.values() for sample in found)
     return {
@@ -170,7 +172,8 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
         "details": details,
         "software": software.sets,
         "missing": _missing(spec, records, list(shown.values()), sections),
-        "made": provenance.collect(),
+        "made": made,
+        "origins": origins(spec, records, made),
     }
 
 
