@@ -110,6 +110,9 @@ class PaperTable(Frozen):
         description="metric -> the names in config/published of the printed metric that it is held against",
     )
     metric_differs: dict[str, str] = Field({}, description="metric or quantity -> why it is not the printed one")
+    metric_notes: dict[Metric, str] = Field(
+        {}, description="metric -> what is known of how the printed number beside it was counted"
+    )
     notation: tuple[tuple[str, str, str], ...] = Field((), description="kind notation: symbol, place, meaning")
 
     @model_validator(mode="after")

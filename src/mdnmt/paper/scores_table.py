@@ -166,6 +166,7 @@ def _notes(
         notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
     notes += [METRICS[metric].caution for metric in facts.signatures if METRICS[metric].caution]
     notes += [f"No {METRICS[metric].label}: {why}." for metric, why in spec.metric_missing.items()]
+    notes += [f"Published numbers beside {METRICS[metric].label}: {text}" for metric, text in spec.metric_notes.items()]
     return [*notes, *label_notes(spec), *spec.notes]
 
 

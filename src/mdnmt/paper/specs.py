@@ -39,6 +39,7 @@ class ScoreTableSpec(Compared):
     rows: tuple[ScoreRow, ...]
     metrics: tuple[Metric, ...] = Field(default=("bleu", "chrf"), min_length=1)
     metric_missing: dict[Metric, str] = Field({})  # metric -> why no run has it
+    metric_notes: dict[Metric, str] = Field({})  # metric -> how the published number beside it was counted
     shows: Literal["domains", "average"] = "domains"
     delta: bool = False  # beside each score the difference to the baseline
     average_label: str = "Avg."

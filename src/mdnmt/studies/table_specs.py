@@ -131,6 +131,7 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
         ),
         metrics=table.metrics,
         metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},
+        metric_notes=table.metric_notes if table.printed and printed.numbers is not None else {},
         shows=table.shows,
         delta=table.delta,
         significance=existing(places.significance(key), partial) if is_tested else None,

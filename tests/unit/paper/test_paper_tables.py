@@ -381,3 +381,11 @@ def test_the_footnote_says_which_text_it_was(tmp_path):
     (caution,) = identity(scored("one", "a"), scored("two", "d"))
     assert caution.startswith("Caution, several texts: identity of") and f"Law {same} and dddddddd/" in caution
     assert identity(write_scores(tmp_path, "old", dict.fromkeys(DOMAINS, 3.0))) == []
+
+
+def test_what_is_known_of_a_printed_metric_stands_below_the_table(tmp_path):
+    files = [write_scores(tmp_path, "a", {"law": 20.0, "news": 30.0})]
+    spec = table_spec([row("A", files)], metrics=["bleu"], metric_notes={"bleu": "tokenised & unknown"})
+    grid = scores_table.build(spec)
+    assert "Published numbers beside BLEU: tokenised & unknown" in grid.notes
+    assert r"tokenised \& unknown" in render_latex.to_latex(grid)

@@ -75,7 +75,7 @@ def test_they_stand_in_the_right_cells(paper: Study) -> None:
     assert rows["single-ted"].printed["bleu_tok/news"].value == 4.90
     assert rows["waldm-edc-released-code"].printed == {}
     rows = {row.method: row for row in spec_of(paper, "song2026-table6").rows}
-    assert rows["damha"].printed["dbleu/avg"].value == 1.63
+    assert rows["damha"].printed["dbleu_tok/avg"].value == 1.63
     rows = {row.method: row for row in spec_of(paper, "song2026-table4").rows}
     assert rows["mixed"].printed["seconds_per_epoch"].value == 911.86
     rows = {row.method: row for row in spec_of(paper, "jiang2020-table8").rows}
@@ -93,6 +93,20 @@ def test_the_number_of_tokenised_text_is_what_jiang_is_held_against(paper: Study
         assert printed and all(place.startswith("bleu_tok/") for place in printed)
     other = spec_of(paper, "zhang2021-table3-en-fr")
     assert all(place.startswith("bleu/") for row in other.rows for place in row.printed)
+
+
+def test_a_printed_metric_says_how_it_was_counted_as_far_as_it_is_known(paper: Study, tmp_path: Path) -> None:
+    for key in ("song2026-table3", "song2026-table6"):
+        spec = spec_of(paper, key)
+        places = {place.partition("/")[0].removeprefix("d") for row in spec.rows for place in row.printed}
+        assert places == {"bleu_tok", "chrf", "comet"}
+        assert "jieba" in spec.metric_notes["bleu_tok"] and "chrF" in spec.metric_notes["bleu_tok"]
+    for key in ("zhang2021-table3-zh-en", "zhang2021-table3-en-fr", "song2026-table5"):
+        spec = spec_of(paper, key)
+        assert any(place.startswith("bleu/") for row in spec.rows for place in row.printed)
+        assert "tokenisation" in spec.metric_notes["bleu"]
+    # Where no printed number stands there is nothing to say of one.
+    assert spec_of(resolve(CONFIG, "open", tmp_path), "song2026-table6").metric_notes == {}
 
 
 def test_missing_numbers_are_not_available_rather_than_absent(paper: Study) -> None:
