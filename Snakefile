@@ -55,3 +55,8 @@ rule data:
 rule models:
     input:
         MODELS,
+
+
+rule translations:  # brings back those that were removed to save space
+    input:
+        [f"{test_dir(run)}/hyp" for run in STUDY.makeable()],

@@ -11,7 +11,7 @@ from workflow.snakemake_project import ROOT, Project
 pytestmark = pytest.mark.slow
 
 FOR_TOYS = {"whole.smk", "together.smk"}  # rules that only `in_one_process` uses
-ON_REQUEST = {"data", "models"}  # targets without a command of their own
+ON_REQUEST = {"data", "models", "translations"}  # targets without a command of their own
 
 
 def rules_of(path: Path) -> set[str]:

@@ -84,3 +84,23 @@ def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) 
     assert events == {mixed: ["start", "end"], mixing: ["start", "end", "resume", "end"]}
     for path, content in untouched.items():
         assert path.read_bytes().startswith(content)
+
+
+@pytest.mark.parametrize("name", ["run.json", "curves.tsv"])
+def test_a_record_that_is_gone_is_written_again(project: Project, name: str) -> None:
+    run = next(project.folder.glob("results/runs/tiny/mixed/seed1-*"))
+    weights = (run / "model.safetensors").read_bytes()
+    (run / name).unlink()
+    assert "train" in project.plan().rules
+    project.snakemake("--cores", "2", "--", str((run / name).relative_to(project.folder)))
+    assert (run / name).is_file() and (run / "model.safetensors").read_bytes() == weights
+    resumed = [record for record in read_metrics(run / "metrics.jsonl") if record.get("event") == "resume"]
+    assert [record["at_update"] for record in resumed] == [6]
+
+
+def test_removed_translations_come_back_by_name(project: Project) -> None:
+    folder = next(project.folder.glob("results/runs/tiny/mixed/seed1-*/test-*/hyp"))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    shutil.rmtree(folder)
+    project.snakemake("--cores", "2", "translations")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
