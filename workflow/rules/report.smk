@@ -1,5 +1,5 @@
 # The page; `make report-partial` makes it from whatever exists, at any time.
-COMMANDS = (f"snakemake --cores all --config study={STUDY.name}",)
+COMMANDS = (PROJECT.command,)
 
 
 rule runs_table:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal
 
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
+
+# Runtime options: they change no result, and another machine has its own.
+RUNTIME = {"device", "workers", "threads", "save_every_minutes", "stop_after_minutes", "tensorboard"}
 
 
 class ProjectConfig(Frozen):
@@ -23,6 +27,14 @@ class ProjectConfig(Frozen):
         "stop", description="a loss that is no number: end, or go back to the last checkpoint and skip the batch"
     )
     tensorboard: bool = Field(False, description="TensorBoard files in each run's folder")
+
+    @property
+    def command(self) -> str:
+        """Return the command that makes the same study in a fresh clone, whose config.yaml has the defaults."""
+        set_here = self.model_dump(exclude_defaults=True, exclude=RUNTIME | {"study"}, mode="json")
+        values = {"study": self.study, **set_here}
+        pairs = [f"{key}={str(value).replace(' ', '')}" for key, value in values.items()]
+        return f"snakemake --cores all --config {shlex.join(pairs)}"
 
     @property
     def training_options(self) -> str:
