@@ -21,12 +21,7 @@ help:
 
 # Made anew only when the lock changes; a stamp that exists is a whole installation.
 $(VENV)/installed: envs/requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "mdnmt needs Python 3.11 or newer; say which: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@touch $@
+	@envs/setup.sh $(PYTHON) $(VENV)
 
 setup: $(VENV)/installed
 

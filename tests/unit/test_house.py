@@ -264,7 +264,7 @@ def rules() -> dict[str, str]:
 
 
 def test_rule_files_are_short_and_hold_no_code() -> None:
-    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 60
+    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 80
     for path in RULE_FILES:
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 125, name_of(path)

@@ -1,0 +1,87 @@
+"""`envs/setup.sh`, with a Python that only pretends to install."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "envs" / "setup.sh"
+
+# Answers what the script asks of Python; pip writes a line to calls.txt and does as the test says.
+PYTHON = """#!/bin/sh
+case "$*" in
+    -c*) echo {version} ;;
+    *venv*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    *pip*) echo "$*" >> calls.txt; {pip} ;;
+esac
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / "requirements.txt").write_text("numpy\n")
+    (tmp_path / "pyproject.toml").write_text("")
+    return tmp_path
+
+
+def start(root: Path, version: str = "3.11", pip: str = "true") -> subprocess.Popen[str]:
+    python = root / f"python-{version}"
+    python.write_text(PYTHON.format(version=version, pip=pip))
+    python.chmod(0o755)
+    command = [str(SCRIPT), str(python), ".venv"]
+    return subprocess.Popen(command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def calls(root: Path) -> int:
+    path = root / "calls.txt"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.13", "3.9", "2.7"])
+def test_another_python_is_refused_before_anything_is_made(root: Path, version: str) -> None:
+    process = start(root, version)
+    _, said = process.communicate()
+    assert process.returncode == 2 and said.count("\n") == 1
+    assert f"found {version} (" in said and "expected Python 3.11 or 3.12" in said
+    assert not (root / ".venv").exists() and calls(root) == 0
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12"])
+def test_a_finished_environment_is_left_alone(root: Path, version: str) -> None:
+    for _ in range(2):
+        process = start(root, version)
+        assert process.communicate() == ("", "") and process.returncode == 0
+    assert calls(root) == 2 and (root / ".venv" / "installed").exists()
+
+
+def test_two_at_once_install_once(root: Path) -> None:
+    # Each pip call waits until both scripts were started, which the test says by making a file.
+    processes = [start(root, pip="while [ ! -e go ]; do :; done") for _ in range(2)]
+    (root / "go").touch()
+    assert [process.communicate() for process in processes] == [("", "")] * 2
+    assert [process.returncode for process in processes] == [0, 0] and calls(root) == 2
+
+
+def test_another_version_in_the_folder_is_named(root: Path) -> None:
+    start(root, "3.11").communicate()
+    (root / "envs" / "requirements.txt").write_text("numpy==1\n")
+    (root / ".venv" / "installed").unlink()
+    process = start(root, "3.12")
+    _, said = process.communicate()
+    assert process.returncode == 2 and "has Python 3.11, found 3.12" in said and calls(root) == 2
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        ("Retrying after connection broken by NewConnectionError: No matching distribution found", "no network"),
+        ("No space left on device", "all that it said is in .venv/setup.log"),
+    ],
+)
+def test_a_failed_installation_says_why(root: Path, printed: str, expected: str) -> None:
+    process = start(root, pip=f"echo '{printed}' >&2; exit 1")
+    _, said = process.communicate()
+    assert process.returncode == 2 and expected in said and not (root / ".venv" / "installed").exists()
