@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpora", required=True, type=Path, metavar="DIR", help="folder of the fetched corpora")
     parser.add_argument("--out", required=True, type=Path, metavar="DIR", help="the task's folder")
     parser.add_argument(
-        "--lock", type=Path, metavar="FILE", help="what its splits were when it was made first; else they are entered"
+        "--lock", type=Path, metavar="FILE", help="compare its splits with this lock; a new task is recorded beside it"
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes (default 1); same data for any number"

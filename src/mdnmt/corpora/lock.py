@@ -1,10 +1,11 @@
-"""The lock, `config/corpora.lock.yaml`: what was downloaded first, and every later download is held against.
+"""The locks of corpora: what was downloaded first, which every later download is compared with.
 
-Its `corpora` belong to the user's checkout. A corpus whose checksum is not pinned in its own file has no identity
-before its first download, so that download is a step of its own (`mdnmt fetch <corpus>`); from then on nothing is new.
+`config/corpora.lock.yaml` is under version control, and nothing but `mdnmt pin` writes it. Its `corpora` are binding.
+Its `known` are the files that the project's own results were made from: packages without a pinned version move on, so
+another file is accepted, with a warning.
 
-Its `known` come with the project: what the files were that its own results were made of. Packages without a pinned
-version move on, so another file is taken, and only told.
+`config/corpora.own.lock.yaml` is ignored by git. A corpus whose checksum is pinned nowhere has no identity before its
+first download, so that download writes its checksum there. It is as binding as the other file.
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.corpus_source import FileName, Sha256
 from mdnmt.config.loader import load_model
 from mdnmt.config.task import Name
+from mdnmt.errors import ConfigError
 
-LOCK = "corpora.lock.yaml"
+LOCK, OWN_LOCK = "corpora.lock.yaml", "corpora.own.lock.yaml"
 _HEADER = """\
-# What each corpus was when it was downloaded first; every later download is held against it. Made by `mdnmt fetch`.
-# To accept another file in the place of one, remove its corpus under `corpora` and fetch it again. Corpora whose own
-# file has the sha256 are held against that. `known`: the files that the project's own results were made of; another
-# one is taken, and told.
+# Checksums of first downloads; every later download must be the same. Written by `mdnmt pin`.
+# To accept another file, remove its corpus under `corpora` and run `mdnmt fetch` for it. A corpus whose own file has a
+# sha256 is compared with that. `known`: the files that the project's own results were made from; another file is
+# accepted, with a warning.
+"""
+_OWN_HEADER = """\
+# Checksums of the first downloads of this checkout; every later download must be the same. Written by `mdnmt fetch`
+# and by the workflow, ignored by git. `mdnmt pin` moves them into corpora.lock.yaml, which is under version control.
+# To accept another file, remove its corpus here and run `mdnmt fetch` for it.
 """
 
 
@@ -58,36 +65,78 @@ class Lock(Frozen):
 NO_LOCK = Lock()
 
 
+def own_lock(path: Path) -> Path:
+    """Return the lock beside `path` that belongs to this checkout alone."""
+    return path.with_name(path.name.replace(".lock.", ".own.lock."))
+
+
 def read_lock(config_folder: Path) -> Lock:
-    """Return the lock of a checkout; it is empty where nothing was locked yet.
+    """Return both locks of a checkout as one; it is empty where nothing has been locked yet.
 
     Raises:
-        ConfigError: something in it is not allowed.
+        ConfigError: something in them is not allowed, or they disagree.
     """
     path = config_folder / LOCK
-    return load_model(path, Lock) if path.exists() else NO_LOCK
+    shared, own = _read(path), _read(own_lock(path))
+    corpora = dict(shared.corpora)
+    for name, rows in own.corpora.items():
+        there = {row.file: row for row in shared.corpora.get(name, ())}
+        for row in rows:
+            if row.file in there and there[row.file].sha256 != row.sha256:
+                raise ConfigError(
+                    f"{own_lock(path)}: {name}: {row.file} has sha256 {row.sha256}, but {LOCK} says "
+                    f"{there[row.file].sha256}; remove {name} from one of the two, then run `mdnmt fetch {name}`"
+                )
+        corpora[name] = (*there.values(), *(row for row in rows if row.file not in there))
+    return Lock(corpora=corpora, known=shared.known)
 
 
 def add_rows(config_folder: Path, corpus: str, rows: Mapping[str, LockRow]) -> None:
-    """Add the files (by name) of a corpus that have no row yet; what is there stays as it is.
+    """Add the files (by name) of a corpus that have no row yet to the checkout's own lock; existing rows stay.
 
     Raises:
         ConfigError: as `read_lock`.
     """
+    path = own_lock(config_folder / LOCK)
     with alone(config_folder):
-        lock = read_lock(config_folder)
-        there = {row.file: row for row in lock.corpora.get(corpus, ())}
-        if not rows.keys() - there.keys():
+        known = {row.file for row in read_lock(config_folder).corpora.get(corpus, ())}
+        new = [row for file, row in rows.items() if file not in known]
+        if not new:
             return
-        merged = {**rows, **there}
-        corpora = {**lock.corpora, corpus: tuple(merged[file] for file in sorted(merged))}
-        value = {
-            key: {name: [row.model_dump(mode="json") for row in found[name]] for name in sorted(found)}
-            for key, found in (("corpora", corpora), ("known", lock.known))
-            if found
+        own = _read(path)
+        _write(path, Lock(corpora={**own.corpora, corpus: (*own.corpora.get(corpus, ()), *new)}), _OWN_HEADER)
+
+
+def pin_rows(config_folder: Path) -> list[str]:
+    """Move all rows of the checkout's own lock into the lock under version control; return a line for each.
+
+    Raises:
+        ConfigError: as `read_lock`.
+    """
+    path = config_folder / LOCK
+    with alone(config_folder):
+        merged, own = read_lock(config_folder), _read(own_lock(path))
+        if not own.corpora:
+            return []
+        _write(path, merged, _HEADER)
+        own_lock(path).unlink()
+    return [f"{name}: {row.file}, sha256 {row.sha256}" for name, rows in own.corpora.items() for row in rows]
+
+
+def _read(path: Path) -> Lock:
+    return load_model(path, Lock) if path.exists() else NO_LOCK
+
+
+def _write(path: Path, lock: Lock, header: str) -> None:
+    value = {
+        key: {
+            name: [row.model_dump(mode="json") for row in sorted(found[name], key=lambda row: row.file)]
+            for name in sorted(found)
         }
-        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
-        fsio.write_text(config_folder / LOCK, _HEADER + text)
+        for key, found in (("corpora", lock.corpora), ("known", lock.known))
+        if found
+    }
+    fsio.write_text(path, header + yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120))
 
 
 def differing(lock: Lock, corpus: str, rows: Mapping[str, LockRow]) -> list[str]:

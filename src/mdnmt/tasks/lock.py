@@ -1,8 +1,11 @@
-"""The lock of tasks, `config/tasks.lock.yaml`: the identity of every split when a task was made first.
+"""The locks of tasks: the identity of every split when a task was made first.
 
 A task's name and fingerprint say of what and how it is made; the identities say what came out. When the same corpora
 and the same configuration give other sentences, something else has changed (this package, Python, a library), and
 scores on them cannot stand beside earlier ones.
+
+`config/tasks.lock.yaml` is under version control, and nothing but `mdnmt pin` writes it. A task that is new to this
+checkout, such as one on the user's own text, is recorded in `config/tasks.own.lock.yaml`, which git ignores.
 """
 
 from __future__ import annotations
@@ -17,13 +20,17 @@ from mdnmt import fsio
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
 from mdnmt.config.task import Name
-from mdnmt.corpora.lock import alone
+from mdnmt.corpora.lock import alone, own_lock
 from mdnmt.errors import DataError
 
 LOCK = "tasks.lock.yaml"
 _HEADER = """\
 # What each task's splits were when it was made first: task -> fingerprint -> split -> domain -> a hash of its sentences
-# in any order. Made by `mdnmt task`; every later making is held against it.
+# in any order. Written by `mdnmt pin`; every later `mdnmt task` is compared with it.
+# To accept other sentences, remove the fingerprint here and make the task again.
+"""
+_OWN_HEADER = """\
+# As tasks.lock.yaml, for the tasks that were made first in this checkout. Written by `mdnmt task`, ignored by git.
 # To accept other sentences, remove the fingerprint here and make the task again.
 """
 
@@ -49,10 +56,10 @@ def read_task_lock(path: Path) -> TaskLock:
 
 
 def hold(path: Path, name: str, fingerprint: str, splits: Splits) -> bool:
-    """Hold a task that was made against the lock, or enter it when it is new; return whether it was new.
+    """Compare a task with the locks, or record it in the checkout's own lock; return whether it was new.
 
     Args:
-        path: the lock.
+        path: the lock under version control; the checkout's own lock is beside it.
         name: of the task.
         fingerprint: of the task.
         splits: split -> domain -> identity.
@@ -63,15 +70,39 @@ def hold(path: Path, name: str, fingerprint: str, splits: Splits) -> bool:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path.parent):
-        lock = read_task_lock(path)
-        known = lock.tasks.get(name, {}).get(fingerprint)
-        if known is not None:
-            _compare(path, name, fingerprint, known, splits)
-            return False
-        tasks = {**lock.tasks, name: {**lock.tasks.get(name, {}), fingerprint: splits}}
-        value = {"tasks": {key: dict(sorted(tasks[key].items())) for key in sorted(tasks)}}
-        fsio.write_text(path, _HEADER + yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120))
+        own = read_task_lock(own_lock(path))
+        for file, lock in ((path, read_task_lock(path)), (own_lock(path), own)):
+            known = lock.tasks.get(name, {}).get(fingerprint)
+            if known is not None:
+                _compare(file, name, fingerprint, known, splits)
+                return False
+        _write(own_lock(path), _merged(own, TaskLock(tasks={name: {fingerprint: splits}})), _OWN_HEADER)
         return True
+
+
+def pin_tasks(path: Path) -> list[str]:
+    """Move all entries of the checkout's own lock into the lock under version control; return a line for each.
+
+    Raises:
+        ConfigError: as `read_task_lock`.
+    """
+    with alone(path.parent):
+        shared, own = read_task_lock(path), read_task_lock(own_lock(path))
+        if not own.tasks:
+            return []
+        _write(path, _merged(own, shared), _HEADER)  # where both have an entry, the one under version control stays
+        own_lock(path).unlink()
+    return [f"{name}-{fingerprint}" for name, found in own.tasks.items() for fingerprint in found]
+
+
+def _merged(one: TaskLock, other: TaskLock) -> TaskLock:
+    names = one.tasks.keys() | other.tasks.keys()
+    return TaskLock(tasks={name: {**one.tasks.get(name, {}), **other.tasks.get(name, {})} for name in names})
+
+
+def _write(path: Path, lock: TaskLock, header: str) -> None:
+    value = {"tasks": {name: dict(sorted(found.items())) for name, found in sorted(lock.tasks.items())}}
+    fsio.write_text(path, header + yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120))
 
 
 def _compare(path: Path, name: str, fingerprint: str, known: Splits, found: Splits) -> None:

@@ -13,6 +13,7 @@ from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig, load_task
 from mdnmt.corpora.fetch import fetch
+from mdnmt.corpora.lock import own_lock
 from mdnmt.corpora.own import corpora_of
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import ConfigError, DataError
@@ -31,11 +32,12 @@ def splits(train: str = "a", test: str = "b") -> dict[str, dict[str, str]]:
 def test_a_new_task_is_entered_and_the_same_one_passes(tmp_path: Path) -> None:
     path = tmp_path / LOCK
     assert hold(path, "mine", "01234567", splits())
-    before = path.read_bytes()
+    before = own_lock(path).read_bytes()
     assert not hold(path, "mine", "01234567", splits())
-    assert path.read_bytes() == before
-    assert before.startswith(b"# What each task's splits were when it was made first")
-    assert read_task_lock(path).tasks["mine"]["01234567"]["test"] == {"law": "b" * 16}
+    assert own_lock(path).read_bytes() == before
+    assert before.startswith(b"# As tasks.lock.yaml, for the tasks that were made first in this checkout")
+    assert not path.exists()  # under version control: making a task must not change it
+    assert read_task_lock(own_lock(path)).tasks["mine"]["01234567"]["test"] == {"law": "b" * 16}
 
 
 def test_another_fingerprint_is_another_task(tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_another_fingerprint_is_another_task(tmp_path: Path) -> None:
     hold(path, "mine", "01234567", splits())
     assert hold(path, "mine", "89abcdef", splits(test="d"))
     assert hold(path, "other", "01234567", splits(test="d"))
-    assert list(read_task_lock(path).tasks["mine"]) == ["01234567", "89abcdef"]
+    assert list(read_task_lock(own_lock(path)).tasks["mine"]) == ["01234567", "89abcdef"]
 
 
 def test_other_sentences_are_refused_until_the_lock_lets_them_in(tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ def test_other_sentences_are_refused_until_the_lock_lets_them_in(tmp_path: Path)
     assert "remove 01234567 of mine there and make the task again" in said
     with pytest.raises(DataError, match=r"test text of news is .*, was not there"):
         hold(path, "mine", "01234567", {**splits(), "test": {"law": "b" * 16, "news": "0" * 16}})
-    path.unlink()
+    own_lock(path).unlink()
     assert hold(path, "mine", "01234567", splits("e", "d"))
 
 
@@ -78,7 +80,22 @@ def test_tasks_that_are_entered_at_the_same_time_are_all_there(tmp_path: Path) -
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(read_task_lock(path).tasks) == 12
+    assert len(read_task_lock(own_lock(path)).tasks) == 12
+
+
+def test_pinned_tasks_move_into_the_lock_under_version_control(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / LOCK
+    path.write_text(yaml.safe_dump({"tasks": {"mine": {"89abcdef": splits()}}}))
+    assert not hold(path, "mine", "89abcdef", splits())
+    with pytest.raises(DataError, match=rf"{LOCK}: mine-89abcdef: train text of law"):
+        hold(path, "mine", "89abcdef", splits("e"))
+    hold(path, "mine", "01234567", splits("e"))
+    assert main(["pin", "--config", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"{LOCK}: mine-01234567"
+    assert not own_lock(path).exists()
+    assert read_task_lock(path).tasks["mine"] == {"89abcdef": splits(), "01234567": splits("e")}
 
 
 def made(project: Path) -> tuple[TaskSpec, list[str]]:
@@ -108,12 +125,13 @@ def made(project: Path) -> tuple[TaskSpec, list[str]]:
 def test_the_verb_holds_what_it_made_against_the_lock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, call = made(tmp_path)
     assert not main(call)
-    lock = read_task_lock(tmp_path / LOCK)
+    own = own_lock(tmp_path / LOCK)
+    lock = read_task_lock(own)
     assert lock.tasks["mine"][spec.fingerprint] == read_json(tmp_path / "out" / MANIFEST)["splits"]
     assert not main(call)
     identity = lock.tasks["mine"][spec.fingerprint]["test"]["law"]
-    text = (tmp_path / LOCK).read_text()
-    (tmp_path / LOCK).write_text(text.replace(identity, "f" * 16))
+    text = own.read_text()
+    own.write_text(text.replace(identity, "f" * 16))
     assert main(call) == 2
     assert f"test text of law is {identity}, was {'f' * 16}" in capsys.readouterr().err
     # Nobody takes it for a task that is whole.
