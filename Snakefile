@@ -10,6 +10,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/downloads.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/tasks.smk"
 include: "workflow/rules/train.smk"
@@ -43,20 +44,21 @@ rule all:
         f"results/{STUDY.name}/report.html",
         TABLES,
         FIGURES,
-        MODELS,  # a run whose folder was removed is made again, though the tables are still there
+        # A run whose folder was removed is made again, though the tables are still there.
+        after_downloads(all_tasks, models),
 
 
 # Stages one can ask for by name.
 rule data:
     input:
-        [task_file(name) for name in MADE_TASKS],
+        after_downloads(all_tasks, made_tasks),
 
 
 rule models:
     input:
-        MODELS,
+        after_downloads(all_tasks, models),
 
 
 rule translations:  # brings back those that were removed to save space
     input:
-        [f"{test_dir(run)}/hyp" for run in STUDY.makeable()],
+        after_downloads(all_tasks, translations),

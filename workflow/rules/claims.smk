@@ -1,7 +1,7 @@
 # What the papers say, held against our tables and figures; and their own numbers, held against each other.
 rule claims:
     input:
-        tables=lambda w: [path for path in claims_of(w).tables.values() if path],
+        tables=after_downloads(all_tasks, lambda w: [path for path in claims_of(w).tables.values() if path]),
         figures=lambda w: [path for path in claims_of(w).figures.values() if path],
     output:
         json=f"results/{STUDY.name}/claims/{{paper}}.json",

@@ -16,7 +16,8 @@ from mdnmt.score.comet_files import segments_of
 from mdnmt.studies import figure_specs, report_specs, table_specs, together
 from mdnmt.studies.claim_specs import claims_spec
 from mdnmt.studies.code import code_of, code_of_figure, code_of_table
-from mdnmt.studies.fetching import spec_to_fetch, to_fetch
+from mdnmt.studies.downloads import FirstDownloads
+from mdnmt.studies.fetching import declared_corpus, spec_to_fetch, to_fetch
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
@@ -26,9 +27,17 @@ CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
 TOY_COMET = "resources/comet/toy-comet"
 
+
+def resolve_study():
+    try:
+        return resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
+    except MdnmtError as error:
+        raise WorkflowError(str(error))
+
+
 try:
     PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
-    STUDY = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
+    STUDY = resolve_study()
     AUDIT = load_inputs(CONFIG).identity()
     CLUSTER = load_cluster(CONFIG)
 except MdnmtError as error:
@@ -37,11 +46,6 @@ except MdnmtError as error:
 IN_JOB = workflow.remote_exec  # a job of a cluster starts Snakemake once more, on the node
 shell.prefix(shell_prefix(CLUSTER, IN_JOB))
 settle(workflow, PROJECT.device)
-
-MADE_TASKS = [name for name, task in STUDY.tasks.items() if task.spec is not None]
-for task in STUDY.tasks.values():
-    if task.missing:
-        logger.warning(f"task {task.name} is left out: it {task.missing}")
 
 
 # Content-addressed folders: what they hold is named by the eight digits in their names.
@@ -126,9 +130,6 @@ PARTIAL = replace(
 
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
-MODELS = [
-    f"{run_dir(run)}/{name}" for run in STUDY.makeable() for name in ("model.safetensors", "run.json", "curves.tsv")
-]
 JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)  # what jobs ask a cluster for; at home nobody asks
 CORES = CLUSTER.cores if IN_JOB or not workflow.resource_settings.cores else workflow.cores
 # Habits of this machine change no result. They travel as resources, not as params: Snakemake makes a job anew when its
@@ -157,15 +158,6 @@ def claims_of(wildcards):
 
 def limit(wildcards):
     return STUDY.limit_of(wildcards.task)
-
-
-def corpus_files(wildcards):
-    """Return the manifests of a task's corpora: of no interest any more, however new, to a task that is made."""
-    files = [f"{CORPORA}/{name}/corpus.json" for name in STUDY.tasks[wildcards.task].corpora]
-    return ancient(files) if is_made(wildcards.task) else files
-
-
-TO_FETCH = to_fetch(STUDY, CORPORA, is_made)
 
 
 wildcard_constraints:

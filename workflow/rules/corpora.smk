@@ -10,13 +10,41 @@ rule fetch:
     localrule: True
     conda:
         "../../envs/environment.yaml"
+    resources:
+        lock=str(CONFIG / "corpora.lock.yaml"),
     params:
-        spec=lambda w: spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA).model_dump_json(),
+        # A second argument makes it derived: Snakemake does not compare derived params with the last job's. What the
+        # lock knows is in it; `declared` and `lost` say whether there is something to do again.
+        spec=lambda w, threads: spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA).model_dump_json(),
         folder=lambda w: f"resources/corpora/{w.corpus}",
-        # Read by nobody: a manifest alone would hide from Snakemake that the files are gone.
+        declared=lambda w: declared_corpus(STUDY, w.corpus),
+        # A manifest alone would hide from Snakemake that the files are gone.
         lost=lambda w: why_lost(spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA), CORPORA / w.corpus),
     message:
         "Fetching and verifying corpus {wildcards.corpus}"
     shell:
-        # Standard error stays on the terminal: the progress bar, or the one line that says what is wrong.
-        "mdnmt fetch --spec {params.spec:q} --out {params.folder:q} > {log:q}"
+        # To the log and to the terminal: progress, or the one line that says what is wrong.
+        "mdnmt fetch --spec {params.spec:q} --out {params.folder:q} --lock {resources.lock:q} 2>&1 | tee {log:q} >&2"
+
+
+# Once for a task some of whose corpora have no known checksum. On the next call they are known: no such job.
+checkpoint first_downloads:
+    input:
+        lambda w: [f"{CORPORA}/{name}/corpus.json" for name in DOWNLOADS.pending[w.task]],
+    output:
+        "resources/first-downloads/{task}.txt",
+    log:
+        "logs/first-downloads/{task}.log",
+    wildcard_constraints:
+        task="|".join(DOWNLOADS.pending) or "none",
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        config=str(CONFIG),
+    params:
+        corpora=lambda w: DOWNLOADS.pending[w.task],
+    message:
+        "The corpora of task {wildcards.task} are recorded; planning its runs"
+    shell:
+        "mdnmt fetch --recorded {output:q} --config {resources.config:q} {params.corpora:q} > {log:q} 2>&1"

@@ -1,7 +1,10 @@
 # Figures of the papers, from analyses and curves.
 rule figure:
     input:
-        parts=lambda w: figure_files(figure_specs.figure_spec(STUDY, w.key, PLACES)),
+        parts=after_downloads(
+            lambda w: [STUDY.config.figures[w.key].task],
+            lambda w: figure_files(figure_specs.figure_spec(STUDY, w.key, PLACES)),
+        ),
     output:
         png=report(
             f"results/{STUDY.name}/figures/{{key}}.png",

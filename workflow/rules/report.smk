@@ -4,7 +4,7 @@ COMMANDS = (PROJECT.command,)
 
 rule runs_table:
     input:
-        records=[f"{run_dir(run)}/run.json" for run in STUDY.makeable()],
+        records=after_downloads(all_tasks, lambda w: [f"{run_dir(run)}/run.json" for run in STUDY.makeable()]),
     output:
         table=f"results/{STUDY.name}/runs.tsv",
     log:
@@ -13,7 +13,7 @@ rule runs_table:
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=spec_file(json.dumps(report_specs.run_rows(STUDY, PLACES))),
+        spec=lambda w: spec_file(json.dumps(report_specs.run_rows(STUDY, PLACES))),
         code=code_of("runs"),
     message:
         f"Listing the runs of study {STUDY.name}"
@@ -25,7 +25,7 @@ rule report:
     input:
         tables=[PLACES.table(key, "json") for key in STUDY.config.tables],
         figures=[PLACES.figure(key, "png") for key in STUDY.config.figures],
-        translations=[f"{test_dir(run)}/hyp" for run in STUDY.makeable()],
+        translations=after_downloads(all_tasks, translations),
         claims=[path for paper in STUDY.papers if (path := PLACES.claims(paper))],
         audits=[path for paper in STUDY.papers if (path := PLACES.audit(paper))],
         runs=rules.runs_table.output.table,
@@ -42,7 +42,7 @@ rule report:
     conda:
         "../../envs/environment.yaml"
     params:
-        spec=spec_file(report_specs.report_spec(STUDY, PLACES, COMMANDS)),
+        spec=lambda w: spec_file(report_specs.report_spec(STUDY, PLACES, COMMANDS)),
         code=code_of("report"),
     message:
         f"Writing results/{STUDY.name}/report.html"

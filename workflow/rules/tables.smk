@@ -1,7 +1,10 @@
 # Tables in the papers' shape, each in every form that somebody may want to paste.
 rule table:
     input:
-        parts=lambda w: table_files(table_specs.table_spec(STUDY, w.key, PLACES)),
+        parts=after_downloads(
+            lambda w: [STUDY.config.tables[w.key].task],
+            lambda w: table_files(table_specs.table_spec(STUDY, w.key, PLACES)),
+        ),
     output:
         csv=f"results/{STUDY.name}/tables/{{key}}.csv",
         markdown=f"results/{STUDY.name}/tables/{{key}}.md",

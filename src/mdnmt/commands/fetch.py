@@ -1,4 +1,4 @@
-"""Fetch corpora and verify them; the first download of one records what it is."""
+"""Fetch corpora and verify them; the first download of one records its checksum."""
 
 from __future__ import annotations
 
@@ -25,25 +25,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--text", type=Path, metavar="DIR", help="a folder for train.<lang> of both languages")
     text.add_argument("--pair", default="en-fr", metavar="EN-FR", help="the languages (default: %(default)s)")
     text.add_argument("--lines", type=int, metavar="N", help="only the first so many")
-    workflow = parser.add_argument_group("as the workflow calls it: one corpus whose content is known")
+    workflow = parser.add_argument_group("as the workflow calls it: one corpus")
     workflow.add_argument("--spec", metavar="JSON", help="what to fetch, as the workflow writes it")
     workflow.add_argument("--out", type=Path, metavar="DIR", help="the corpus' folder")
+    workflow.add_argument(
+        "--recorded", type=Path, metavar="FILE", help="fetch nothing; write what the locks say of the corpora"
+    )
+    workflow.add_argument("--lock", type=Path, metavar="FILE", help="record a first download beside this lock")
 
 
 def run(args: argparse.Namespace) -> int | None:
     """Fetch what was asked for and say what is there."""
     from mdnmt.config.loader import parse_spec
     from mdnmt.corpora.fetch import fetch
-    from mdnmt.corpora.first import corpora_of_study, fetch_by_name
+    from mdnmt.corpora.first import corpora_of_study, fetch_by_name, new_files, recorder
     from mdnmt.corpora.spec import FetchSpec
     from mdnmt.errors import ConfigError, MdnmtError
 
     if args.spec is not None:
         if args.out is None or args.corpora or args.study:
             raise ConfigError("--spec goes with --out and with nothing else")
-        spec = parse_spec(args.spec, FetchSpec)
-        rows = fetch(spec, args.out)
+        spec, record = parse_spec(args.spec, FetchSpec), None
+        if new := new_files(spec):
+            if args.lock is None:
+                raise ConfigError(f"--spec: the content of {', '.join(sorted(new))} is not known; give --lock as well")
+            record = recorder(args.lock.parent, spec.corpus.name, new, _warn)
+        rows = fetch(spec, args.out, record=record)
         _say(spec.corpus.name, [row.size_bytes for row in rows.values()])
+        return None
+    if args.recorded is not None:
+        _write_recorded(args)
         return None
     corpora = dict.fromkeys(args.corpora) | (corpora_of_study(args.config, args.study) if args.study else {})
     if not corpora:
@@ -64,6 +75,24 @@ def run(args: argparse.Namespace) -> int | None:
     if failed:
         print(f"mdnmt fetch: not fetched: {', '.join(failed)}", file=sys.stderr)
     return MdnmtError.exit_code if failed else None
+
+
+def _write_recorded(args: argparse.Namespace) -> None:
+    """Write a line for each file of the corpora that a lock has.
+
+    Raises:
+        FetchError: a lock has none of a corpus.
+    """
+    from mdnmt.corpora.lock import OWN_LOCK, read_lock
+    from mdnmt.errors import FetchError
+    from mdnmt.fsio import write_text
+
+    locked = read_lock(args.config).corpora
+    for name in args.corpora:
+        if name not in locked:
+            raise FetchError(f"{name}: is in neither lock; it was removed from {OWN_LOCK} meanwhile, start again")
+    lines = [f"{name} {row.file} sha256 {row.sha256}\n" for name in args.corpora for row in locked[name]]
+    write_text(args.recorded, "".join(lines))
 
 
 def _save(args: argparse.Namespace, name: str) -> None:

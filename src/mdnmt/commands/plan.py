@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> None:
 
     given = {**(load_yaml(args.config_folder / "config.yaml") or {}), **_overrides(args.config)}
     project = validate_model(given, ProjectConfig, f"{args.config_folder}/config.yaml or --config")
-    study = resolve(args.config_folder, args.study or project.study, args.corpora, project.seeds)
+    name, provisional = args.study or project.study, project.first_downloads
+    study = resolve(args.config_folder, name, args.corpora, project.seeds, provisional=provisional)
     plan = make_plan(study, args.results, args.corpora, args.benchmarks, _device(project.device))
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.json:

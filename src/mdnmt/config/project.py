@@ -18,6 +18,9 @@ class ProjectConfig(Frozen):
 
     study: str = Field("demo", description="a file of config/studies/")
     seeds: int | tuple[int, ...] | None = Field(None, description="how many, or a list; null: as the study says")
+    first_downloads: bool = Field(
+        True, description="download corpora whose checksum is not known yet; false: leave their tasks out"
+    )
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="auto, cpu, cuda, cuda:1, ...")
     workers: int = Field(1, gt=0, description="processes that train one run together, each on a GPU of its own")
     threads: int = Field(1, gt=0, description="CPU threads of a training or decoding job")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from mdnmt.config.corpus_source import GeneratedSource, LocalSource, ManualSourc
 from mdnmt.corpora import manual
 from mdnmt.corpora.client import lacking
 from mdnmt.corpora.local import local_files
-from mdnmt.corpora.lock import NO_LOCK, Lock
+from mdnmt.corpora.lock import NO_LOCK, Lock, LockRow
 from mdnmt.corpora.manifest import MANIFEST, read_manifest
 from mdnmt.corpora.spec import FetchSpec, FileSpec, locked_file
 from mdnmt.errors import DataError
@@ -28,14 +28,85 @@ def why_any_missing(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, l
     Raises:
         ConfigError: the lock and a corpus' own file differ.
     """
-    for name, corpus in corpora.items():
-        if reason := why_missing(corpus, corpora_folder / name, lock):
-            return reason
-    names = [name for name, corpus in corpora.items() if is_new(corpus, name, lock)]
+    return why_unavailable(corpora, corpora_folder, lock) or needs_downloads(first_downloads(corpora, lock))
+
+
+def why_unavailable(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, lock: Lock) -> str | None:
+    """Return as `why_any_missing` why a download does not help: a form, a missing file or a missing client."""
+    reasons = (why_missing(corpus, corpora_folder / name, lock) for name, corpus in corpora.items())
+    return next((reason for reason in reasons if reason), None)
+
+
+def first_downloads(corpora: Mapping[str, CorpusConfig], lock: Lock) -> tuple[str, ...]:
+    """Return the corpora whose checksum nobody knows before they are downloaded."""
+    return tuple(name for name, corpus in corpora.items() if is_new(corpus, name, lock))
+
+
+def needs_downloads(names: Sequence[str]) -> str | None:
+    """Return the line that says so of the corpora in `names`; None where there are none."""
     if not names:
         return None
     what = "its first download" if len(names) == 1 else "their first downloads"
     return f"needs {what}, which will be recorded: `mdnmt fetch {' '.join(names)}`"
+
+
+def with_fetched(lock: Lock, corpora: Mapping[str, CorpusConfig], corpora_folder: Path) -> Lock:
+    """Return the lock with a row for each unpinned file that it does not have and a manifest has.
+
+    A corpus that was fetched and verified is known, though its row may have been removed from the lock since.
+    """
+    added = {}
+    for name, corpus in corpora.items():
+        rows = manifest_rows(read_manifest(corpora_folder / name))
+        unpinned = [
+            one.file
+            for one in (corpus.source, *corpus.more_sources)
+            if not isinstance(one, LocalSource | ManualSource | GeneratedSource) and one.sha256 is None
+        ]
+        new = [rows[file] for file in unpinned if file in rows and lock.row(name, file) is None]
+        if new:
+            added[name] = (*lock.corpora.get(name, ()), *new)
+    return lock.model_copy(update={"corpora": {**lock.corpora, **added}}) if added else lock
+
+
+def with_placeholders(lock: Lock, corpora: Mapping[str, CorpusConfig]) -> Lock:
+    """Return the lock with a checksum that no file has for each file whose own is not known yet."""
+    row = {"sha256": "0" * 64, "origin": "", "date": "2000-01-01"}
+    added = {
+        name: (
+            *lock.corpora.get(name, ()),
+            *(
+                LockRow.model_validate({**row, "file": source.file, "size_bytes": source.size_bytes or 0})
+                for source in (corpus.source, *corpus.more_sources)
+                if not isinstance(source, LocalSource | ManualSource | GeneratedSource)
+                and locked_file(name, source, lock).sha256 is None
+            ),
+        )
+        for name, corpus in corpora.items()
+    }
+    return lock.model_copy(update={"corpora": {**lock.corpora, **added}})
+
+
+def manifest_rows(manifest: Mapping[str, Any] | None) -> dict[str, LockRow]:
+    """Return what a manifest says of its files, by name; nothing where it is damaged."""
+    try:
+        files, origins = (manifest or {})["files"], (manifest or {}).get("origins", {})
+        date = str((manifest or {})["fetched_at"])[:10]
+        rows = [
+            LockRow.model_validate(
+                {
+                    "file": row["name"],
+                    "sha256": row["sha256"],
+                    "size_bytes": row["size_bytes"],
+                    "origin": origins.get(row["name"], ""),
+                    "date": date,
+                }
+            )
+            for row in files
+        ]
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return {row.file: row for row in rows}
 
 
 def is_new(corpus: CorpusConfig, name: str, lock: Lock) -> bool:

@@ -23,7 +23,7 @@ from mdnmt.config.corpus_source import (
 from mdnmt.corpora import apt, apt_list, http, manual, npm, pip
 from mdnmt.corpora.archive import Archive
 from mdnmt.corpora.local import check_text, local_files
-from mdnmt.corpora.lock import LOCK, LockRow
+from mdnmt.corpora.lock import LOCK, OWN_LOCK, LockRow
 from mdnmt.corpora.manifest import read_manifest, write_manifest
 from mdnmt.corpora.part import part_folder
 from mdnmt.corpora.read import open_corpus
@@ -37,7 +37,13 @@ from mdnmt.fsio import sync_directory
 Download = Callable[[FileSource, FileSpec, Path], str]
 
 
-def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> dict[str, LockRow]:
+# Record what came, by name of the file.
+Record = Callable[[dict[str, LockRow]], None]
+
+
+def fetch(
+    spec: FetchSpec, target: Path, download: Download | None = None, record: Record | None = None
+) -> dict[str, LockRow]:
     """Make sure that `target` holds the verified corpus, and return what each of its files is.
 
     What is already there with the right checksum is not fetched again; what is there stays until the new files are
@@ -47,6 +53,8 @@ def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> di
         spec: what to fetch.
         target: the corpus' folder.
         download: stands in for the network in tests.
+        record: called with the verified files before the manifest is written, so that a corpus that has a manifest is
+            also recorded.
 
     Raises:
         FetchError: it could not be had, or is not what was pinned or locked.
@@ -64,6 +72,18 @@ def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> di
         files, origins = [_found(path)], {path.name: source.page}
     else:  # a generated corpus has no files: it is made when it is read
         files, origins = _fetch_files(spec, target, download or partial(_download, spec.corpus.unpacked_bytes_max))
+    rows = {
+        file.name: LockRow(
+            file=file.name,
+            size_bytes=cast(int, file.size_bytes),
+            sha256=cast(str, file.sha256),
+            origin=origins.get(file.name, ""),
+            date=_now().date(),
+        )
+        for file in files
+    }
+    if record is not None:
+        record(rows)
     manifest = {
         "name": spec.corpus.name,
         "sources": [one.model_dump(mode="json", exclude_none=True) for one in spec.sources],
@@ -75,16 +95,7 @@ def fetch(spec: FetchSpec, target: Path, download: Download | None = None) -> di
         # As configured: a project that is moved takes its relative folders along.
         manifest["folder"] = spec.folder
     write_manifest(target, manifest)
-    return {
-        file.name: LockRow(
-            file=file.name,
-            size_bytes=cast(int, file.size_bytes),
-            sha256=cast(str, file.sha256),
-            origin=origins.get(file.name, ""),
-            date=_now().date(),
-        )
-        for file in files
-    }
+    return rows
 
 
 def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[list[FileSpec], dict[str, str]]:
@@ -120,7 +131,7 @@ def _bring(spec: FetchSpec, source: FileSource, wanted: FileSpec, part: Path, do
         raise FetchError(f"{origin}: expected the file {source.file}, {source.provider} brought {found}")
     difference = wanted.difference(fetched)
     if difference is not None:
-        pin = f"the rows of {spec.corpus.name} in {LOCK}" if source.sha256 is None else "the pin"
+        pin = f"the rows of {spec.corpus.name} in {LOCK} or {OWN_LOCK}" if source.sha256 is None else "the pin"
         raise FetchError(
             f"{source.file}: {difference} ({origin}); nothing was kept: fetch again, or, if that is what you want, "
             f"correct {pin}"

@@ -1,8 +1,8 @@
-"""Fetch corpora by name: what nobody pinned is locked as it comes first."""
+"""Fetch corpora by name; the first download of an unpinned file locks its checksum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from mdnmt.config.corpus import CorpusConfig, load_corpus
@@ -10,10 +10,10 @@ from mdnmt.config.corpus_source import GeneratedSource, LocalSource
 from mdnmt.config.study import load_study
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_missing
-from mdnmt.corpora.fetch import Download, fetch
+from mdnmt.corpora.fetch import Download, Record, fetch
 from mdnmt.corpora.lock import LockRow, add_rows, differing, read_lock
 from mdnmt.corpora.own import corpora_of
-from mdnmt.corpora.spec import fetch_spec
+from mdnmt.corpora.spec import FetchSpec, fetch_spec
 from mdnmt.errors import FetchError
 
 Say = Callable[[str], None]
@@ -48,13 +48,33 @@ def fetch_by_name(
     if reason is not None:
         raise FetchError(reason)
     spec = fetch_spec(name, corpus, corpora_folder / "sha256.json", lock)
-    rows = fetch(spec, target, download)
     unpinned = [source for source in spec.sources if not isinstance(source, LocalSource | GeneratedSource)]
-    new = {one.file: rows[one.file] for one in unpinned if one.sha256 is None and lock.row(name, one.file) is None}
-    for line in differing(lock, name, new):
-        say(line)
-    add_rows(config_folder, name, new)
-    return rows
+    new = {one.file for one in unpinned if one.sha256 is None and lock.row(name, one.file) is None}
+    return fetch(spec, target, download, recorder(config_folder, name, new, say))
+
+
+def recorder(config_folder: Path, name: str, files: Collection[str], say: Say) -> Record:
+    """Return a function that locks some files of a corpus as they were downloaded.
+
+    Args:
+        config_folder: the project's config/, in which the locks are.
+        name: of the corpus.
+        files: those that no pin and no lock knows.
+        say: receives a line for each that is not the one that the project's own results were made from.
+    """
+
+    def record(rows: dict[str, LockRow]) -> None:
+        new = {file: row for file, row in rows.items() if file in files}
+        for line in differing(read_lock(config_folder), name, new):
+            say(line)
+        add_rows(config_folder, name, new)
+
+    return record
+
+
+def new_files(spec: FetchSpec) -> set[str]:
+    """Return the files whose checksum is known only after their first download."""
+    return {file.name for file in spec.corpus.files if file.sha256 is None}
 
 
 def corpora_of_study(config_folder: Path, study: str) -> dict[str, CorpusConfig]:

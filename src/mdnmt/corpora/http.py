@@ -12,7 +12,6 @@ import os
 import re
 import socket
 import ssl
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -22,10 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tqdm import tqdm
-
 from mdnmt import __version__, fsio
 from mdnmt.config.corpus_source import HttpSource
+from mdnmt.corpora.progress import progress
 from mdnmt.corpora.spec import FileSpec
 from mdnmt.errors import FetchError
 
@@ -182,11 +180,8 @@ class _Transfer:
             raise _GiveUp("does not say how long the file is, so that a part could not be told from the whole")
 
     def _receive(self, response: Any, begins: int, size: int | None) -> None:
-        bar = tqdm(
-            desc=self._source.file, initial=begins, total=size, unit="B", unit_scale=True, disable=None, file=sys.stderr
-        )
-        got = begins
-        with self._part.open("ab" if begins else "wb") as part, bar:
+        got, shown = begins, progress(self._source.file, begins, size)
+        with self._part.open("ab" if begins else "wb") as part, shown as bar:
             while True:
                 try:
                     block = response.read1(_BLOCK_BYTES)

@@ -23,7 +23,7 @@ from mdnmt.config.corpus_source import (
 )
 from mdnmt.config.task import Name
 from mdnmt.corpora.local import HashCache, local_files
-from mdnmt.corpora.lock import LOCK, NO_LOCK, Lock
+from mdnmt.corpora.lock import LOCK, NO_LOCK, OWN_LOCK, Lock
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import sha256_file
 
@@ -133,8 +133,9 @@ def locked_file(corpus: str, source: FileSource | ManualSource, lock: Lock) -> F
         for pinned, locked, what in ((size, row.size_bytes, "size_bytes"), (digest, row.sha256, "sha256")):
             if pinned is not None and pinned != locked:
                 raise ConfigError(
-                    f"{LOCK}: {corpus}: {source.file} has {what} {locked}, but corpora/{corpus}.yaml says {pinned}; "
-                    f"correct that, or remove {corpus} from the lock and fetch it again"
+                    f"{LOCK} or {OWN_LOCK}: {corpus}: {source.file} has {what} {locked}, but "
+                    f"corpora/{corpus}.yaml says {pinned}; correct that, or remove {corpus} from the lock and "
+                    "fetch it again"
                 )
         size, digest = row.size_bytes, row.sha256
     return FileSpec(name=source.file, sha256=digest, size_bytes=size)

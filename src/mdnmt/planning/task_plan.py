@@ -103,7 +103,7 @@ def _pairs(task: Task) -> int | None:
 
 def _corpus_bytes(task: Task, name: str) -> int | None:
     corpus = task.corpora[name]
-    specs = task.spec.domains if task.spec is not None else ()
+    specs = task.spec.domains if task.spec is not None and not task.first_downloads else ()
     found: list[CorpusSpec] = [one for domain in specs for one in domain.corpora if one.name == name]
     sizes = [file.size_bytes for file in found[0].files] if found else []
     if not sizes:

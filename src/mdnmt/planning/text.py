@@ -156,6 +156,9 @@ def _tasks(plan: Plan, sources: Sources) -> str:
             )
             + f" {sources.mark([task.make])}".rstrip()
         )
+    new = dict.fromkeys(name for task in plan.study.tasks.values() for name in task.first_downloads)
+    if new:
+        lines += _wrapped(f"Downloaded first, and their checksums recorded: {', '.join(new)}.", 2)
     return "\n".join(lines)
 
 

@@ -13,9 +13,15 @@ from mdnmt.config.published import load_published
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import Seeds, StudyConfig, load_study
 from mdnmt.config.task import load_task
-from mdnmt.corpora.availability import why_any_missing
+from mdnmt.corpora.availability import (
+    first_downloads,
+    needs_downloads,
+    why_unavailable,
+    with_fetched,
+    with_placeholders,
+)
 from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.lock import Lock, read_lock
+from mdnmt.corpora.lock import Lock, own_lock, read_lock
 from mdnmt.corpora.own import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
@@ -38,7 +44,14 @@ from mdnmt.tasks.lock import read_task_lock
 from mdnmt.tasks.spec import task_spec
 
 
-def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | tuple[int, ...] | None = None) -> Study:
+def resolve(
+    config_folder: Path,
+    name: str,
+    corpora_folder: Path,
+    seeds: int | tuple[int, ...] | None = None,
+    *,
+    provisional: bool = False,
+) -> Study:
     """Return the study `name` with all its tasks and runs.
 
     Args:
@@ -46,6 +59,7 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
         name: of the study.
         corpora_folder: where fetched corpora stand or will stand.
         seeds: overrides the study's number of seeds, or its list of them.
+        provisional: give tasks that wait for first downloads an address that nothing has, so that they can be planned.
 
     Raises:
         ConfigError: a mistake in any file that the study names; what is merely not to be had is no mistake.
@@ -57,7 +71,8 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
     where = f"{config_folder}/studies/{name}.yaml"
     with named_in(where):
         papers = load_papers(config_folder, config, where)
-    read_task_lock(config_folder / TASK_LOCK)  # only jobs need it, but a mistake in it is told before they start
+    for path in (config_folder / TASK_LOCK, own_lock(config_folder / TASK_LOCK)):
+        read_task_lock(path)  # only jobs need it, but a mistake in it is reported before they start
     _variants_are_new(config_folder, config, where)
     config = config.model_copy(update={"variants": {**config.variants, **table_variants(config, papers)}})
     wanted = {task: methods_of(config, papers, task) for task in tasks_of(config)}
@@ -75,7 +90,7 @@ def resolve(config_folder: Path, name: str, corpora_folder: Path, seeds: int | t
         _start_is_there(method, methods, where)
     lock = read_lock(config_folder)
     with named_in(where):
-        tasks = {task: _task(config_folder, task, corpora_folder, lock) for task in wanted}
+        tasks = {task: _task(config_folder, task, corpora_folder, lock, provisional) for task in wanted}
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
     recipes = _recipes(config_folder, config, tasks, papers)
@@ -174,7 +189,7 @@ def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> 
         )
 
 
-def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock) -> Task:
+def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock, provisional: bool) -> Task:
     config = load_task(config_folder, name)
     with named_in(f"{config_folder}/tasks/{name}.yaml"):
         corpora = corpora_of(config_folder, config)
@@ -182,14 +197,19 @@ def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock) -> T
         check_own(config)
     except DataError as error:
         return Task(name, config, corpora, None, f"needs your own text: {error}")
-    missing = why_any_missing(corpora, corpora_folder, lock)
+    lock = with_fetched(lock, corpora, corpora_folder)
+    missing = why_unavailable(corpora, corpora_folder, lock)
     tokenizers = [config.segmentation.tokenizer_of(lang) for lang in (config.source_lang, config.target_lang)]
     if missing is None and stanford.NAME in tokenizers:
         missing = stanford.why_missing()
+    new = first_downloads(corpora, lock) if missing is None else ()
+    if new and not provisional:
+        return Task(name, config, corpora, None, needs_downloads(new), new)
     if missing is None:
         try:
-            spec = task_spec(name, config, corpora, corpora_folder / "sha256.json", lock)
-            return Task(name, config, corpora, spec, None)
+            known = with_placeholders(lock, corpora) if new else lock
+            spec = task_spec(name, config, corpora, corpora_folder / "sha256.json", known)
+            return Task(name, config, corpora, spec, None, new)
         except ConfigError as error:
             raise ConfigError(f"{config_folder}/tasks/{name}.yaml: {error}") from None
         except DataError as error:

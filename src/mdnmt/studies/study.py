@@ -24,13 +24,23 @@ SMALL_TASK_SENTENCES = 10_000
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a study; `spec` is None where it cannot be made, and `missing` says why."""
+    """A task of a study.
+
+    Attributes:
+        name: of its file in config/tasks.
+        config: what the file says.
+        corpora: the configurations of its corpora by name.
+        spec: what `mdnmt task` gets; None where the task cannot be made, or not yet.
+        missing: why it cannot be made.
+        first_downloads: the corpora that have to be downloaded before the task has an address; nothing else is missing.
+    """
 
     name: str
     config: TaskConfig
     corpora: dict[str, CorpusConfig]
     spec: TaskSpec | None
     missing: str | None
+    first_downloads: tuple[str, ...] = ()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -108,6 +118,14 @@ class Study:
     comet: CometConfig
     no_comet: str | None  # why COMET cannot score; None: it can
     runs: tuple[Run, ...]
+
+    def replace_by(self, other: Study) -> None:
+        """Become `other`, the same study resolved again, for all who hold a reference to this one.
+
+        The workflow does so once the first downloads of a task are recorded; nothing else may.
+        """
+        vars(self).clear()  # cached properties as well
+        vars(self).update(vars(other))
 
     def runs_of(self, task: str, method: str | None = None) -> list[Run]:
         """Return the runs of a task, of one method or of all, in the order of methods, domains and seeds."""

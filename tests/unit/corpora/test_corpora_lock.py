@@ -15,9 +15,9 @@ from reader_archives import read_whole
 from mdnmt.cli import main
 from mdnmt.config.corpus import load_corpus
 from mdnmt.corpora import fetch as fetch_module
-from mdnmt.corpora.availability import is_new, why_any_missing
+from mdnmt.corpora.availability import is_new, why_any_missing, with_fetched
 from mdnmt.corpora.first import corpora_of_study, fetch_by_name
-from mdnmt.corpora.lock import LOCK, LockRow, add_rows, read_lock
+from mdnmt.corpora.lock import LOCK, NO_LOCK, OWN_LOCK, LockRow, add_rows, read_lock
 from mdnmt.corpora.spec import FileSpec, fetch_spec
 from mdnmt.errors import ConfigError, DataError, FetchError
 from mdnmt.studies.resolve import resolve
@@ -75,8 +75,8 @@ def test_a_first_download_is_recorded_and_can_then_be_planned_with(project: Proj
     row = read_lock(project.config).corpora["toy"][0]
     assert (row.file, row.origin, row.size_bytes) == ("toy.zip", URL, len(project.data))
     assert row.sha256 == hashlib.sha256(project.data).hexdigest()
-    text = (project.config / LOCK).read_text()
-    assert text.startswith("# What each corpus was when it was downloaded first")
+    text = (project.config / OWN_LOCK).read_text()
+    assert text.startswith("# Checksums of the first downloads of this checkout")
     assert str(row.date) in text
     spec = fetch_spec("toy", corpus, project.corpora / "sha256.json", read_lock(project.config))
     assert spec.corpus.identity()["files"] == [["toy.zip", row.sha256]]
@@ -85,10 +85,11 @@ def test_a_first_download_is_recorded_and_can_then_be_planned_with(project: Proj
 
 def test_what_is_there_and_right_is_neither_fetched_nor_recorded_again(project: Project) -> None:
     project.fetch()
-    before = (project.config / LOCK).read_bytes()
+    before = (project.config / OWN_LOCK).read_bytes()
     project.fetch()
     assert project.calls == 1
-    assert (project.config / LOCK).read_bytes() == before
+    assert (project.config / OWN_LOCK).read_bytes() == before
+    assert not (project.config / LOCK).exists()  # under version control: a download must not change it
 
 
 def test_another_file_than_the_locked_one_is_refused_until_the_lock_lets_it_in(
@@ -98,18 +99,20 @@ def test_another_file_than_the_locked_one_is_refused_until_the_lock_lets_it_in(
     first = project.data
     (project.corpora / "toy" / "toy.zip").unlink()
     project.data = archive(tmp_path / "b.zip", "eins\nzwei\n")
-    with pytest.raises(FetchError, match=rf"toy\.zip: has .*expected .*correct the rows of toy in {LOCK}") as caught:
+    with pytest.raises(
+        FetchError, match=rf"toy\.zip: has .*expected .*correct the rows of toy in {LOCK} or {OWN_LOCK}"
+    ) as caught:
         project.fetch()
     assert "\n" not in str(caught.value)
     assert not (project.corpora / "toy" / "toy.zip").exists()
-    (project.config / LOCK).unlink()
+    (project.config / OWN_LOCK).unlink()
     project.fetch()
     assert (project.corpora / "toy" / "toy.zip").read_bytes() == project.data != first
 
 
 def test_without_a_row_a_file_that_is_there_is_not_trusted(project: Project, tmp_path: Path) -> None:
     project.fetch()
-    (project.config / LOCK).unlink()
+    (project.config / OWN_LOCK).unlink()
     project.data = archive(tmp_path / "b.zip", "eins\nzwei\n")
     project.fetch()
     assert project.calls == 2
@@ -121,13 +124,15 @@ def test_a_pinned_corpus_needs_no_lock(project: Project) -> None:
     project.configure(source={"sha256": digest, "size_bytes": len(project.data)})
     assert project.why_missing() is None
     project.fetch()
-    assert not (project.config / LOCK).exists()
+    assert not (project.config / OWN_LOCK).exists()
 
 
 def test_pin_and_lock_must_say_the_same(project: Project) -> None:
     project.fetch()
     project.configure(source={"sha256": "0" * 64})
-    with pytest.raises(ConfigError, match=rf"{LOCK}: toy: toy\.zip has sha256 .*, but corpora/toy\.yaml says 000"):
+    with pytest.raises(
+        ConfigError, match=rf"{LOCK} or {OWN_LOCK}: toy: toy\.zip has sha256 .*, but corpora/toy\.yaml says 000"
+    ):
         project.fetch()
     with pytest.raises(ConfigError, match="toy"):
         project.why_missing()
@@ -141,7 +146,7 @@ def test_another_number_of_pairs_than_is_known_is_refused(
     project.data = archive(tmp_path / "b.zip", english)
     with pytest.raises(FetchError, match=r"has 2 pairs, expected 3|3 lines against 2"):
         project.fetch()
-    assert not (project.config / LOCK).exists()
+    assert not (project.config / OWN_LOCK).exists()
     assert list((project.corpora / "toy").iterdir()) == []
 
 
@@ -149,7 +154,7 @@ def test_a_first_download_that_is_no_archive_is_not_recorded(project: Project) -
     project.data = b"<html>please log in</html>"
     with pytest.raises(FetchError, match="no zip, deb or tar archive"):
         project.fetch()
-    assert not (project.config / LOCK).exists()
+    assert not (project.config / OWN_LOCK).exists()
     assert list((project.corpora / "toy").iterdir()) == []
 
 
@@ -180,9 +185,9 @@ def row(file: str, digit: str = "0") -> LockRow:
 
 def test_a_row_that_is_there_stays(tmp_path: Path) -> None:
     add_rows(tmp_path, "toy", {"a": row("a"), "b": row("b")})
-    before = (tmp_path / LOCK).read_bytes()
+    before = (tmp_path / OWN_LOCK).read_bytes()
     add_rows(tmp_path, "toy", {"a": row("a", "1")})
-    assert (tmp_path / LOCK).read_bytes() == before
+    assert (tmp_path / OWN_LOCK).read_bytes() == before
     add_rows(tmp_path, "other", {"c": row("c")})
     add_rows(tmp_path, "toy", {"a": row("a", "1"), "c": row("c")})
     lock = read_lock(tmp_path)
@@ -202,6 +207,79 @@ def test_rows_that_are_added_at_the_same_time_are_all_there(tmp_path: Path) -> N
     for thread in threads:
         thread.join()
     assert len(read_lock(tmp_path).corpora) == 12
+
+
+def test_pinned_rows_move_into_the_lock_under_version_control(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {
+        "known": {"kept": [row("k").model_dump(mode="json")]},
+        "corpora": {"old": [row("o").model_dump(mode="json")]},
+    }
+    (tmp_path / LOCK).write_text(yaml.safe_dump(known))
+    assert main(["pin", "--config", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "nothing to pin: this checkout has recorded nothing new\n"
+    add_rows(tmp_path, "toy", {"a": row("a"), "b": row("b")})
+    before = read_lock(tmp_path)
+    assert main(["pin", "--config", str(tmp_path)]) == 0
+    assert f"{LOCK}: toy: a, sha256 {'0' * 64}\n" in capsys.readouterr().out
+    assert not (tmp_path / OWN_LOCK).exists()
+    assert read_lock(tmp_path) == before
+    assert set(yaml.safe_load((tmp_path / LOCK).read_text())["corpora"]) == {"old", "toy"}
+
+
+def test_the_two_locks_must_agree(tmp_path: Path) -> None:
+    add_rows(tmp_path, "toy", {"a": row("a")})
+    other = {"corpora": {"toy": [row("a", "1").model_dump(mode="json")]}}
+    (tmp_path / LOCK).write_text(yaml.safe_dump(other))
+    with pytest.raises(
+        ConfigError, match=rf"{OWN_LOCK}: toy: a has sha256 0+, but {LOCK} says 1+; remove toy"
+    ) as caught:
+        read_lock(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_fetched_corpus_is_known_without_its_row(project: Project) -> None:
+    corpora = {"toy": load_corpus(project.config, "toy")}
+    assert with_fetched(NO_LOCK, corpora, project.corpora) == NO_LOCK
+    project.fetch()
+    locked = read_lock(project.config)
+    (project.config / OWN_LOCK).unlink()
+    assert with_fetched(NO_LOCK, corpora, project.corpora).corpora == locked.corpora
+    # A pin says what the file is, whatever was fetched before there was one.
+    project.configure(source={"sha256": "0" * 64})
+    assert with_fetched(NO_LOCK, {"toy": load_corpus(project.config, "toy")}, project.corpora) == NO_LOCK
+    (project.corpora / "toy" / "corpus.json").write_text('{"files": [{"name": "toy.zip"}]}')
+    assert with_fetched(NO_LOCK, corpora, project.corpora) == NO_LOCK
+
+
+def test_a_download_is_recorded_before_the_corpus_has_a_manifest(project: Project, tmp_path: Path) -> None:
+    spec = fetch_spec("toy", load_corpus(project.config, "toy"), tmp_path / "cache.json")
+    target = project.corpora / "toy"
+
+    class Killed(Exception):
+        pass
+
+    def killed(rows: dict[str, LockRow]) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        fetch_module.fetch(spec, target, project.download, killed)
+    # The other way round, a corpus with a manifest and no row would never be recorded.
+    assert (target / "toy.zip").is_file() and not (target / "corpus.json").exists()
+
+
+def test_the_workflow_records_a_first_download_and_needs_a_lock_for_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(fetch_module, "_download", lambda bound, *what: project.download(*what))
+    corpus = load_corpus(project.config, "toy")
+    call = ["--spec", fetch_spec("toy", corpus, tmp_path / "cache.json").model_dump_json()]
+    call += ["--out", str(project.corpora / "toy")]
+    assert main(["fetch", *call]) == 2
+    assert "the content of toy.zip is not known; give --lock as well" in capsys.readouterr().err
+    assert main(["fetch", *call, "--lock", str(project.config / LOCK)]) == 0
+    assert read_lock(project.config).corpora["toy"][0].sha256 == hashlib.sha256(project.data).hexdigest()
 
 
 @pytest.mark.parametrize("text", ["corpora: {toy: 3}", "corpora: {toy: [{file: ../x}]}", "[1]", "x: 1", ": :"])
@@ -246,6 +324,7 @@ def test_a_study_is_planned_without_what_was_never_downloaded_and_with_it_afterw
         path.parent.mkdir(exist_ok=True)
         path.write_text((CONFIG / kind / path.name).read_text() if value is None else yaml.safe_dump(value))
     before = resolve(project.config, "mine", project.corpora)
+    assert before.tasks["toy"].first_downloads == ("toy",)
     assert before.tasks["toy"].missing == "needs its first download, which will be recorded: `mdnmt fetch toy`"
     assert before.makeable() == []
     project.fetch()

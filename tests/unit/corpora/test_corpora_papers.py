@@ -18,7 +18,7 @@ from reader_archives import read_whole, tgz, zipped
 from mdnmt.config.corpus import load_corpus
 from mdnmt.corpora.availability import why_any_missing
 from mdnmt.corpora.first import fetch_by_name
-from mdnmt.corpora.lock import LOCK, read_lock
+from mdnmt.corpora.lock import OWN_LOCK, read_lock
 from mdnmt.corpora.read import CorpusText
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import FetchError
@@ -97,6 +97,10 @@ CASES = {
 }
 
 
+# Nobody documents what they are: their first download does.
+UNPINNED = {"iwslt14-de-en", "opus-ecb-en-fr", "opus-ted2013-en-fr", "news-commentary-v16-en-fr"}
+
+
 def test_every_corpus_of_the_web_is_tried() -> None:
     names = {path.stem for path in (CONFIG / "corpora").glob("*.yaml")}
     assert {name for name in names if load_corpus(CONFIG, name).source.provider == "http"} == set(CASES)
@@ -114,6 +118,10 @@ def settle(root: Path, name: str, host: str, data: bytes) -> list[str]:
     value = yaml.safe_load((CONFIG / "corpora" / f"{name}.yaml").read_text())
     paths = [urlsplit(url).path for url in value["source"]["urls"]]
     value["source"]["urls"] = [host + path for path in paths]
+    # What others documented of the real archives, once more of ours; some have no more than a first download.
+    for key, fact in (("sha256", hashlib.sha256(data).hexdigest()), ("size_bytes", len(data))):
+        if key in value["source"]:
+            value["source"][key] = fact
     if "md5" in value["source"]:
         value["source"]["md5"] = hashlib.md5(data, usedforsecurity=False).hexdigest()
     if "pairs" in value:
@@ -136,7 +144,8 @@ def test_from_the_address_to_the_pairs(web: tuple[Site, str], tmp_path: Path, na
     site.files[path] = data
     config, corpora = tmp_path / "config", tmp_path / "resources" / "corpora"
     corpus = load_corpus(config, name)
-    assert "mdnmt fetch " + name in (why_any_missing({name: corpus}, corpora) or "")
+    reason = why_any_missing({name: corpus}, corpora)
+    assert (reason is None) == (name not in UNPINNED) and "mdnmt fetch " + name in (reason or "mdnmt fetch " + name)
     row = fetch_by_name(config, name, corpora)[corpus.source.file]  # type: ignore[union-attr]
     assert (row.origin, row.sha256) == (host + path, hashlib.sha256(data).hexdigest())
     spec = fetch_spec(name, corpus, corpora / "sha256.json", read_lock(config)).corpus
@@ -158,13 +167,13 @@ def test_nothing_is_left_and_nothing_recorded_of_what_cannot_be_had(
     (site, host), case = web, CASES[name]
     data = case.pack(tmp_path / "served", {key: text.encode() for key, text in case.members.items()}).read_bytes()
     served = {"half an archive": data[: len(data) // 2], "a page to log in": b"<html>please log in</html>"}.get(fault)
-    for path in settle(tmp_path, name, host, served or b""):
+    for path in settle(tmp_path, name, host, data):
         if served is not None:
             site.files[path] = served
     site.statuses = [int(fault)] * 50 if served is None else []
     with pytest.raises(FetchError) as caught:
         fetch_by_name(tmp_path / "config", name, tmp_path / "corpora")
     assert "\n" not in str(caught.value)
-    assert not (tmp_path / "config" / LOCK).exists()
+    assert not (tmp_path / "config" / OWN_LOCK).exists()
     assert list((tmp_path / "corpora" / name).iterdir()) == []
     shutil.rmtree(tmp_path / "config")

@@ -1,0 +1,38 @@
+# Which corpora are fetched, and what waits for the first download of one. No rules here.
+DOWNLOADS = FirstDownloads(STUDY, allowed=PROJECT.first_downloads, resolve_again=resolve_study, warn=logger.warning)
+for task in STUDY.tasks.values():
+    if task.name in DOWNLOADS.pending:
+        logger.info(f"task {task.name} is planned after its first downloads: {', '.join(task.first_downloads)}")
+    elif task.missing:
+        logger.warning(f"task {task.name} is left out: it {task.missing}")
+
+
+# What rests on the address of a task whose corpora have no known checksum is planned when they are downloaded.
+def after_downloads(tasks, inputs):
+    return DOWNLOADS.after(lambda task: checkpoints.first_downloads.get(task=task), tasks, inputs)
+
+
+def all_tasks(wildcards):
+    return list(STUDY.tasks)
+
+
+def made_tasks(wildcards):
+    return [task_file(name) for name, task in STUDY.tasks.items() if task.spec is not None]
+
+
+def models(wildcards):
+    names = ("model.safetensors", "run.json", "curves.tsv")
+    return [f"{run_dir(run)}/{name}" for run in STUDY.makeable() for name in names]
+
+
+def translations(wildcards):
+    return [f"{test_dir(run)}/hyp" for run in STUDY.makeable()]
+
+
+def corpus_files(wildcards):
+    """Return the manifests of a task's corpora: of no interest any more, however new, to a task that is made."""
+    files = [f"{CORPORA}/{name}/corpus.json" for name in STUDY.tasks[wildcards.task].corpora]
+    return ancient(files) if is_made(wildcards.task) else files
+
+
+TO_FETCH = to_fetch(STUDY, CORPORA, is_made)
