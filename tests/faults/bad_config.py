@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -132,7 +133,8 @@ class Mistakes:
 
     def __init__(self, config: Path, file: str, free: set[str], anything: set[str] = frozenset()) -> None:  # type: ignore[assignment]
         self.file, self.free, self.anything = file, free, anything
-        self.value = yaml.safe_load((config / file).read_text())
+        # Anchors share their value with all aliases: through JSON each place gets its own, and a mistake stays in one.
+        self.value = json.loads(json.dumps(yaml.safe_load((config / file).read_text()), default=str))
         self.places = list(walk(self.value))
         self.draw = random.Random(file)
 

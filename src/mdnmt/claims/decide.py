@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mdnmt.claims.figure_rules import measure_comparisons, trend_comparisons
+from mdnmt.claims.label_rules import label_comparisons
 from mdnmt.claims.outcome import Comparison, Outcome, Outcomes
 from mdnmt.claims.spec import ClaimsSpec
 from mdnmt.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
@@ -16,6 +17,7 @@ from mdnmt.config.claims import (
     AnyRule,
     CellsRule,
     Claim,
+    LabelsRule,
     MeasureRule,
     Needed,
     NotedRule,
@@ -38,6 +40,8 @@ def comparisons(rule: AnyRule, spec: ClaimsSpec) -> Iterator[Comparison]:
         return measure_comparisons(rule, spec)
     if isinstance(rule, TrendRule):
         return trend_comparisons(rule, spec)
+    if isinstance(rule, LabelsRule):
+        return label_comparisons(rule, spec)
     if isinstance(rule, AgreementRule):
         return agreement_comparisons(rule, spec)
     return iter(())
@@ -133,7 +137,7 @@ def _outcome(name: str, claim: Claim, spec: ClaimsSpec) -> Outcome:
         of_in_print=sum(one.in_print is not None for one in made),
         num_seeds=min((one.num_seeds for one in made if one.num_seeds is not None), default=None),
         comparisons=tuple(found),
-        evidence=tuple(f"{spec.paper}-{item}" for item in here),
+        evidence=tuple(spec.key(item) for item in here),
     )
 
 

@@ -56,8 +56,17 @@ class Table:
         path = spec.tables.get(item)
         return None if path is None else cls(item, read_grid(path), spec)
 
+    def measured(self, metric: str) -> str:
+        """Return which of the table's metrics stands for a claim's: for BLEU the one the printed BLEU is compared with.
+
+        Where that one has no number, it is sacreBLEU's.
+        """
+        printed = self.spec.printed_bleu.get(self.item, metric) if metric == "bleu" else metric
+        return printed if self._has(printed) else metric
+
     def keys(self, metric: str) -> list[str]:
         """Return the columns of a metric but the average."""
+        metric = self.measured(metric)
         return [header.key for header in self.grid.headers if header.metric == metric and header.key != AVERAGE]
 
     def column(self, domain: str) -> str:
@@ -66,6 +75,7 @@ class Table:
 
     def label(self, metric: str, key: str) -> str:
         """Return what is measured in a column, in words."""
+        metric = self.measured(metric)
         label = next((h.label for h in self.grid.headers if (h.metric, h.key) == (metric, key)), key)
         if key == AVERAGE:
             return f"average {METRICS[metric]}"
@@ -83,12 +93,21 @@ class Table:
         return found
 
     def has(self, metric: str) -> bool:
-        """Say whether any row has a number of this metric."""
+        """Say whether any row has a number of this metric that can decide something."""
+        return metric not in self.spec.unusable and self._has(self.measured(metric))
+
+    def why_without(self, metric: str) -> str:
+        """Return why no row has a number of this metric."""
+        headers = (header.missing for header in self.grid.headers if header.metric == self.measured(metric))
+        return self.spec.unusable.get(metric) or next((why for why in headers if why), "no run has it")
+
+    def _has(self, metric: str) -> bool:
         places = [index for index, header in enumerate(self.grid.headers) if header.metric == metric]
         return any(row.cells[index].mean is not None for row in self.grid.rows for index in places)
 
     def cell(self, row: GridRow, metric: str, key: str) -> Cell | None:
         """Return a cell, or None where the table has no such column."""
+        metric = self.measured(metric)
         cells = zip(self.grid.headers, row.cells, strict=True)
         return next((cell for header, cell in cells if (header.metric, header.key) == (metric, key)), None)
 

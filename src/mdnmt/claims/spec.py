@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.claims import Claim
+from mdnmt.config.claims import Claim, is_own
 from mdnmt.config.task import Name
 
 
@@ -23,10 +23,16 @@ class ClaimsSpec(Frozen):
     rows: dict[str, dict[str, tuple[str, ...]]] = Field({})  # item -> method -> its names there (row_names); itself
     domains: dict[str, dict[str, str]] = Field({})  # item -> domain of the paper's own task -> column; itself
     on_other_text: dict[str, str] = Field({})  # item -> why its text is not the paper's
+    printed_bleu: dict[str, str] = Field({})  # item -> the metric of ours that its printed BLEU is compared with; bleu
+    unusable: dict[str, str] = Field({})  # metric -> why its scores decide nothing
 
     def names(self, item: str, method: str) -> tuple[str, ...]:
         """Return the names under which a method may stand in an item."""
         return self.rows.get(item, {}).get(method, (method,))
+
+    def key(self, item: str) -> str:
+        """Return how a study names an item: <paper>-<item>."""
+        return item if is_own(item) else f"{self.paper}-{item}"
 
     def why_missing(self, item: str) -> str:
         """Return why an item is not there."""

@@ -17,15 +17,16 @@ from mdnmt.paper.score_files import AVERAGE
 from mdnmt.paper.verdict import MIN_SEEDS
 
 
-def _absent_rows(table: Table, methods: Iterable[str]) -> Iterator[Comparison]:
+def absent_rows(table: Table, methods: Iterable[str]) -> Iterator[Comparison]:
+    """Yield the comparison that methods without a row do not allow, if there are any."""
     names = [method for method in dict.fromkeys(methods) if not table.rows(method)]
     if names:
         yield absent(names, title_of(table.item), NOT_HERE)
 
 
-def _absent_metric(metric: str, table: Table) -> Comparison:
-    why = next((h.missing for h in table.grid.headers if h.metric == metric and h.missing), "no run has it")
-    return absent([METRICS[metric]], title_of(table.item), why)
+def absent_metric(metric: str, table: Table) -> Comparison:
+    """Return the comparison that a table without a metric does not allow."""
+    return absent([METRICS[metric]], title_of(table.item), table.why_without(metric))
 
 
 def table_comparisons(rule: CellsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
@@ -37,13 +38,13 @@ def table_comparisons(rule: CellsRule, spec: ClaimsSpec) -> Iterator[Comparison]
                 if table is None:
                     yield absent_item(item, spec)
             continue
-        yield from _absent_rows(left, rule.rows)
+        yield from absent_rows(left, rule.rows)
         if right_item != left_item or rule.than:
-            yield from _absent_rows(right, rule.than or rule.rows)
+            yield from absent_rows(right, rule.than or rule.rows)
         for metric in rule.metrics:
             without = [table for table in (left, right) if not table.has(metric)]
             if without:
-                yield _absent_metric(metric, without[0])
+                yield absent_metric(metric, without[0])
                 continue
             for method in rule.rows:
                 for other in rule.than or (method,):
@@ -121,10 +122,10 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
     if table is None:
         yield absent_item(rule.table, spec)
         return
-    yield from _absent_rows(table, rule.rows)
+    yield from absent_rows(table, rule.rows)
     for metric in rule.metrics:
         if not table.has(metric):
-            yield _absent_metric(metric, table)
+            yield absent_metric(metric, table)
             continue
         rows = [row for method in rule.rows for row, domain in table.rows(method) if domain is None]
         for row in rows:
@@ -159,10 +160,10 @@ def agreement_comparisons(rule: AgreementRule, spec: ClaimsSpec) -> Iterator[Com
     if table is None:
         yield absent_item(rule.table, spec)
         return
-    yield from _absent_rows(table, rule.rows)
+    yield from absent_rows(table, rule.rows)
     rows = [row for method in rule.rows for row, domain in table.rows(method) if domain is None]
     lacking = [metric for metric in rule.metrics if not table.has(metric)]
-    yield from (_absent_metric(metric, table) for metric in lacking)
+    yield from (absent_metric(metric, table) for metric in lacking)
     there = [metric for metric in rule.metrics if metric not in lacking]
     for one, other in combinations(there, 2):
         for key in [AVERAGE] if rule.columns == "average" else table.keys(one):

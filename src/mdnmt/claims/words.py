@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from mdnmt.config.claims import (
+    OWN,
     AgreementRule,
     AnyRule,
     CellsRule,
     Claim,
+    LabelsRule,
     MeasureRule,
     NotedRule,
     Numbers,
@@ -21,6 +23,7 @@ from mdnmt.config.claims import (
 
 METRICS = {
     "bleu": "BLEU",
+    "bleu_tok": "BLEU (tokenised)",
     "chrf": "chrF",
     "comet": "COMET",
     "num_parameters": "parameters",
@@ -35,6 +38,7 @@ METRICS = {
 
 # What readers call the measures of figures; `mdnmt.paper` says at each `measures` what they are.
 MEASURES = {
+    "plateau": "share of updates on a plateau",
     "updates_to": "updates until the validation perplexity is within 5 % of the first system's last",
     "slope_last_tenth": "relative change of the validation perplexity over the last tenth of updates",
     "final_train_loss": "last training loss",
@@ -53,6 +57,9 @@ MEASURES = {
     "proportion_specific": "own domain's proportion of words of one domain",
     "entropy_function": "entropy of the attention of function words",
     "entropy_specific": "entropy of the attention of words of one domain",
+    "largest_function": "attention of function words to the domain they attend to most",
+    "own_slot_specific": "attention of words of one domain to this domain",
+    "proportion": "own domain's proportion",
     "updates": "all its updates",
     "prediction": "share of words whose domain the proportion tells",
     "accuracy": "share of ambiguous words translated as the domain does",
@@ -67,6 +74,7 @@ MEASURES = {
 
 def title_of(item: str) -> str:
     """Return how a reader calls a table or figure: `table5-en-de` is "Table 5 (EN-DE)"."""
+    item = item.removeprefix(f"{OWN}-")
     found = re.fullmatch(r"(table|figure)(\d\w*)(?:-(.+))?", item)
     if found is None:
         return item.capitalize().replace("-", " ")
@@ -178,6 +186,16 @@ def _numbers_words(than: Numbers, rule: MeasureRule) -> str:
     return f"{name}{at}{methods}{figure}"
 
 
+def _labels_words(rule: LabelsRule) -> str:
+    metrics, labels = _listed((METRICS[metric] for metric in rule.metrics), "or"), _listed(rule.labels, "or")
+    where = "on average" if rule.columns == "average" else "on each domain"
+    needed = needed_words(rule.needed)
+    left = f"{title_of(rule.table)}: the {metrics} {where} that {labels} domain labels cost {_any_of(rule.rows)}"
+    if not rule.than:
+        return f"{left} {_alone(rule)}, {needed}."
+    return f"{left} {_against(rule, f'what they cost {_any_of(rule.than)}')}, {needed}."
+
+
 def rule_words(rule: AnyRule) -> str:
     """Return a rule as a sentence, with its threshold."""
     if isinstance(rule, CellsRule):
@@ -196,6 +214,8 @@ def rule_words(rule: AnyRule) -> str:
             f"{title_of(rule.figure)}: the rank correlation of {measure_words(rule.name)}{at}{each} of "
             f"{_systems(rule.methods)} with the {rule.over} {_alone(rule)}, {needed_words(rule.needed)}."
         )
+    if isinstance(rule, LabelsRule):
+        return _labels_words(rule)
     if isinstance(rule, AgreementRule):
         where = "averages" if rule.columns == "average" else "scores on each domain"
         return (

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.decoding import Labels
 from mdnmt.config.loader import did_you_mean, find_named, load_model
 from mdnmt.config.paper import PaperConfig, PaperTable
 from mdnmt.config.task import Name
@@ -25,6 +26,7 @@ Metric = Literal[
 ]  # fmt: skip
 Position = str | int | float  # a value of a key of `at`; of a number also `first` or `last`
 Reduction = Literal["mean", "min", "max"]
+OWN = "mdnmt"  # the paper of our own tables and figures: a rule names them mdnmt-<item>
 
 
 class Threshold(Frozen):
@@ -125,6 +127,27 @@ class TrendRule(Threshold):
     over: str
 
 
+class LabelsRule(Threshold):
+    """What other domain labels cost: the score under gold labels minus the score under others, seed by seed.
+
+    The cost of each of `rows` minus the cost of each of `than`; without `than`, the cost itself.
+    """
+
+    kind: Literal["labels"]
+    table: Name = Field(description="whose rows are translated under several label conditions: mdnmt-labels")
+    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(("bleu",), min_length=1)
+    columns: Literal["each", "average"] = "average"
+    labels: tuple[Labels, ...] = Field(min_length=1, description="wrong, missing or predicted")
+    rows: tuple[Name, ...] = Field(min_length=1)
+    than: tuple[Name, ...] = ()
+
+    @model_validator(mode="after")
+    def _gold_labels_cost_nothing(self) -> Self:
+        if "given" in self.labels:
+            raise ValueError("labels: gold labels (given) are what the others are compared with; leave them out")
+        return self
+
+
 class AgreementRule(Threshold):
     """The rank correlation between metrics, over the rows of a table."""
 
@@ -142,7 +165,7 @@ class NotedRule(Frozen):
     why: str = Field(min_length=1)
 
 
-AnyRule = CellsRule | StarsRule | MeasureRule | TrendRule | AgreementRule | NotedRule
+AnyRule = CellsRule | StarsRule | MeasureRule | TrendRule | LabelsRule | AgreementRule | NotedRule
 Rule = Annotated[AnyRule, Field(discriminator="kind")]
 
 
@@ -177,6 +200,8 @@ def uses(rule: AnyRule) -> list[tuple[Literal["tables", "figures"], str, tuple[s
         return found
     if isinstance(rule, StarsRule | AgreementRule):
         return [("tables", rule.table, rule.rows)]
+    if isinstance(rule, LabelsRule):
+        return [("tables", rule.table, (*rule.rows, *rule.than))]
     if isinstance(rule, MeasureRule | TrendRule):
         found = [("figures", rule.figure, rule.methods)]
         if isinstance(rule, MeasureRule) and rule.than is not None:
@@ -192,6 +217,16 @@ def needs(claim: Claim) -> Needs:
         tables=tuple(dict.fromkeys(item for kind, item in found if kind == "tables")),
         figures=tuple(dict.fromkeys(item for kind, item in found if kind == "figures")),
     )
+
+
+def metrics_of(rule: AnyRule) -> tuple[str, ...]:
+    """Return the metrics of the table cells that a rule reads; none of a rule about figures."""
+    return rule.metrics if isinstance(rule, CellsRule | StarsRule | LabelsRule | AgreementRule) else ()
+
+
+def is_own(item: str) -> bool:
+    """Say whether an item is one of our own tables and figures, and not one of the paper's."""
+    return item.startswith(f"{OWN}-")
 
 
 def load_claims(config_folder: Path, paper: str) -> dict[str, Claim]:
@@ -213,7 +248,9 @@ def row_names(table: PaperTable) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def check_claims(claims: Mapping[str, Claim], paper: PaperConfig, methods: Iterable[str], where: str) -> None:
+def check_claims(
+    claims: Mapping[str, Claim], paper: PaperConfig, methods: Iterable[str], where: str, own: PaperConfig | None = None
+) -> None:
     """Raise an error if a claim names what there is not.
 
     Args:
@@ -221,11 +258,13 @@ def check_claims(claims: Mapping[str, Claim], paper: PaperConfig, methods: Itera
         paper: its tables and figures.
         methods: the names of config/methods.
         where: the file of the claims.
+        own: the tables and figures of config/papers/mdnmt.yaml; None: no rule names one.
 
     Raises:
         ConfigError: a table or figure that the paper does not have, or a method or domain that it does not show.
     """
     known = set(methods)
+    paper = _with_own(paper, own)
     for name, claim in claims.items():
         for index, rule in enumerate(claim.rules):
             place = f"{where}: claims.{name}.rules.{index}"
@@ -236,8 +275,34 @@ def check_claims(claims: Mapping[str, Claim], paper: PaperConfig, methods: Itera
                 for method in looked_for:
                     _there(method, known | set(shown), f"{place}: there is no method")
                     _there(method, shown, f"{place}: {item} does not show")
+            _check_metrics(rule, paper, place)
             if isinstance(rule, CellsRule):
                 _check_domains(rule, paper, place)
+            if isinstance(rule, LabelsRule):
+                _check_labels(rule, paper.tables[rule.table], place)
+
+
+def _with_own(paper: PaperConfig, own: PaperConfig | None) -> PaperConfig:
+    """Return the paper with our own tables and figures beside its own, as rules name them."""
+    if own is None:
+        return paper
+    tables = {f"{OWN}-{item}": table for item, table in own.tables.items()}
+    figures = {f"{OWN}-{item}": figure for item, figure in own.figures.items()}
+    return paper.model_copy(update={"tables": {**paper.tables, **tables}, "figures": {**paper.figures, **figures}})
+
+
+def _check_metrics(rule: AnyRule, paper: PaperConfig, place: str) -> None:
+    for kind, item, _ in uses(rule):
+        if kind == "tables" and paper.tables[item].kind == "scores":
+            for metric in metrics_of(rule):
+                _there(metric, paper.tables[item].metrics, f"{place}: {item} has no metric")
+
+
+def _check_labels(rule: LabelsRule, table: PaperTable, place: str) -> None:
+    for row in table.rows:
+        if row.method in (*rule.rows, *rule.than):
+            for labels in ("given", *rule.labels):
+                _there(labels, row.labels, f"{place}: {rule.table} does not show {row.method} under the labels")
 
 
 def _check_domains(rule: CellsRule, paper: PaperConfig, place: str) -> None:

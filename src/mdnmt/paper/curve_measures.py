@@ -13,6 +13,8 @@ from mdnmt.paper.measures import Measure, rank_correlation
 Series = Mapping[int, float]  # update -> value
 MARGIN = 1.05  # of the first system's final perplexity: what counts as having reached it
 LAST = 0.1  # of all updates
+EARLY = 1.5  # times the last perplexity: what is above it belongs to the early part of training
+SLOWER = 0.5  # times the mean slope that follows: a slope below it is a plateau
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ def measures(runs: Sequence[Curves], places: Mapping[str, tuple[str, str]]) -> I
     `final_<panel>`: the last value (accuracy: 0 to 1). `updates`: how many the run was measured for.
     `updates_to`: updates at which validation perplexity first is within 5 % of the first system's final one, of the
     same seed where there is one; a system that never gets there has none. `slope_last_tenth`: by what part validation
-    perplexity changes over the last tenth of updates (negative: it still falls). `accuracy_bleu_correlation`:
-    Spearman's, of validation accuracy and BLEU over the validations of a run; and, without method or seed, at the end
-    of each run over all runs.
+    perplexity changes over the last tenth of updates (negative: it still falls). `plateau`: the share of all updates
+    on plateaus of the early part of training (`_plateau`). `accuracy_bleu_correlation`: Spearman's, of validation
+    accuracy and BLEU over the validations of a run; and, without method or seed, at the end of each run over all runs.
 
     Args:
         runs: all runs; those with the first one's method and label are the first system.
@@ -68,6 +70,7 @@ def _of(
         return
     yield "updates", float(max(perplexity))
     yield "slope_last_tenth", _slope(perplexity)
+    yield "plateau", _plateau(perplexity)
     goal = first.get(run.seed) or next((series for series in first.values() if series), None)
     if goal:
         reached = [update for update in sorted(perplexity) if perplexity[update] <= MARGIN * goal[max(goal)]]
@@ -82,3 +85,27 @@ def _slope(series: Series) -> float:
         return math.nan
     before = float(np.interp((1 - LAST) * updates[-1], updates, values))
     return values[-1] / before - 1
+
+
+def _plateau(series: Series) -> float:
+    """Return the share of all updates on which perplexity stays on a plateau before it falls faster again.
+
+    The interval between two validations is on a plateau if perplexity is more than 1.5 times its last value at the end
+    of it, and its logarithm falls in it, an update, less than half as fast as on average from there until perplexity is
+    within 5 % of its last value. A curve that only ever falls more slowly has no plateau: 0.
+    """
+    updates = sorted(series)
+    values = [math.log(series[update]) for update in updates]
+    if len(updates) < 3:
+        return math.nan
+    goal = values[-1] + math.log(MARGIN)
+    arrival = next(update for update, value in zip(updates, values, strict=True) if value <= goal)
+    on_plateau = 0
+    for here in range(len(updates) - 1):
+        start, end = updates[here], updates[here + 1]
+        if values[here + 1] <= values[-1] + math.log(EARLY) or end >= arrival:
+            continue
+        slope = (values[here] - values[here + 1]) / (end - start)
+        if slope < SLOWER * (values[here + 1] - goal) / (arrival - end):
+            on_plateau += end - start
+    return on_plateau / updates[-1]

@@ -30,15 +30,19 @@ def inputs(spec: DomainAttentionSpec) -> list[Path]:
 def measures(spec: DomainAttentionSpec) -> Iterator[Measure]:
     """Yield what the attention of source words to the domain vectors is like, a mean over layers, for each seed.
 
-    `attention` (by domain of the sentence and slot, from 1): mean over words. `entropy`: mean over words, from 0 to 1;
-    `entropy_function`, `entropy_shared`, `entropy_specific`: over words of a class (`AnalysedWords.classes`).
+    `attention` (by domain of the sentence and slot, from 1): mean over words. `entropy`: mean over words, from 0 to 1.
+    Over words of a class (`AnalysedWords.classes`), here for `function`; `_shared` and `_specific` are the other two:
+    `entropy_function`; `largest_function`, the attention to the slot that a word attends to most; and, where training
+    ties slots to domains, `own_slot_function`, the attention to the slot of the domain that uses the word most.
     `specificity_correlation`: among words, Spearman's correlation of how one-sided domains use a word in the training
     text with how one-sided its attention is (one minus the entropy, both).
     """
     for seed in spec.run.seeds:
         if (words := _source_words(seed.analysis)) is None:
             continue
-        for name, at, value in _of(words, analysis.domain_names(seed.analysis)):
+        domains = analysis.domain_names(seed.analysis)
+        slots = list(analysis.read(seed.analysis / "meta.json").get("slots", ()))
+        for name, at, value in _of(words, domains, slots):
             yield Measure(spec.run.method, spec.run.label, seed.seed, name, value, at)
 
 
@@ -48,7 +52,9 @@ def _source_words(directory: Path) -> AnalysedWords | None:
     return found.get("encoder") or found.get("memory")
 
 
-def _of(words: AnalysedWords, domains: Sequence[str]) -> Iterator[tuple[str, dict[str, Any], float]]:
+def _of(
+    words: AnalysedWords, domains: Sequence[str], slots: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any], float]]:
     real, a_MN = words.is_word_M, words.values_LMK.mean(axis=0)
     for label, domain in enumerate(domains):
         if (chosen := real & (words.domain_M == label)).any():
@@ -59,6 +65,11 @@ def _of(words: AnalysedWords, domains: Sequence[str]) -> Iterator[tuple[str, dic
     for name, numbers in words.classes().items():
         if (chosen := np.isin(words.word_M, numbers)).any():
             yield f"entropy_{name}", {}, float(entropy_M[chosen].mean())
+            yield f"largest_{name}", {}, float(a_MN[chosen].max(axis=1).mean())
+            if slots:
+                own_M = words.share_WK[words.word_M[chosen]].argmax(axis=1)
+                slot_M = np.array([slots.index(domain) for domain in domains])[own_M]
+                yield f"own_slot_{name}", {}, float(np.take_along_axis(a_MN[chosen], slot_M[:, None], axis=1).mean())
     numbers, mean_1W = words.mean_by_word(entropy_M[None], real)
     known = words.counts_WK[numbers].sum(axis=1) >= MIN_COUNT
     one_sided = 1 - entropy(words.share_WK[numbers])

@@ -20,9 +20,9 @@ def measures(run: AnalysedRun) -> Iterator[Measure]:
     """Yield all measures of a system, of each seed that was analysed.
 
     By side and layer (from 1), where not said otherwise; a share is that of the domain of the word's sentence:
-    `entropy`: mean over words, from 0 to 1. `entropy_end`: of the end of the source sentence.
-    `variance_words`: of the share, between words of sentences of one domain. `variance_layers` (by side): of a word's
-    share between layers. `variance_seeds`: of a word's share between seeds, where there are several.
+    `entropy`: mean over words, from 0 to 1. `entropy_end`: of the end of the source sentence. `proportion`: mean share
+    over words. `variance_words`: of the share, between words of sentences of one domain. `variance_layers` (by side):
+    of a word's share between layers. `variance_seeds`: of a word's share between seeds, where there are several.
     `frequency_correlation`: among words in sentences of one domain, Spearman's correlation of the mean share with how
     much of the word's use is that domain's. `variance_positions`: of the mean share of a word at a position, between
     positions, within sentences of one domain. `proportion_function`, `proportion_shared`, `proportion_specific`: the
@@ -50,6 +50,7 @@ def _of(words: AnalysedWords) -> Iterator[tuple[str, dict[str, Any], float]]:
     entropy_LM = entropy(words.values_LMK)
     by_layer = {
         "entropy": entropy_LM[:, real].mean(axis=1),
+        "proportion": own_LM[:, real].mean(axis=1),
         "variance_words": _over_domains(words, lambda chosen: own_LM[:, chosen].var(axis=1)),
         "frequency_correlation": _over_domains(words, lambda chosen: _frequency(words, own_LM, chosen)),
         "variance_positions": _over_domains(words, lambda chosen: _positions(words, own_LM, chosen)),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from mdnmt.claims.spec import ClaimsSpec
-from mdnmt.config.claims import needs, row_names
+from mdnmt.config.claims import is_own, needs, row_names
 from mdnmt.config.paper import PaperFigure, PaperTable
+from mdnmt.score.comet_files import TOY
 from mdnmt.studies.figure_specs import paper_figure
 from mdnmt.studies.headings import why_other
 from mdnmt.studies.places import Places
@@ -38,13 +40,22 @@ def claims_spec(study: Study, paper: str, places: Places) -> ClaimsSpec:
         on_other_text={
             name: why for name, (item, task) in shown.items() if (why := why_other(paper, item, task.config))
         },
+        printed_bleu={item: _printed_bleu(paper_table(study, key)[0]) for item, key in tables.items()},
+        unusable={"comet": "scored with a toy of random weights"} if study.comet.name == TOY else {},
     )
 
 
-def _shown(keys: object, paper: str, wanted: set[str]) -> dict[str, str]:
-    """Return item -> key of what the study shows of a paper, as far as it is wanted."""
-    found = {split_key(key)[1]: key for key in keys if split_key(key)[0] == paper}  # type: ignore[attr-defined]
+def _shown(keys: Iterable[str], paper: str, wanted: set[str]) -> dict[str, str]:
+    """Return item -> key of what the study shows of a paper, or of our own, as far as it is wanted."""
+    found = {split_key(key)[1]: key for key in keys if split_key(key)[0] == paper}
+    found |= {key: key for key in keys if is_own(key)}
     return {item: key for item, key in found.items() if item in wanted}
+
+
+def _printed_bleu(table: PaperTable) -> str:
+    """Return the metric that the table compares with the printed BLEU."""
+    compared = [metric for metric in table.metrics if "BLEU" in table.printed_metrics.get(metric, ())]
+    return compared[0] if compared else "bleu"
 
 
 def _domains(task: Task) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdnmt.config.claims import Claim, check_claims, load_claims
+from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims, uses
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.loader import did_you_mean, named_in, validate_model
 from mdnmt.config.method import MethodConfig, load_method
@@ -114,7 +114,9 @@ def _claims(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Cla
         return {}
     claims = load_claims(config_folder, name)
     methods = (path.stem for path in (config_folder / "methods").glob("*.yaml"))
-    check_claims(claims, paper, methods, f"{config_folder}/claims/{name}.yaml")
+    names_ours = any(is_own(item) for claim in claims.values() for rule in claim.rules for _, item, _ in uses(rule))
+    own = load_paper(config_folder, OWN) if names_ours else None
+    check_claims(claims, paper, methods, f"{config_folder}/claims/{name}.yaml", own)
     return claims
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.claims.spec import ClaimsSpec
-from mdnmt.config.claims import AgreementRule, CellsRule, Claim, MeasureRule, StarsRule, TrendRule
+from mdnmt.config.claims import AgreementRule, CellsRule, Claim, LabelsRule, MeasureRule, StarsRule, TrendRule
 
-QUANTITIES = ("num_parameters", "decode_sentences_per_second", "epoch_seconds")
+QUANTITIES = ("num_parameters", "decode_sentences_per_second", "epoch_seconds", "peak_memory_mb")
 VALUES = {
     "layer": [1, 2, 3, 4, 5, 6],
     "side": ["encoder", "decoder"],
@@ -139,9 +139,13 @@ def write(claim: Claim, folder: Path, *, seeds: int = 3, failing: int | None = N
         if slot[0] == "table":
             _, item, metric, column, row = slot
             tables.setdefault(item, {}).setdefault(row, {})[metric, column] = _cell(value, seeds, metric)
-    for rule in claim.rules:
+    # The rule that is to fail comes last: two rules may read the same cells.
+    last = None if failing is None else claim.rules[failing]
+    for rule in sorted(claim.rules, key=lambda one: one is last):
         if isinstance(rule, StarsRule | AgreementRule):
             _of_rows(rule, tables, domains, seeds, failing is None or claim.rules[failing] is not rule)
+        if isinstance(rule, LabelsRule):
+            _of_labels(rule, tables, domains, seeds, failing is None or claim.rules[failing] is not rule)
         if isinstance(rule, MeasureRule):
             for slot in dict.fromkeys(s for pair in measure_pairs(rule) for s in pair if s is not None):
                 measures.setdefault(slot[1], []).extend(_measures(slot, values[slot], rule.reduce, seeds))
@@ -172,11 +176,23 @@ def _cell(value: float, seeds: int, metric: str = "bleu") -> dict[str, Any]:
 def _of_rows(rule: Any, tables: dict[str, Any], domains: list[str], seeds: int, holds: bool) -> None:
     columns = domains if isinstance(rule, StarsRule) or rule.columns == "each" else ["avg"]
     for (index, row), metric, column in product(enumerate(rule.rows), rule.metrics, columns):
-        up = index if holds or metric != rule.metrics[1] else -index
+        up = index if holds or metric != rule.metrics[-1] else -index
         cell = _cell(20.0 + up, seeds)
         if isinstance(rule, StarsRule):
             cell |= {"delta": 1.0, "p": 0.01, "verdict": "better" if holds else None}
         tables.setdefault(rule.table, {}).setdefault(row, {})[metric, column] = cell
+
+
+def _of_labels(rule: LabelsRule, tables: dict[str, Any], domains: list[str], seeds: int, holds: bool) -> None:
+    """Write scores under gold labels and under others: each of `rows` loses 1 or 5, each of `than` 3."""
+    columns = domains if rule.columns == "each" else ["avg"]
+    few, many = (1.0, 5.0) if rule.bound[0] == "below" else (5.0, 1.0)
+    for row, metric, column in product((*rule.rows, *rule.than), rule.metrics, columns):
+        cost = (few if holds else many) if row in rule.rows else 3.0
+        of_table = tables.setdefault(rule.table, {})
+        of_table.setdefault(row, {})[metric, column] = _cell(20.0, seeds)
+        for labels in rule.labels:
+            of_table.setdefault(f"{row}@{labels}", {})[metric, column] = _cell(20.0 - cost, seeds)
 
 
 def _measures(slot: Slot, value: float, reduce: dict[str, str], seeds: int) -> list[dict[str, Any]]:

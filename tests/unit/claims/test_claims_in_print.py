@@ -21,8 +21,12 @@ FALSE_IN_PRINT = {
     "jiang-t4-mixing-best-but-thesis": (60, 72),  # training on one domain is better on Laws, News and Speech
     "zhang-enfr-trend": (1, 2),  # guidance is below no guidance
     "zhang-tag-worse": (6, 8),  # the tag is above the baseline on two of the three domains of EN-FR
-    "song-t3-best-bleu": (29, 30),  # Mix has the COMET of DASA
-    "song-metrics-agree": (1, 3),  # COMET does not go with BLEU (0.31) nor with chrF (0.22)
+    "jiang-all-domains": (20, 24),  # all four forms are below the mixed baseline on Thesis
+    "song-t3-best-comet": (9, 10),  # Mix has the COMET of DASA
+    "song-t6-damha-chrf": (2, 3),  # DMoE (mix) gains 0.22
+    "song-t6-complementary-chrf": (3, 4),  # DAMHA alone has 0.12 more than with DMoE (Domain-only)
+    "song-t6-complementary-comet": (2, 4),  # DAMHA alone has the highest COMET
+    "song-metrics-agree-comet": (0, 2),  # 0.31 with BLEU, 0.22 with chrF
 }
 TRUE_IN_PRINT = {
     "jiang-t2-mixing-best",
@@ -36,14 +40,28 @@ TRUE_IN_PRINT = {
     "zhang-unsup-gain",
     "zhang-guided-gain",
     "zhang-beats-tag",
+    "song-t3-best-bleu",
+    "song-t3-gain",
     "song-others-trade",
     "song-mbart-trade",
+    "song-mbart-trade-comet",
+    "song-mbart-thesis-science",
+    "song-mbart-law",
     "song-t5-best",
+    "song-t5-best-comet",
+    "song-t5-gain",
     "song-t5-mbart-zero",
+    "song-t5-mbart-zero-comet",
     "song-t6-damha",
+    "song-t6-damha-comet",
+    "song-t6-complementary",
     "song-t6-dmoe-over-moe",
+    "song-t6-dmoe-over-moe-comet",
     "song-t6-loss-small",
+    "song-t6-loss-domain",
+    "song-t6-loss-mix",
     "song-t6-loss-comet",
+    "song-metrics-agree",
 }
 
 

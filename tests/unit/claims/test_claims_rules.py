@@ -201,6 +201,23 @@ def test_the_papers_own_numbers_are_compared_too(tmp_path: Path) -> None:
     assert in_print(columns="average") == [None]
 
 
+def test_bleu_is_that_of_the_printed_number_where_it_was_computed(tmp_path: Path) -> None:
+    columns = [("bleu", "law"), ("bleu", "avg"), ("bleu_tok", "law"), ("bleu_tok", "avg")]
+    ours, words = [cell([30.0])] * 2, [cell([25.0], published=24.0)] * 2
+    rows = {"a": [*ours, *words], "b": [*ours, *[cell([20.0], published=21.0)] * 2]}
+    options = {"printed_bleu": {"t": "bleu_tok"}}
+
+    def found(rows: dict[str, Any], **keys: Any) -> list[Comparison]:
+        spec = spec_of(tmp_path, "tables", t=grid(columns, rows), options=options)
+        return list(table_comparisons(CellsRule(kind="cells", table="t", rows=("a",), than=("b",), **keys), spec))
+
+    (one,) = found(rows)
+    assert (one.what, one.difference, one.in_print) == ("BLEU (tokenised) on Law: A against B", 5.0, True)
+    assert found(rows, columns="average")[0].what == "average BLEU (tokenised): A against B"
+    (one,) = found({name: [*ours, {}, {}] for name in "ab"})
+    assert (one.what, one.difference) == ("BLEU on Law: A against B", 0.0)
+
+
 def test_models_of_one_domain_and_names_that_differ(tmp_path: Path) -> None:
     table = grid(
         [("bleu", "law"), ("bleu", "news"), ("bleu", "avg")],

@@ -87,6 +87,12 @@ def paper() -> PaperConfig:
     )
 
 
+def own() -> PaperConfig:
+    row = {"group": "G", "method": "dmoe-mix", "labels": ["given", "wrong", "missing"]}
+    table = {"kind": "scores", "title": "T", "rows": [row]}
+    return PaperConfig.model_validate({"title": "P", "citation": "C", "tables": {"labels": table}})
+
+
 def test_all_claims_are_there_once() -> None:
     assert len(IDS) == 48
     found = [name for name in PAPERS for name in load_claims(CONFIG, name)]
@@ -97,7 +103,8 @@ def test_all_claims_are_there_once() -> None:
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_claims_name_tables_figures_and_methods_that_there_are(name: str) -> None:
-    check_claims(load_claims(CONFIG, name), load_paper(CONFIG, name), METHODS, f"config/claims/{name}.yaml")
+    own = load_paper(CONFIG, "mdnmt")
+    check_claims(load_claims(CONFIG, name), load_paper(CONFIG, name), METHODS, f"config/claims/{name}.yaml", own)
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -120,6 +127,7 @@ def test_every_sentence_reads_as_one(name: str) -> None:
             assert "_" not in text and "  " not in text
 
 
+LABELS = {"kind": "labels", "table": "mdnmt-labels", "labels": ["wrong"], "rows": ["dmoe-mix"]}
 TABLE = {"kind": "cells", "table": "table2", "rows": ["dsa"], "than": ["mixed"]}
 
 
@@ -140,12 +148,16 @@ TABLE = {"kind": "cells", "table": "table2", "rows": ["dsa"], "than": ["mixed"]}
         ),
         ({"kind": "trend", "figure": "figure5", "name": "n", "methods": ["dsa"], "over": "layer"}, "does not show"),
         ({"kind": "stars", "table": "table2", "rows": ["wdc"]}, "table2 does not show 'wdc'"),
+        ({**TABLE, "metrics": ["comet"]}, "rules.0: table2 has no metric 'comet'; there are: bleu"),
+        ({**LABELS, "table": "mdnmt-label"}, "the paper has no table 'mdnmt-label' (did you mean 'mdnmt-labels'?)"),
+        ({**LABELS, "rows": ["dsa"]}, "mdnmt-labels does not show 'dsa'"),
+        ({**LABELS, "labels": ["predicted"]}, "mdnmt-labels does not show dmoe-mix under the labels 'predicted'"),
     ],
 )
 def test_a_claim_about_what_there_is_not_is_refused(rule: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_claims(
-            {"x": claim_of({"kind": "noted", "why": "w"}), "y": claim_of(rule)}, paper(), METHODS, "claims.yaml"
+            {"x": claim_of({"kind": "noted", "why": "w"}), "y": claim_of(rule)}, paper(), METHODS, "claims.yaml", own()
         )
     assert str(caught.value).startswith("claims.yaml: claims.y.rules.0: ") and told in str(caught.value)
 
@@ -158,11 +170,13 @@ def test_what_a_paper_shows_may_be_named() -> None:
                 {**TABLE, "table": None, "tables": {"table8": "table2"}, "than": []},
                 {"kind": "measure", "figure": "figure5", "name": "n", "methods": ["waldm-smoothing-0"]},
                 {"kind": "trend", "figure": "figure5", "name": "n", "over": "value"},
+                {**LABELS, "labels": ["wrong", "missing"], "than": ["dmoe-mix"]},
             )
         },
         paper(),
         METHODS,
         "claims.yaml",
+        own(),
     )
 
 
@@ -179,6 +193,8 @@ def test_what_a_paper_shows_may_be_named() -> None:
         ({**TABLE, "metrics": ["blue"]}, "did you mean 'bleu'?"),
         ({**TABLE, "kind": "cell"}, "did you mean 'cells'?"),
         ({**TABLE, "row": ["dsa"]}, "unknown key 'claims.x.rules.0.row' (did you mean 'rows'?)"),
+        ({**LABELS, "labels": ["given"]}, "gold labels (given) are what the others are compared with; leave them out"),
+        ({**LABELS, "labels": []}, "labels"),
         ({"kind": "noted"}, "the key 'claims.x.rules.0.why' is missing"),
     ],
 )
@@ -222,6 +238,7 @@ def test_a_method_may_stand_under_the_name_that_was_chosen_for_it() -> None:
         ("figure3a", "Figure 3a"),
         ("figure-ambiguity", "Figure ambiguity"),
         ("results", "Results"),
+        ("mdnmt-labels", "Labels"),
     ],
 )
 def test_items_are_called_as_readers_call_them(item: str, title: str) -> None:
@@ -247,6 +264,21 @@ def test_items_are_called_as_readers_call_them(item: str, title: str) -> None:
 def test_a_rule_is_told_with_its_threshold(keys: dict[str, Any], words: str) -> None:
     text = rule_words(claim_of({**TABLE, **keys}).rules[0])
     assert text.startswith(f"Table 2: BLEU on each domain of dsa {words}")
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"above": 2}, "the BLEU on average that wrong domain labels cost dmoe-mix is above 2, in all comparisons."),
+        (
+            {"labels": ["wrong", "missing"], "than": ["dsa"], "below": 0, "metrics": ["chrf"], "columns": "each"},
+            "the chrF on each domain that wrong or missing domain labels cost dmoe-mix is below what they cost dsa, in "
+            "all comparisons.",
+        ),
+    ],
+)
+def test_a_rule_about_labels_is_told_with_its_threshold(keys: dict[str, Any], words: str) -> None:
+    assert rule_words(claim_of({**LABELS, **keys}).rules[0]) == f"Labels: {words}"
 
 
 def test_files_begin_with_their_schema() -> None:

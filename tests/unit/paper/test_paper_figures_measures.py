@@ -77,6 +77,8 @@ def test_entropy_of_words_and_of_the_end(make_analysis: Any, tmp_path: Path) -> 
     found = proportions({"analysis": make_analysis("a", words)}, tmp_path)
     assert found["entropy", 1, "encoder"] == pytest.approx(0.5)
     assert found["entropy", 2, "encoder"] == pytest.approx(0.0)
+    assert found["proportion", 1, "encoder"] == pytest.approx((0.5 + 1.0) / 2)  # of words alone
+    assert found["proportion", 2, "encoder"] == pytest.approx(1.0)
     assert found["entropy_end", 1, "encoder"] == found["entropy_end", 2, "encoder"] == pytest.approx(1.0)
 
 
@@ -182,6 +184,22 @@ def test_attention_by_domain_and_by_class_of_word(make_analysis: Any, tmp_path: 
     assert found["entropy_specific",] == pytest.approx(0.0)
     # One-sided use: paper > judge > and > bank; one-sided attention: paper = judge > bank > and.
     assert found["specificity_correlation",] == pytest.approx(spearmanr([4, 3, 2, 1], [3.5, 3.5, 1, 2])[0])
+    assert found["largest_function",] == pytest.approx((0.5 + 0.6) / 2)  # and, bank
+    assert found["largest_specific",] == pytest.approx(1.0)
+    assert not [key for key in found if key[0].startswith("own_slot")]  # no slot is tied to a domain
+
+
+@pytest.mark.parametrize(("slots", "own"), [(["law", "news"], 0.7), (["news", "law"], 0.2)])
+def test_attention_to_the_slot_of_the_domain_that_uses_the_word(
+    make_analysis: Any, tmp_path: Path, slots: list[str], own: float
+) -> None:
+    # judge is of law, paper of news; both in sentences of the other domain. The first slot has most of judge.
+    words = [(2, 0, 1, [[0.8, 0.1, 0.1]] * 2), (3, 1, 0, [[0.2, 0.5, 0.3], [0.4, 0.7, 0.0]])]
+    meta = {"domains": DOMAINS, "slots": slots}
+    run = {"label": "G", "method": "dsa", "seed": 1, "analysis": make_analysis("a", words, kind="attention", meta=meta)}
+    found = {key[2:]: value for key, value in measured({"kind": "domain_attention", "run": run}, tmp_path).items()}
+    assert found["own_slot_specific",] == pytest.approx(own)
+    assert found["entropy_specific",] < 0.8  # the same in both cases: entropy does not see which slot it is
 
 
 def test_gates_of_real_text(make_analysis: Any, tmp_path: Path) -> None:
@@ -245,6 +263,30 @@ def test_curves_say_where_they_end_and_when_they_get_there(tmp_path: Path) -> No
     ends = [(1 / 10, 4.0), (1 / 9, 9.0), (1 / 11, 8.0)]
     assert found["", None, "accuracy_bleu_correlation"] == pytest.approx(spearmanr(*zip(*ends, strict=True))[0])
     assert not [key for key in found if key[2] == "final_train_accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("perplexity", "share"),
+    [
+        ({100: 800.0, 200: 400.0, 300: 200.0, 400: 100.0, 500: 98.0}, 0.0),  # the same share in every interval
+        ({100: 800.0, 200: 200.0, 300: 120.0, 400: 102.0, 500: 100.0}, 0.0),  # always more slowly
+        ({100: 800.0, 200: 790.0, 300: 785.0, 400: 100.0, 500: 100.0}, 0.4),
+        ({100: 800.0, 200: 810.0, 300: 100.0, 400: 99.0}, 0.25),  # it rises
+        ({100: 800.0, 150: 300.0, 250: 298.0, 400: 100.0, 500: 100.0}, 0.2),
+        ({100: 800.0, 200: 130.0, 300: 130.0, 400: 100.0}, 0.0),  # not early: within half of the last
+        ({100: 800.0, 200: 800.0, 300: 800.0}, 0.0),  # nothing is learnt, and nothing falls faster later
+    ],
+)
+def test_a_plateau_is_left_by_a_faster_fall(tmp_path: Path, perplexity: dict[int, float], share: float) -> None:
+    runs = [{"curves": curve(tmp_path / "a.tsv", perplexity), "seed": 1}]
+    found = measured({"kind": "curves", "systems": [{"label": "M", "method": "m", "runs": runs}]}, tmp_path)
+    assert found["m", 1, "plateau"] == pytest.approx(share)
+
+
+def test_two_validations_show_no_plateau(tmp_path: Path) -> None:
+    runs = [{"curves": curve(tmp_path / "a.tsv", {100: 800.0, 200: 100.0}), "seed": 1}]
+    found = measured({"kind": "curves", "systems": [{"label": "M", "method": "m", "runs": runs}]}, tmp_path)
+    assert ("m", 1, "plateau") not in found
 
 
 def test_an_option_is_measured_as_the_layers_use_it(make_analysis: Any, tmp_path: Path) -> None:
