@@ -81,7 +81,7 @@ class RunPlanner:
             for path in decode_benchmarks(self.benchmarks, self.study, run):
                 seconds = benchmark_seconds(path)
                 if seconds and work is not None:
-                    self.translations[run.directory] = (self._translation(run, work), seconds)
+                    self.translations[name_of(run)] = (self._translation(run, work), seconds)
 
     def plan(self, run: Run) -> RunPlan:
         """Return the plan of a run."""

@@ -211,3 +211,26 @@ def test_mistakes_are_one_line(
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+def test_translation_times_of_one_method_on_two_tasks_are_kept_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project.create(tmp_path / "project")
+    monkeypatch.chdir(project.folder)
+    project.edit("config/config.yaml", "device: auto", "device: cpu")
+    large = yaml.safe_load(project.path("config/tasks/tiny.yaml").read_text())
+    for domain in large["domains"].values():
+        domain["test"] = 50
+    project.write("config/tasks/large.yaml", large)
+    project.update("config/studies/tiny.yaml", tasks=["tiny", "large"])
+    study = resolve(Path("config"), "tiny", Path("resources/corpora"), 2)
+    for task, seconds in (("tiny", 10.0), ("large", 700.0)):
+        [run, _] = [one for one in study.runs if (one.task, one.directory) == (task, "mixed")]
+        [path] = layout.decode_benchmarks(BENCHMARKS, study, run)
+        fsio.write_text(path, json.dumps({"s": seconds}) + "\n")
+    found = runs(plan(capsys, "--config", "seeds=2"))
+    for task, seconds in (("tiny", 10.0), ("large", 700.0)):
+        low, high = found[f"{task}/mixed/seed2"]["decode_seconds"]
+        assert low < seconds < high, task
+        assert f"that of {task}/mixed/seed1 (" in found[f"{task}/mixed/seed2"]["decode_source"]
