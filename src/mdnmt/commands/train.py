@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--job-minutes", type=float, help="with --in-job: stop in time before the job's time is over")
     parser.add_argument("--max-attempts", type=int, default=3, help="with --in-job: without progress; 0: any number")
+    parser.add_argument(
+        "--accept-code-change", action="store_true", help="go on from a checkpoint that other training code wrote"
+    )
     parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files at the end")
 
 
@@ -73,6 +76,7 @@ def _train(args: argparse.Namespace) -> None:
             args.stop_after_minutes,
             args.on_nan,
             args.worker_timeout_minutes,
+            args.accept_code_change,
         ),
     }
     with _attempt(args) if args.in_job else nullcontext(), _group(args) as workers:
@@ -109,7 +113,7 @@ def _command(args: argparse.Namespace) -> list[str]:
     """Return the command of another worker: this one, without what the first alone does."""
     import sys
 
-    left_out = {"workers", "in_job", "job_minutes", "max_attempts", "tensorboard"}
+    left_out = {"workers", "in_job", "job_minutes", "max_attempts", "tensorboard", "accept_code_change"}
     said = {name: value for name, value in vars(args).items() if name not in left_out and value is not None}
     options = (word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", str(value)))
     return [sys.executable, "-m", "mdnmt.cli", "train", *options]

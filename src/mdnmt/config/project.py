@@ -29,6 +29,9 @@ class ProjectConfig(Frozen):
     on_nan: Literal["stop", "rollback"] = Field(
         "stop", description="a loss that is no number: end, or go back to the last checkpoint and skip the batch"
     )
+    accept_code_change: bool = Field(
+        False, description="go on from checkpoints that other training code wrote; run.json lists the attempts"
+    )
     tensorboard: bool = Field(False, description="TensorBoard files in each run's folder")
 
     @property
@@ -45,4 +48,6 @@ class ProjectConfig(Frozen):
         said = f"--save-every-minutes {self.save_every_minutes:g} --workers {self.workers} --on-nan {self.on_nan}"
         if self.stop_after_minutes:
             said += f" --stop-after-minutes {self.stop_after_minutes:g}"
+        if self.accept_code_change:
+            said += " --accept-code-change"
         return f"{said} --tensorboard" if self.tensorboard else said

@@ -27,6 +27,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
 from mdnmt.tasks.segment import segmentation_files
 from mdnmt.train.batches import usable
+from mdnmt.train.conditions import BEGINS, attempt, attempts
 from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.initialise import InitialWeights, initialise, read_initial
@@ -160,7 +161,8 @@ def _train(trainer: Trainer, start: InitialWeights | None, stop: StopRequest) ->
             initialise(trainer.method.model, start)
         share_weights(trainer.workers, trainer.method.model)
     event = "resume" if resumed else "start"
-    trainer.metrics.append({"event": event, "at_update": trainer.progress.update, "workers": trainer.workers.count})
+    began = {"event": event, "at_update": trainer.progress.update, "workers": trainer.workers.count}
+    trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
     if resumed and trainer.workers.is_first:
         print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
     try:
@@ -226,7 +228,9 @@ def _finish(
             "skipped_batches": progress.skipped,
             "device": str(device),
             "workers": trainer.workers.count,
-            "precision": "bf16" if trainer.dtype is torch.bfloat16 else "fp32",
+            "precision": trainer.conditions.precision,
+            "code": trainer.conditions.code,
+            "attempts": attempts(records),
             "threads": torch.get_num_threads(),
             "provenance": {**provenance.collect(), **gpu, **origin},
         },
@@ -237,7 +241,7 @@ def _slice_seconds(records: Iterable[dict[str, Any]]) -> list[float]:
     """Return the time of each attempt; that of a killed one up to its last measurement."""
     slices: list[float] = []
     for record in records:
-        if record.get("event") in {"start", "resume"}:
+        if record.get("event") in BEGINS:
             slices.append(0.0)
         elif slices and "seconds" in record:
             slices[-1] = float(record["seconds"])

@@ -18,7 +18,7 @@ from mdnmt.methods.method import Method
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import collate, usable
 from mdnmt.train.broken_batch import write_broken
-from mdnmt.train.device import autocast_dtype
+from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog
 from mdnmt.train.optimiser import Optimiser
@@ -52,6 +52,7 @@ class Habits:
         on_nan: what to do when a loss or a weight is no number: end, or go back to the last checkpoint and go on
             without the batch. It changes the result of no run that would not end otherwise.
         worker_timeout_minutes: how long one worker waits for another before it takes it for dead.
+        accept_code_change: go on from a checkpoint that other training code wrote. The attempts in run.json show it.
     """
 
     save_every_minutes: float = 10.0
@@ -59,6 +60,7 @@ class Habits:
     stop_after_minutes: float | None = None
     on_nan: Literal["stop", "rollback"] = "stop"
     worker_timeout_minutes: float = 30.0
+    accept_code_change: bool = False
 
 
 class Trainer:
@@ -82,7 +84,7 @@ class Trainer:
         self.device, self.store, self.metrics, self.lease, self.habits = device, store, metrics, lease, habits
         self.workers = workers or Workers()
         self.may_cut = may_cut(method, self.workers.count, self.recipe.accumulate_batches)
-        self.dtype = autocast_dtype(self.recipe, device)
+        self.conditions = conditions_here(spec.builder, self.recipe, device)
         self.optimiser = Optimiser(method.model, self.recipe)
         self.progress = Progress()
         self.train_split = data.split("train")
@@ -114,15 +116,28 @@ class Trainer:
                     "architecture.max_positions"
                 )
 
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """Return the type of autocast; None: no autocast."""
+        return self.conditions.dtype
+
     def resume(self) -> bool:
-        """Take over the newest whole checkpoint; return False where there is none."""
-        checkpoint = share_checkpoint(self.workers, self.store.load_latest() if self.workers.is_first else None)
+        """Take over the newest whole checkpoint; return False where there is none.
+
+        Raises:
+            CheckpointError: other code wrote it, or its precision cannot be had here.
+        """
+        newest = self.store.load_latest() if self.workers.is_first else None
+        folder, accept = self.store.directory.parent, self.habits.accept_code_change
+        refuse_other_code(newest, self.conditions, self.recipe, folder, accept=accept)
+        checkpoint = share_checkpoint(self.workers, newest)
         if checkpoint is None:
             return False
+        self.conditions = resumed(checkpoint, self.conditions, self.recipe, self.device)
         self.method.model.load_state_dict(checkpoint.weights)
         self.optimiser.load(checkpoint.optimizer)
         generators.restore(checkpoint.generators)
-        self.progress = Progress.from_json(checkpoint.state)
+        self.progress = progress_in(checkpoint)
         self._saved_update = checkpoint.update
         self._window.restore(self.progress.window)
         return True
@@ -298,9 +313,8 @@ class Trainer:
         if self.lease is not None:
             self.lease.check()
         model = self.method.model
-        self.store.save(
-            progress.update, model.state_dict(), self.optimiser.state(), generators.capture(), progress.to_json()
-        )
+        state = self.conditions.with_progress(progress)
+        self.store.save(progress.update, model.state_dict(), self.optimiser.state(), generators.capture(), state)
         self.store.prune(
             kept(
                 self.store.updates(),

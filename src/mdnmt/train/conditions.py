@@ -1,0 +1,134 @@
+"""The code and the precision of a run: kept in its checkpoints, so that one model is not trained by two codes.
+
+Beside them, the record of each attempt at a run: by which commit, code, device, precision and versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from mdnmt import provenance
+from mdnmt.checkpoints.store import Checkpoint
+from mdnmt.code_hash import code_hash
+from mdnmt.config.training import Training
+from mdnmt.errors import CheckpointError
+from mdnmt.train.device import autocast_dtype, has_native_bf16
+from mdnmt.train.progress import Progress
+
+Precision = Literal["fp32", "bf16"]
+
+KEY = "conditions"  # in the state of a checkpoint, beside the counters
+BEGINS = ("start", "resume")  # events of metrics.jsonl that begin an attempt
+# Modules that training imports and that change no weight: files, errors, locks, records, and (by way of cutting
+# Chinese text) the readers of corpora. A repair in one of them must not stop a run.
+_CHANGE_NO_WEIGHT = (
+    *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
+    *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.refused"),
+    *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics", "mdnmt.train.conditions"),
+    *("mdnmt.corpora", "mdnmt.corpora.local", "mdnmt.tasks.stanford"),
+)
+
+
+def training_code(builder: str) -> str:
+    """Return the hash of the code that trains a method: the loop, its blocks and losses, not other methods."""
+    own = f"mdnmt.methods.{builder}" if builder != "mbart50" else "mdnmt.pretrained.run"
+    loaded_by_name = ("mdnmt.methods", "mdnmt.corpora.readers")
+    return code_hash("mdnmt.train.run", own, chosen_from=loaded_by_name, without=_CHANGE_NO_WEIGHT)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a checkpoint records beside the counters.
+
+    Attributes:
+        code: hash of the training code.
+        precision: of the products of matrices; `auto` of the recipe is resolved when a run begins.
+    """
+
+    code: str
+    precision: Precision
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """Return the type of autocast; None: no autocast."""
+        return torch.bfloat16 if self.precision == "bf16" else None
+
+    def with_progress(self, progress: Progress) -> dict[str, Any]:
+        """Return the state of a checkpoint: the counters of a run, and these conditions."""
+        return {**progress.to_json(), KEY: asdict(self)}
+
+
+def conditions_here(builder: str, recipe: Training, device: torch.device) -> Conditions:
+    """Return the conditions of a run that begins now, on this device."""
+    precision: Precision = "bf16" if autocast_dtype(recipe, device) is not None else "fp32"
+    return Conditions(training_code(builder), precision)
+
+
+def progress_in(checkpoint: Checkpoint) -> Progress:
+    """Return the counters of a run as a checkpoint has them."""
+    return Progress.from_json({name: value for name, value in checkpoint.state.items() if name != KEY})
+
+
+def refuse_other_code(
+    checkpoint: Checkpoint | None, here: Conditions, recipe: Training, folder: Path, *, accept: bool
+) -> None:
+    """Refuse to train on from the checkpoint of other code.
+
+    A run that is over makes no update any more, and is not refused.
+
+    Args:
+        checkpoint: the newest of the run, or None.
+        here: the conditions of this process.
+        recipe: of the run.
+        folder: of the run.
+        accept: the user wants to train on all the same.
+
+    Raises:
+        CheckpointError: the code differs.
+    """
+    if checkpoint is None or accept or progress_in(checkpoint).is_over(recipe):
+        return
+    code = checkpoint.state.get(KEY, {}).get("code")
+    if code != here.code:
+        raise CheckpointError(
+            f"{folder}: was trained up to update {checkpoint.update} by other training code ({code or 'not recorded'}) "
+            f"than this ({here.code}): go back to that code (run.json and metrics.jsonl name the commit), remove the "
+            "folder to train anew, or train on with both: --accept-code-change (snakemake: --config "
+            "accept_code_change=true)"
+        )
+
+
+def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
+    """Return the conditions under which a run goes on: this code, in the precision of the checkpoint.
+
+    Raises:
+        CheckpointError: the recipe leaves the precision open, the run began in bf16, and this device has none.
+    """
+    began: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
+    if recipe.precision == "auto" and began == "bf16" and not has_native_bf16(device):
+        raise CheckpointError(
+            f"the run began in bf16 (precision: auto) and has come to update {checkpoint.update}; device {device} does "
+            "not multiply bf16 in hardware: start it where the device does, or set training.precision, which is "
+            "another run"
+        )
+    return Conditions(here.code, began)
+
+
+def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:
+    """Return the record of an attempt that begins: commit, code, device, precision and versions."""
+    made = provenance.collect()
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    record = {key: made[key] for key in ("mdnmt", "commit", "dirty", "python", "packages", "utc")}
+    return {**record, "device": str(device), **gpu, **asdict(conditions)}
+
+
+def attempts(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records of all attempts at a run, oldest first, each with the update that it began at."""
+    left_out = {"event", "workers"}
+    begun = [record for record in records if record.get("event") in BEGINS]
+    return [{key: value for key, value in record.items() if key not in left_out} for record in begun]

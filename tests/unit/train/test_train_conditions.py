@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mdnmt.cli import main
+from mdnmt.code_hash import code_hash
+from mdnmt.config.project import ProjectConfig
+from mdnmt.errors import CheckpointError, Interrupted
+from mdnmt.paths import RunPaths
+from mdnmt.train import conditions, device
+from mdnmt.train.run import train_run
+from mdnmt.train.trainer import Habits
+
+
+def begin(spec: Any, task: Path, folder: Path) -> None:
+    """Train one update and stop, with a checkpoint."""
+    with pytest.raises(Interrupted):
+        train_run(spec, task, folder, device="cpu", habits=Habits(stop_after_minutes=0.0))
+
+
+def go_on(spec: Any, task: Path, folder: Path, **habits: Any) -> dict[str, Any]:
+    train_run(spec, task, folder, device="cpu", habits=Habits(**habits))
+    record: dict[str, Any] = json.loads(RunPaths(folder).record.read_text())
+    return record
+
+
+def edit_code(monkeypatch: pytest.MonkeyPatch, name: str = "0" * 16) -> None:
+    monkeypatch.setattr(conditions, "training_code", lambda builder: name)
+
+
+def test_a_run_does_not_go_on_with_other_code(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec()
+    begin(spec, toy_task, tmp_path)
+    before = sorted(path.name for path in RunPaths(tmp_path).checkpoints.iterdir())
+    edit_code(monkeypatch)
+    with pytest.raises(CheckpointError, match="up to update 1 by other training code") as error:
+        go_on(spec, toy_task, tmp_path)
+    assert "--accept-code-change" in str(error.value) and "\n" not in str(error.value)
+    assert sorted(path.name for path in RunPaths(tmp_path).checkpoints.iterdir()) == before
+
+
+def test_it_goes_on_when_told_to_and_the_record_lists_both_codes(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec()
+    first = conditions.training_code(spec.builder)
+    begin(spec, toy_task, tmp_path)
+    edit_code(monkeypatch)
+    record = go_on(spec, toy_task, tmp_path, accept_code_change=True)
+    assert [(one["at_update"], one["code"]) for one in record["attempts"]] == [(0, first), (1, "0" * 16)]
+    for one in record["attempts"]:
+        assert one["device"] == "cpu" and one["precision"] == "fp32"
+        assert {"commit", "dirty", "python", "utc"} <= set(one) and "torch" in one["packages"]
+    assert record["code"] == "0" * 16
+
+
+def test_a_run_that_is_over_is_finished_by_any_code(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec()
+    before = go_on(spec, toy_task, tmp_path)
+    RunPaths(tmp_path).model.unlink()
+    edit_code(monkeypatch)
+    after = go_on(spec, toy_task, tmp_path)
+    assert after["model_sha256"] == before["model_sha256"] and after["updates"] == before["updates"]
+
+
+def test_the_verb_takes_the_option_and_the_workflow_passes_it(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = make_spec()
+    begin(spec, toy_task, tmp_path)
+    edit_code(monkeypatch)
+    words = ["train", "--spec", spec.model_dump_json(), "--task", str(toy_task), "--out", str(tmp_path)]
+    words += ["--device", "cpu"]
+    assert main(words) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("mdnmt train: ") and "other training code" in line
+    options = ProjectConfig(accept_code_change=True).training_options.split()
+    assert "--accept-code-change" in options
+    assert "--accept-code-change" not in ProjectConfig().training_options
+    assert main([*words, *options]) == 0
+
+
+def test_the_precision_of_a_run_is_kept_where_the_device_could_do_otherwise(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec(precision="auto")
+    monkeypatch.setattr(device, "has_native_bf16", lambda _: False)
+    begin(spec, toy_task, tmp_path)
+    monkeypatch.setattr(device, "has_native_bf16", lambda _: True)
+    record = go_on(spec, toy_task, tmp_path)
+    assert record["precision"] == "fp32" and [one["precision"] for one in record["attempts"]] == ["fp32", "fp32"]
+    assert go_on(spec, toy_task, tmp_path / "fresh")["precision"] == "bf16"
+
+
+def test_a_run_in_bf16_is_refused_by_a_device_that_has_none(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec(precision="auto")
+    monkeypatch.setattr(device, "has_native_bf16", lambda _: True)
+    begin(spec, toy_task, tmp_path)
+    monkeypatch.setattr(conditions, "has_native_bf16", lambda _: False)
+    with pytest.raises(CheckpointError, match="began in bf16") as error:
+        go_on(spec, toy_task, tmp_path)
+    assert "\n" not in str(error.value)
+    monkeypatch.setattr(conditions, "has_native_bf16", lambda _: True)
+    assert go_on(spec, toy_task, tmp_path)["precision"] == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("module", "counts"),
+    [
+        ("mdnmt.train.step", True),
+        ("mdnmt.models.attention", True),
+        ("mdnmt.methods.dmoe", True),
+        ("mdnmt.methods.waldm", False),
+        ("mdnmt.train.lease", False),
+        ("mdnmt.corpora.readers.tmx", False),
+        ("mdnmt.fsio", False),
+    ],
+)
+def test_the_code_of_a_run_is_what_changes_its_weights(
+    module: str, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+
+    def listed(*roots: str, **options: Any) -> str:
+        from mdnmt.code_hash import modules_of
+
+        seen["modules"] = modules_of(*roots, **options)
+        return code_hash(*roots, **options)
+
+    monkeypatch.setattr(conditions, "code_hash", listed)
+    assert conditions.training_code("dmoe") != conditions.training_code("waldm")
+    conditions.training_code("dmoe")
+    assert (module in seen["modules"]) == counts
+
+
+def test_without_a_record_the_code_counts_as_another(make_spec: Any, toy_task: Path) -> None:
+    from mdnmt.checkpoints.store import Checkpoint
+    from mdnmt.train.progress import Progress
+
+    spec = make_spec()
+    here = conditions.conditions_here(spec.builder, spec.training, torch.device("cpu"))
+    checkpoint = Checkpoint(3, {}, {}, {}, Progress(update=3).to_json())
+    with pytest.raises(CheckpointError, match="not recorded"):
+        conditions.refuse_other_code(checkpoint, here, spec.training, Path("run"), accept=False)
+    conditions.refuse_other_code(None, here, spec.training, Path("run"), accept=False)
