@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke rules synthetic long slurm test check format report-partial clean
+.PHONY: help setup demo smoke rules synthetic long slurm test golden check format report-partial clean
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
@@ -13,6 +13,7 @@ help:
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
 	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study (hours)"
 	@echo "make test            set up, then the tests"
+	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"
 	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
 	@echo "make check           formatting, types, lint, spelling"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
@@ -59,6 +60,9 @@ slurm: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+
+golden: setup
+	PYTHONPATH=tests $(BIN)/python tests/golden/golden_runs.py
 
 check: setup
 	$(BIN)/ruff check src tests

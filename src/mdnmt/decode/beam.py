@@ -87,7 +87,8 @@ def _candidates(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return score, parent prefix and word of the 2W best continuations of each sentence, each [B, 2W]."""
     step = word_BWT.size(2)
-    logits_PV = model.step(word_BWT[:, :, -1].flatten(), state).float()
+    logits_PV = model.step(word_BWT[:, :, -1].flatten(), state)
+    logits_PV = logits_PV.to(torch.promote_types(logits_PV.dtype, torch.float32))
     log_p_BWV = logits_PV.log_softmax(-1).view(*score_BW.shape, -1)
     log_p_BWV[:, :, Vocab.pad] = -math.inf
     log_p_BWV[:, :, Vocab.bos] = -math.inf

@@ -91,7 +91,8 @@ def _predicted(y_ND: Tensor, weight_VD: Tensor, label_N: Tensor) -> tuple[Tensor
     """Return -ln p of each label, and whether it is the most probable word."""
     nll, right = [], []
     for y_RD, label_R in zip(torch.split(y_ND, ROWS), torch.split(label_N, ROWS), strict=True):
-        logits_RV = F.linear(y_RD, weight_VD).float()
+        logits_RV = F.linear(y_RD, weight_VD)
+        logits_RV = logits_RV.to(torch.promote_types(logits_RV.dtype, torch.float32))
         nll.append(F.cross_entropy(logits_RV, label_R, reduction="none"))
         right.append(logits_RV.argmax(-1) == label_R)
     return torch.cat(nll), torch.cat(right)
