@@ -17,20 +17,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Hold the results against all studies of the config folder."""
+    import sys
+
     from mdnmt.config.loader import load_model
     from mdnmt.config.project import ProjectConfig
+    from mdnmt.errors import ConfigError, MdnmtError
     from mdnmt.fsio import remove_tree
     from mdnmt.studies.resolve import resolve
-    from mdnmt.studies.stale import find_stale
+    from mdnmt.studies.stale import find_stale, kept_by_lists
 
     seeds = load_model(args.config / "config.yaml", ProjectConfig).seeds
     names = sorted(path.stem for path in (args.config / "studies").glob("*.yaml"))
     # With the seeds that a user set for all studies, and with each study's own: neither may be lost.
-    studies = [resolve(args.config, name, args.corpora, chosen) for name in names for chosen in {seeds, None}]
+    studies, broken = [], []
+    for name in names:
+        try:
+            studies += [resolve(args.config, name, args.corpora, chosen) for chosen in {seeds, None}]
+        except MdnmtError as error:
+            broken.append(name)
+            print(f"mdnmt clean: study {name} is left out: {error}", file=sys.stderr)
+    if broken and args.yes:
+        raise ConfigError(
+            f"nothing was removed: what belongs to {', '.join(broken)} is not known while it cannot be read; mend it, "
+            "or move its file out of the folder, and start again"
+        )
     stale = find_stale(studies, args.results)
+    for folder in kept_by_lists(studies, args.results):
+        print(f"kept: {folder} (in runs.tsv of a study, though its configuration does not name it: other seeds?)")
     if not stale:
         print(f"nothing stale: every task and run in {args.results} is named by one of {', '.join(names)}")
         return
+    if broken:
+        print(f"some of this may belong to {', '.join(broken)}, which cannot be read:")
     for found in stale:
         note = f"  in use: {found.held_by}" if found.held_by else ""
         if args.yes and not found.held_by:

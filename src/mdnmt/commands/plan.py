@@ -27,6 +27,7 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.config.loader import load_yaml, validate_model
     from mdnmt.config.project import ProjectConfig
+    from mdnmt.errors import shown
     from mdnmt.planning.needs import table_of
     from mdnmt.planning.plan import as_json, make_plan
     from mdnmt.planning.text import cells_text, plan_text
@@ -41,7 +42,9 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(as_json(plan), indent=2, ensure_ascii=False))
     else:
-        print(cells_text(plan, table) if table else plan_text(plan))
+        text = cells_text(plan, table) if table else plan_text(plan)
+        # Titles are a user's text; a terminal must not obey it.
+        print("\n".join(shown(line) for line in text.split("\n")))
 
 
 def _overrides(pairs: list[str]) -> dict[str, Any]:

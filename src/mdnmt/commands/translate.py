@@ -42,6 +42,12 @@ def run(args: argparse.Namespace) -> None:
     config = validate_model(options, Decoding, "options")
     if args.batch_lines < 1:
         raise ConfigError(f"found --batch-lines {args.batch_lines}, expected 1 or more")
+    # Python has no object for a stream that was closed before it started (`<&-`).
+    if sys.stdin is None or sys.stdout is None:
+        closed = "input" if sys.stdin is None else "output"
+        raise ConfigError(
+            f"standard {closed} is closed; give the text on standard input and read it from standard output"
+        )
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     make_deterministic(SEED_OF_LOADING, args.threads)
@@ -56,6 +62,8 @@ def run(args: argparse.Namespace) -> None:
         except UnicodeDecodeError:
             bad = next(number for number, line in enumerate(raw, start + 1) if not _is_utf8(line))
             raise DataError(f"standard input, line {bad}: not UTF-8; convert the text first") from None
+        if bad := next((number for number, line in enumerate(lines, start + 1) if "\0" in line), 0):
+            raise DataError(f"standard input, line {bad}: holds a NUL character, so it is no text; remove it first")
         for number, found in enumerate(translator.translate(lines, config, args.domain, start + 1), start + 1):
             if config.nbest == 1:
                 print(found[0].text)

@@ -17,11 +17,11 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 class Decoding(Frozen):
     """Beam search as in Jiang et al. 2020 (beam 5, length penalty 1) unless a study says otherwise."""
 
-    beam_size: int = Field(5, gt=0)
+    beam_size: int = Field(5, gt=0, le=1000)
     length_penalty: float = Field(1.0, ge=0, description="scores are divided by length to this power")
     max_length_ratio: float = Field(1.5, gt=0, description="longest output: ratio x source pieces + extra")
     max_length_extra: int = Field(20, ge=0)
-    nbest: int = Field(1, gt=0, description="above 1 the n best are written beside the hypotheses")
+    nbest: int = Field(1, gt=0, le=1000, description="above 1 the n best are written beside the hypotheses")
     max_sentences: int | None = Field(None, gt=0, description="at most so many test sentences a domain")
     batch_tokens: int = Field(2000, gt=0, description="source pieces of a batch; changes no result but float rounding")
     precision: Precision = Field(

@@ -116,6 +116,13 @@ class StudyConfig(Seeds):
     tables: dict[str, ShownTable] = Field({}, description="<paper>-<table>")
     figures: dict[str, ShownFigure] = Field({}, description="<paper>-<figure>")
 
+    @field_validator("tasks", "methods")
+    @classmethod
+    def _names_are_unique(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"{twice[0]!r} is in the list {names.count(twice[0])} times; name it once")
+        return names
+
     @property
     def seed_list(self) -> tuple[int, ...]:
         """Return the seeds themselves."""

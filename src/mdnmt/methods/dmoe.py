@@ -33,7 +33,7 @@ class DmoeConfig(Architecture):
         "domain", description="the feed-forward experts' gate reads the domain (eq. 9), or word and domain (eq. 10)"
     )
     fusion: Literal["add", "concat"] = Field("add", description="x_d of eq. 10: x + e, or a linear map of [x; e]")
-    num_experts: int | None = Field(None, gt=0, description="N; null: as many as domains")
+    num_experts: int | None = Field(None, gt=0, le=10_000, description="N; null: as many as domains")
     top_k: int = Field(2, gt=0, description="experts at work for a word in DAMHA and in moe (eq. 2)")
     gate: Literal["ffn", "linear"] = Field("ffn", description="gates that read words: two layers (eq. 3), or one")
     domain_gate: Literal["ffn", "linear"] = Field("linear", description="gates that read the domain's vector alone")

@@ -34,7 +34,9 @@ class DomainAwareAttentionConfig(Architecture):
     placement: Literal["encoder", "decoder", "both", "cross", "all"] = Field(
         "both", description="which attentions: self-attention of a side or of both, encoder-decoder attention, or all"
     )
-    num_clusters: int | None = Field(4, gt=0, description="N domain vectors; null: as many as the task has domains")
+    num_clusters: int | None = Field(
+        4, gt=0, le=10_000, description="N domain vectors; null: as many as the task has domains"
+    )
     dan_sharing: Sharing = Field(
         "layer",
         description="layer: maps of its own in each, domain vectors one set a side; side: one network a side; "

@@ -30,8 +30,10 @@ class LatentDepthConfig(Architecture):
     mode: Literal["depth", "shared_or_private"] = Field(
         "depth", description="a domain uses a sub-layer or skips it; or uses the shared copy of it or one of its own"
     )
-    encoder_depth_factor: int = Field(2, gt=0, description="that many times encoder_layers are there to choose from")
-    decoder_depth_factor: int = Field(2, gt=0, description="likewise for decoder_layers")
+    encoder_depth_factor: int = Field(
+        2, gt=0, le=20, description="that many times encoder_layers are there to choose from"
+    )
+    decoder_depth_factor: int = Field(2, gt=0, le=20, description="likewise for decoder_layers")
     initial_logit: float = Field(1.0, description="mean of the first logits; above 0 most sub-layers start in use")
     temperature_start: float = Field(5.0, gt=0, description="tau of the Gumbel-Softmax, falling in a line")
     temperature_end: float = Field(0.5, gt=0, description="tau at the last update")

@@ -68,11 +68,11 @@ class Architecture(Frozen):
         "base",
         description="enlarged: sqrt(k) times the widths for k domains (Jiang et al.); big: twice widths and heads",
     )
-    model_dim: int = Field(512, gt=0, description="width of embeddings and layers")
-    ffn_dim: int = Field(2048, gt=0, description="width inside the feed-forward block")
+    model_dim: int = Field(512, gt=0, le=16_384, description="width of embeddings and layers")
+    ffn_dim: int = Field(2048, gt=0, le=131_072, description="width inside the feed-forward block")
     num_heads: int = Field(8, gt=0, description="of each attention; model_dim is a multiple of it")
-    encoder_layers: int = Field(6, gt=0, description="layers of the encoder")
-    decoder_layers: int = Field(6, gt=0, description="layers of the decoder")
+    encoder_layers: int = Field(6, gt=0, le=200, description="layers of the encoder")
+    decoder_layers: int = Field(6, gt=0, le=200, description="layers of the decoder")
     norm: Literal["pre", "post"] = Field("pre", description="layer norm before or after the residual connection")
     share_embeddings: Literal["none", "decoder", "all"] = Field(
         "none", description="tie the output layer to the target embedding, or all three (joint vocabulary)"
@@ -81,7 +81,7 @@ class Architecture(Frozen):
     attention_dropout: float = Field(0.0, ge=0, lt=1, description="of attention weights")
     activation_dropout: float = Field(0.0, ge=0, lt=1, description="inside the feed-forward block")
     label_smoothing: float = Field(0.1, ge=0, lt=1, description="share of the target spread over the vocabulary")
-    max_positions: int = Field(1024, gt=0, description="longest sentence, in BPE pieces")
+    max_positions: int = Field(1024, gt=0, le=1_000_000, description="longest sentence, in BPE pieces")
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Architecture:

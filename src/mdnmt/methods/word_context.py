@@ -18,7 +18,9 @@ class WordContextConfig(Architecture):
     """Each of the two parts may stand alone."""
 
     word_contexts: bool = Field(True, description="WDC: domain-specific and shared encoder states through gates")
-    feature_dim: int = Field(300, gt=0, description="width of the sentence vectors that open the gates (Zeng et al.)")
+    feature_dim: int = Field(
+        300, gt=0, le=16_384, description="width of the sentence vectors that open the gates (Zeng et al.)"
+    )
     adversarial_weight: float = Field(0.1, ge=0, description="lambda: of the reversed gradient in the shared branch")
     weighted_loss: Literal["none", "aligned", "misaligned"] = Field(
         "none",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from html import escape
 
@@ -17,6 +18,8 @@ _LATEX = {
 
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$<>"} | {"&": "&amp;"})
 
+
+_FORMULA = re.compile(r"[=@\t\r]|[+-].*?(?:[\w.]\(|[!|])", re.DOTALL)
 
 # Controls of terminals, marks that turn the direction of text, tags; the joiners and the soft hyphen spell words.
 _ACTING = {
@@ -44,6 +47,15 @@ def html(text: str) -> str:
 def latex(text: str) -> str:
     """Return `text` as LaTeX prints it: no character of it is a command."""
     return "".join(_LATEX.get(character, character) for character in one_line(text))
+
+
+def csv_cell(text: str) -> str:
+    """Return `text` for a cell of a CSV file: a spreadsheet that opens it calls no function.
+
+    Spreadsheets take what begins with =, @, + or - for a formula. A leading quote makes it text. Names such as
+    "+DAMHA (mix)" call nothing and stay as they are.
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def markdown(text: str) -> str:

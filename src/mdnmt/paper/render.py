@@ -35,7 +35,8 @@ def to_csv(grid: Grid) -> str:
             published = [_number(cell.published), cell.published_text, cell.published_note, _number(cell.difference)]
             judged = [cell.judgement.verdict, cell.judgement.reason] if cell.judgement else ["", ""]
             about = [row.group, row.label, row.method, header.key, header.metric, cell.text]
-            writer.writerow([*about, *numbers, *published, *judged, missing, *_tested(cell)])
+            line = [*about, *numbers, *published, *judged, missing, *_tested(cell)]
+            writer.writerow([escape.csv_cell(part) if isinstance(part, str) else part for part in line])
     return buffer.getvalue()
 
 

@@ -79,7 +79,9 @@ def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
         in_job: the command runs in a job of the cluster, where SIGTERM reaches all processes of the job at once: the
             shell has to wait for its verb, or the job ends, and with it the verb that is still saving.
     """
-    path = f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH; "
+    # Snakemake formats the prefix like a command of a rule: braces in a folder's name are doubled for it.
+    folder = quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
+    path = f"export PATH={folder}:$PATH; "
     modules = "".join(f"module load {name}; " for name in cluster.modules)
     return f"trap : TERM; {modules}{path}" if in_job else path
 

@@ -24,6 +24,15 @@ class Stale:
     held_by: str | None
 
 
+def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
+    """Return the runs that only a study's `runs.tsv` names: made with seeds given on the command line, say."""
+    studies = list(studies)
+    configured = {folder for study in studies for folder in _configured(study, results)}
+    listed = {folder for study in studies for folder in _made(study, results)} - configured
+    runs = results / "runs"
+    return sorted(path for path in listed if path.parent.parent.parent == runs and path.is_dir())
+
+
 def find_stale(studies: Iterable[Study], results: Path) -> list[Stale]:
     """Return the task and run folders, and the decodings and analyses in them, that nothing names.
 

@@ -279,3 +279,19 @@ def test_weights_are_rounded_once_not_at_every_call(run: Path, monkeypatch: pyte
     for precision in ("int8", "int8", "fp32"):
         translator.translate(["bank"], Decoding(precision=precision), ["law"])
     assert asked == ["int8", "fp32"]
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout"])
+def test_a_closed_stream_is_one_line(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, name, None)
+    assert main(["translate", "--device", "cpu", "--run", "nowhere"]) == 2
+    assert f"standard {name[3:]}put is closed" in capsys.readouterr().err
+
+
+def test_nul_in_the_text_names_its_line(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, err = translate(capsys, monkeypatch, b"bank\nra\0te\n", "--run", str(run))
+    assert (status, out) == (2, "") and "standard input, line 2: holds a NUL character" in err

@@ -101,3 +101,8 @@ def test_shell() -> None:
     at_home, in_job = shell_prefix(cluster, False), shell_prefix(cluster, True)
     assert at_home.startswith("export PATH=") and "module" not in at_home
     assert in_job == f"trap : TERM; module load cuda/12.4; module load gcc; {at_home}"
+
+
+def test_braces_in_the_environments_folder_survive_snakemakes_formatting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/a {b} c/.venv/bin/python")
+    assert shell_prefix(CLUSTER, in_job=False).format().startswith("export PATH='/a {b} c/.venv/bin':$PATH; ")

@@ -153,3 +153,27 @@ def test_a_lock_without_anybody_behind_it_is_opened(project: Project, capsys: py
     assert main(["unlock", "--folder", str(project.folder)]) == 0
     assert "opened the lock" in capsys.readouterr().out and locks(project.folder) == []
     assert main(["unlock"]) == 0 and capsys.readouterr().out == ""
+
+
+def test_a_broken_study_hides_nothing_and_nothing_of_it_is_removed(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = add(project, f"results/runs/tiny/mixed/seed1-{OLD}")
+    project.write("config/studies/broken.yaml", {"title": "Broken", "description": "", "tasks": ["no-such-task"]})
+    assert main(["clean", "--stale"]) == 0
+    found = capsys.readouterr()
+    assert "study broken is left out: " in found.err and found.err.count("\n") == 1
+    assert f"seed1-{OLD}" in found.out and "may belong to broken" in found.out
+    assert main(["clean", "--stale", "--yes"]) == 2
+    assert "nothing was removed" in capsys.readouterr().err and old.is_dir()
+
+
+def test_runs_of_seeds_from_the_command_line_are_listed_as_kept(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = add(project, f"results/runs/tiny/mixed/seed7-{OLD}")
+    row = {"task": "tiny", "method": "mixed", "run_dir": f"results/runs/tiny/mixed/seed7-{OLD}", "test_dir": ""}
+    lines = ["\t".join(row), "\t".join(row.values())]
+    project.path("results/tiny/runs.tsv").write_text("\n".join(lines) + "\n")
+    assert main(["clean", "--stale", "--yes"]) == 0
+    assert f"kept: {run.relative_to(project.folder)} (" in capsys.readouterr().out and run.is_dir()
