@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 from workflow.snakemake_project import Project
 
 from mdnmt.cli import main
+from mdnmt.fsio import write_sealed
 from mdnmt.studies.locks import living_snakemake, living_trainer, locks
 from mdnmt.studies.resolve import resolve
 from mdnmt.train.lease import RunLease
@@ -82,7 +82,7 @@ def test_what_was_made_last_is_named_too(project: Project, capsys: pytest.Captur
     made, data = add(project, f"results/runs/tiny/mixed/seed7-{OLD}"), add(project, f"results/tasks/tiny-{OLD}")
     for inner in (f"test-{OLD}", f"analysis-{OLD}"):
         (made / inner).mkdir()
-    (made / "run.json").write_text(json.dumps({"spec": {"task_fingerprint": OLD}}))
+    write_sealed(made / "run.json", {"spec": {"task_fingerprint": OLD}})
     assert len(listed(capsys)) == 2
     folder = made.relative_to(project.folder)
     table = project.path("results/tiny/runs.tsv")
