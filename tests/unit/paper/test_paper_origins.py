@@ -9,6 +9,7 @@ import pytest
 from mdnmt import fsio, provenance
 from mdnmt.cli import main
 from mdnmt.paper import report, specs
+from mdnmt.paper.page import run_details
 from mdnmt.paper.page.origins import NOT_RECORDED, Origins, origins
 from mdnmt.paper.page.runs import RunRecord
 
@@ -96,3 +97,10 @@ def test_claims_and_audits_are_exhibits_too(page: specs.ReportSpec, tmp_path: Pa
     change_record(tmp_path / "c.json", code="0" * 16)
     found = origins(page.model_copy(update={"papers": (paper,)}), [], {"commit": NEW, "dirty": False})
     assert found.stale == ["Claims of P 2020"]
+
+
+@pytest.mark.parametrize(("codes", "said"), [(["a", "a"], False), (["a", "b", "a"], True)])
+def test_a_run_that_went_on_with_other_code_says_so(codes: list[str], said: bool) -> None:
+    made = {"updates": 8, "attempts": [{"code": code} for code in codes]}
+    shown = run_details.detail(RunRecord({"run_dir": "r"}, "done", made), None, {}, run_details.Software())
+    assert ("trained by 2 codes" in dict(shown.facts)["Training"].text) == said

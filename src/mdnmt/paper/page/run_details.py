@@ -139,6 +139,9 @@ def _how_it_went(run: Mapping[str, Any]) -> Iterable[tuple[str, Entry]]:
         parts.append(f"mean of the weights at {', '.join(map(str, run['averaged_updates']))}")
     if run.get("resumes"):
         parts.append(f"taken up again {run['resumes']} time{'' if run['resumes'] == 1 else 's'}")
+    codes = {one.get("code") for one in run.get("attempts") or []}
+    if len(codes) > 1:
+        parts.append(f"trained by {len(codes)} codes, one after the other")
     if isinstance(run.get("seconds"), int | float):
         parts.append(duration(run["seconds"]))
     yield "Training", Entry("; ".join(parts))
