@@ -9,6 +9,7 @@ from typing import Any
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from mdnmt import fsio
 from mdnmt.paper import specs
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, RowRun
 from mdnmt.paper.published import annotate, beside
@@ -144,25 +145,27 @@ def _write_run(folder: Path, method: str, seed: int) -> None:
             **{"commit": "c0ffee" * 6, "dirty": True, "packages": packages, "utc": "2026-01-02T03:04:05Z"},
         },
     }
-    (run / "run.json").write_text(json.dumps(record))
+    fsio.write_sealed(run / "run.json", record)
     names = ["update", "epoch", "split", "domain", "loss", "nll", "ppl", "accuracy", "bleu", "learning_rate"]
     rows = [f"{n}\t0\ttrain\tall\t{900 / n}\t\t\t\t\t0.1" for n in range(100, 900, 100)]
     rows += [f"{n}\t0\tvalid\tall\t3\t3\t{9000 / n}\t0.1\t2\t" for n in (400, 800)]
     (run / "curves.tsv").write_text("\n".join(["\t".join(names), *rows]) + "\n")
+    fsio.write_sums(run, ["curves.tsv"])
     scores = {
         name: {"bleu": {"score": SYSTEMS[method][1] + seed / 8 + place, "signature": "nrefs:1|tok:13a"}}
         for place, name in enumerate(DOMAINS)
     }
     mean = sum(one["bleu"]["score"] for one in scores.values()) / len(scores)  # type: ignore[misc]
     found = {"domains": scores, "mean": {"bleu": mean}}
-    (run / "test-1" / "scores.json").write_text(json.dumps(found))
+    fsio.write_sealed(run / "test-1" / "scores.json", found)
     comet = {name: {"comet": {"score": 70.25 + place, "signature": "model:a"}} for place, name in enumerate(DOMAINS)}
-    (run / "test-1" / "comet-01234567.json").write_text(json.dumps({"domains": comet, "mean": {"comet": 71.0}}))
+    fsio.write_sealed(run / "test-1" / "comet-01234567.json", {"domains": comet, "mean": {"comet": 71.0}})
     segments = {"domains": {name: [0.5, 0.9] for name in DOMAINS}}
-    (run / "test-1" / "comet-01234567.segments.json").write_text(json.dumps(segments))
+    fsio.write_sealed(run / "test-1" / "comet-01234567.segments.json", segments)
     for name in DOMAINS:
         lines = [f"{method} {seed} translates sentence {n} of {name}" for n in range(1, 13)]
         (run / "test-1" / "hyp" / f"hyp.{name}.txt").write_text("\n".join(lines) + "\n")
+    fsio.write_sums(run / "test-1" / "hyp", [f"hyp.{name}.txt" for name in DOMAINS])
 
 
 def _write_task(task: Path) -> None:

@@ -30,7 +30,7 @@ def grid(rows: dict[str, tuple[Cell, ...]], headers: tuple[Header, ...] = HEADER
 
 
 def save(results: Path, study: str, key: str, table: Grid) -> None:
-    fsio.write_json(results / study / "tables" / f"{key}.json", table.model_dump(mode="json"))
+    fsio.write_sealed(results / study / "tables" / f"{key}.json", table.model_dump(mode="json"))
 
 
 JUDGED = cell(

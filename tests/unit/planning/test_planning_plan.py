@@ -53,11 +53,11 @@ def finish(study: Study, run: Run, *, seconds: float, resumes: int = 0) -> None:
         "resumes": resumes,
         "provenance": {"cpu": "Processor"},
     }
-    fsio.write_json(here / "run.json", record)
+    fsio.write_sealed(here / "run.json", record)
     fsio.write_text(here / "model.safetensors", "x" * 1000)
     for lang in ("en", "fr"):
         fsio.write_lines(here / "segmentation" / f"vocab.{lang}.txt", [str(number) for number in range(50)])
-    fsio.write_json(Path(layout.places_of(study, Path("results")).test(run)) / "scores.json", {})
+    fsio.write_sealed(Path(layout.places_of(study, Path("results")).test(run)) / "scores.json", {})
 
 
 def plan(capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
