@@ -37,6 +37,9 @@ class DmoeConfig(Architecture):
     top_k: int = Field(2, gt=0, description="experts at work for a word in DAMHA and in moe (eq. 2)")
     gate: Literal["ffn", "linear"] = Field("ffn", description="gates that read words: two layers (eq. 3), or one")
     domain_gate: Literal["ffn", "linear"] = Field("linear", description="gates that read the domain's vector alone")
+    domain_embedding_std: float | None = Field(
+        1.0, gt=0, description="the domains' vectors are drawn from N(0, std^2); null: std = 1 / sqrt(model_dim)"
+    )
     balance_losses: Literal["none", "lb1", "lb2", "both"] = Field(
         "none", description="on the gates of dmoe, eq. 12, 13"
     )
@@ -116,7 +119,7 @@ def _damha(config: DmoeConfig, num_experts: int) -> ProjectionFactory:
 
 
 def _expert_block(config: DmoeConfig, num_experts: int, num_domains: int) -> Callable[[], nn.Module]:
-    domain = DomainEmbedding(num_domains, config.model_dim)
+    domain = DomainEmbedding(num_domains, config.model_dim, std=config.domain_embedding_std)
 
     def block() -> nn.Module:
         mixes = config.gate_input == "mix"

@@ -21,7 +21,7 @@ class MultitaskConfig(Architecture):
         description="into the encoder: as it is (MTL), reversed (AdvL), or reversed for half of the features (PAdvL)",
     )
     aux_norm: Literal["text", "code"] = Field(
-        "text", description="domain loss as a sum over sentences, or as the code's mean"
+        "code", description="domain loss as the mean over sentences of the released code, or as their sum (text)"
     )
 
 

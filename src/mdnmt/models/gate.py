@@ -54,10 +54,17 @@ class Gate(nn.Module):
 class DomainEmbedding(nn.Module):
     """A trained vector e of each domain; one for all layers of a model."""
 
-    def __init__(self, num_domains: int, model_dim: int) -> None:
+    def __init__(self, num_domains: int, model_dim: int, *, std: float | None = None) -> None:
+        """Draw the vectors from a normal distribution.
+
+        Args:
+            num_domains: K.
+            model_dim: D.
+            std: standard deviation; None: 1 / sqrt(D), like word embeddings.
+        """
         super().__init__()
-        # As wide as a word behind a layer norm, to which it may be added.
-        self.weight = nn.Parameter(torch.empty(num_domains, model_dim).normal_())
+        self.weight = nn.Parameter(torch.empty(num_domains, model_dim))
+        nn.init.normal_(self.weight, std=model_dim**-0.5 if std is None else std)
 
     def forward(self, context: DomainContext) -> Tensor:
         """Return the vectors [B, 1, D] of the sentences' domains; [1, 1, D], the mean of all, where none is known."""

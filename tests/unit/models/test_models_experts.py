@@ -141,3 +141,11 @@ def test_what_gate_and_experts_read() -> None:
         [recorded] = context.recorded("gate", "encoder")
         assert recorded.shape == (2, 1 if fuse is None else 4, NUM_EXPERTS)
         assert torch.allclose(recorded, gate(gate_input), atol=1e-6)
+
+
+@pytest.mark.parametrize(("std", "expected"), [(None, 1024**-0.5), (1.0, 1.0), (0.25, 0.25)])
+def test_the_first_values_of_domain_vectors_have_the_given_scale(std: float | None, expected: float) -> None:
+    torch.manual_seed(1)
+    weight_KD = DomainEmbedding(8, 1024, std=std).weight.detach()
+    assert weight_KD.std().item() == pytest.approx(expected, rel=0.05)
+    assert weight_KD.mean().abs().item() < 0.05 * expected
