@@ -17,9 +17,9 @@ CONFIG = Path(__file__).parents[3] / "config"
 # baselines, 4 + 2 mixing rows, 6 combined with embeddings, 2 without labels are 28; EN-DE has two frozen ones and a
 # sweep of four more. Four domains: 4 more on one domain are 32, and Table 8 has 8 + 10 + 2 + 2 of its own, post-norm.
 RUNS = {
-    "jiang-en-de": 34,
-    "jiang-en-fr": 28,
-    "jiang-zh-en": 54,
+    "jiang-en-de": 48,
+    "jiang-en-fr": 42,
+    "jiang-zh-en": 76,
     "zhang-zh-en": 8,
     "zhang-en-fr": 4,
     "song-en-zh": 25,
