@@ -29,6 +29,7 @@ class ChoiceSpec(Frozen):
     """Whose choices are looked at."""
 
     systems: tuple[Hypotheses, ...] = ()
+    words: tuple[str, ...] = ()  # of the source language: examples of these too, ambiguous here or not
 
 
 @dataclass(frozen=True)
@@ -104,14 +105,48 @@ def examples(
             sentences = [sentence for sentence, other in pairs if other == number]
             if not sentences:
                 continue
-            best = min(sentences, key=lambda s: abs(len(texts[domain][s][0].split()) - EXAMPLE_LENGTH))
-            source, reference = texts[domain][best]
-            said = {method: by_domain[domain][best] for method, by_domain in hypotheses.items()}
             right = word["translations"][domain]
-            rows.append(
-                {"word": word["word"], "domain": domain, "right": right, "source": source}
-                | {"reference": reference, "translations": said}
-            )
+            example = _example(word["word"], domain, sentences, texts, hypotheses)
+            rows.append({**example, "right": right})
         if any(differ(one["right"], other["right"]) for one in rows for other in rows):
             chosen.append(rows)
     return [row for rows in chosen[:NUM_EXAMPLES] for row in rows]
+
+
+def examples_of(
+    words: Sequence[str],
+    sources: Mapping[str, Words],
+    texts: Mapping[str, Sequence[tuple[str, str]]],
+    hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
+) -> list[dict[str, Any]]:
+    """Return one sentence of each domain that has a given word, chosen by the rule of `examples`.
+
+    Args:
+        words: of the source language, compared without case.
+        sources: domain -> words of its source sentences.
+        texts: domain -> (source, reference) of each sentence.
+        hypotheses: method -> domain -> translations.
+
+    Returns:
+        as `examples`, without `right`; domains whose test text lacks the word have no row.
+    """
+    found = []
+    for word in words:
+        for domain, source in sources.items():
+            having = [place for place, sentence in enumerate(source.sentences) if word.casefold() in sentence]
+            if having:
+                found.append(_example(word, domain, having, texts, hypotheses))
+    return found
+
+
+def _example(
+    word: str,
+    domain: str,
+    sentences: Sequence[int],
+    texts: Mapping[str, Sequence[tuple[str, str]]],
+    hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
+) -> dict[str, Any]:
+    best = min(sentences, key=lambda s: abs(len(texts[domain][s][0].split()) - EXAMPLE_LENGTH))
+    source, reference = texts[domain][best]
+    said = {method: by_domain[domain][best] for method, by_domain in hypotheses.items()}
+    return {"word": word, "domain": domain, "source": source, "reference": reference, "translations": said}

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Judge every system and write the counts."""
-    from mdnmt.analysis.word_choice import ChoiceSpec, Words, cases, examples, judge
+    from mdnmt.analysis.word_choice import ChoiceSpec, Words, cases, examples, examples_of, judge
     from mdnmt.config.loader import parse_spec
     from mdnmt.fsio import read_json, write_sealed
     from mdnmt.score.testset import load_test_sets, sums_of
@@ -27,10 +27,11 @@ def run(args: argparse.Namespace) -> None:
     TaskData.load(args.task)  # checks the codes and vocabularies, which decide what a word is
     words = read_json(args.words)["words"]
     texts = {name: list(zip(tests.sources(name), tests.references(name), strict=True)) for name in tests.domains}
-    found = {}
-    for name, pairs in texts.items():
-        sides = zip(zip(*pairs, strict=True), (tests.source_lang, tests.target_lang), strict=True)
-        found[name] = cases(words, name, *(Words.of(lines, args.task, lang, name) for lines, lang in sides))
+    found, sources = {}, {}
+    for name in tests.domains:
+        sources[name] = Words.of(tests.sources(name), args.task, tests.source_lang, name)
+        references = Words.of(tests.references(name), args.task, tests.target_lang, name)
+        found[name] = cases(words, name, sources[name], references)
     judged = []
     hypotheses: dict[str, dict[str, list[str]]] = {}
     for system in spec.systems:
@@ -42,5 +43,6 @@ def run(args: argparse.Namespace) -> None:
         }
         judged.append({"method": system.method, "label": system.label, "seed": system.seed, "domains": counts})
     shown = examples(words, found, texts, hypotheses)
+    asked = {"asked": examples_of(spec.words, sources, texts, hypotheses)} if spec.words else {}
     made_from = [args.words, *(path for system in spec.systems for path in sums_of(system.folder))]
-    write_sealed(args.out, {"words": words, "systems": judged, "examples": shown}, made_from)
+    write_sealed(args.out, {"words": words, "systems": judged, "examples": shown, **asked}, made_from)

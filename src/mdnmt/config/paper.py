@@ -113,6 +113,9 @@ class PaperTable(Frozen):
     metric_notes: dict[Metric, str] = Field(
         {}, description="metric -> what is known of how the printed number beside it was counted"
     )
+    words: tuple[str, ...] = Field(
+        (), description="kind examples: words of the source language that come first, on a task of its language pair"
+    )
     notation: tuple[tuple[str, str, str], ...] = Field((), description="kind notation: symbol, place, meaning")
 
     @model_validator(mode="after")
@@ -140,6 +143,7 @@ class PaperFigure(Frozen):
     caption: str
     methods: tuple[str, ...] = Field(min_length=1)
     panels: tuple[str, ...] = Field((), description="of kind curves; none: loss, perplexity, accuracy, BLEU")
+    domain: Name | None = Field(None, description="of a figure of one sentence: of this domain, where the task has it")
     generated: bool = Field(False, description="of kind gate_use: of generated text, where the truth is known")
 
 

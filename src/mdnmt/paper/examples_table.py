@@ -36,7 +36,8 @@ def build(spec: ExamplesTableSpec) -> Grid:
     """
     reasons = Reasons()
     notes = list(spec.notes)
-    examples = read_examples(spec.ambiguity) if spec.ambiguity else []
+    examples, absent = _examples(spec, spec.ambiguity) if spec.ambiguity else ([], ())
+    notes += [f'No test sentence of these domains has the word "{word}".' for word in absent]
     if not examples:
         why = spec.missing or ("no ambiguous word was found" if spec.ambiguity else "not made yet")
         notes = [f"No example: {why}.", *notes]
@@ -59,14 +60,24 @@ def build(spec: ExamplesTableSpec) -> Grid:
     )
 
 
-def read_examples(path: Path) -> list[Example]:
-    """Return the examples of an ambiguity.json.
+def _examples(spec: ExamplesTableSpec, path: Path) -> tuple[list[Example], list[str]]:
+    """Return the examples of the given words, then those that were found; and the given words that have none."""
+    places = {name: place for place, name in enumerate(spec.word_domains)}
+    asked = [one for one in read_examples(path, "asked") if one.word in spec.words and one.domain in places]
+    asked.sort(key=lambda one: (spec.words.index(one.word), places[one.domain]))
+    absent = [word for word in spec.words if word not in {one.word for one in asked}]
+    return [*asked, *(one for one in read_examples(path) if one.word not in spec.words)], absent
+
+
+def read_examples(path: Path, key: str = "examples") -> list[Example]:
+    """Return the examples of an ambiguity.json: those that were found, or those of given words (`asked`).
 
     Raises:
         DataError: the file is not that.
     """
     try:
-        found: list[dict[str, Any]] = read_json(path)["examples"]
+        written = read_json(path)
+        found: list[dict[str, Any]] = written.get(key, []) if key == "asked" else written[key]
         return [Example.model_validate({key: each.get(key) for key in Example.model_fields}) for each in found]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
         reason = " ".join(str(error).split())

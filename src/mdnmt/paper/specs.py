@@ -112,6 +112,8 @@ class ExamplesTableSpec(Titled):
     ambiguity: Path | None = None  # ambiguity.json
     systems: tuple[ScoreRow, ...] = ()
     columns: tuple[Column, ...] = ()
+    words: tuple[str, ...] = ()  # that come first, ambiguous in this text or not
+    word_domains: tuple[str, ...] = ()  # where these are looked for
     missing: str | None = None
     notes: tuple[str, ...] = ()
 

@@ -7,6 +7,7 @@ from typing import Any
 from mdnmt.config.paper import PaperFigure
 from mdnmt.config.run import RunSpec
 from mdnmt.paper import specs
+from mdnmt.studies.headings import is_of_pair
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import figure_of
 from mdnmt.studies.study import Run, Study, Task
@@ -66,7 +67,8 @@ def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False
     if figure.kind == "proportion_histograms":
         return specs.HistogramsSpec(**given, run=analysed[0], domains=domains)
     kind = specs.DomainAttentionSpec if figure.kind == "domain_attention" else specs.HeatmapSpec
-    return kind(**given, run=analysed[0], domains=domains)
+    of_domain = [name for name, domain in task.config.domains.items() if (domain.stands_for or name) == figure.domain]
+    return kind(**given, run=analysed[0], domains=domains, domain=of_domain[0] if of_domain else None)
 
 
 def ambiguous_systems(study: Study, task: str) -> list[Run]:
@@ -90,7 +92,10 @@ def choice_spec(study: Study, task: str, places: Places) -> dict[str, Any]:
         {"method": run.directory, "label": run.label, "seed": run.seed, "folder": f"{places.test(run)}/hyp"}
         for run in ambiguous_systems(study, task)
     ]
-    return {"systems": systems}
+    tables = [paper_table(study, key)[0] for key, shown in study.config.tables.items() if shown.task == task]
+    config = study.tasks[task].config
+    words = dict.fromkeys(word for table in tables if is_of_pair(table, config) for word in table.words)
+    return {"systems": systems, **({"words": list(words)} if words else {})}
 
 
 def _analysed(runs: list[Run], places: Places, partial: bool) -> specs.AnalysedRun:

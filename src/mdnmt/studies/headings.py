@@ -36,7 +36,12 @@ def is_own(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> bool:
 
 def is_counterpart(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> bool:
     """Say whether the task is, or stands in for, the one of the paper's table or figure."""
-    return task.of == name and (not item.pairs or task.pair in item.pairs)
+    return task.of == name and is_of_pair(item, task)
+
+
+def is_of_pair(item: PaperTable | PaperFigure, task: TaskConfig) -> bool:
+    """Say whether the task has the language pair of the table or figure."""
+    return not item.pairs or task.pair in item.pairs
 
 
 def why_other(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> str | None:

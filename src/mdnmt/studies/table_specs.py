@@ -12,7 +12,7 @@ from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.paper import specs
 from mdnmt.score.comet_files import TOY, segments_of
-from mdnmt.studies.headings import heading, is_counterpart, why_other
+from mdnmt.studies.headings import heading, is_counterpart, is_of_pair, why_other
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import baseline_of, split_key, table_of
 from mdnmt.studies.study import Run, Study, Task
@@ -41,8 +41,12 @@ def columns(task: Task, table: PaperTable | None = None) -> tuple[specs.Column, 
 def _ordered(task: Task, table: PaperTable | None) -> list[str]:
     """Return a task's domains as the table prints them; behind them those that it does not have."""
     printed = list(table.printed_columns) if table is not None else []
-    places = {name: domain.stands_for or name for name, domain in task.config.domains.items()}
+    places = {name: _printed_name(task, name) for name in task.config.domains}
     return sorted(places, key=lambda name: printed.index(places[name]) if places[name] in printed else len(printed))
+
+
+def _printed_name(task: Task, domain: str) -> str:
+    return task.config.domains[domain].stands_for or domain
 
 
 def task_title(study: Study, task: Task) -> str:
@@ -251,8 +255,12 @@ def _examples(
     study: Study, table: PaperTable, task: Task, places: Places, partial: bool, title: dict[str, Any]
 ) -> specs.ExamplesTableSpec:
     path = existing(places.ambiguity(task.name), partial) if task.spec is not None else None
+    words = table.words if is_of_pair(table, task.config) else ()
+    own = [column.name for column in columns(task, table) if _printed_name(task, column.name) in table.printed_columns]
     return specs.ExamplesTableSpec(
         **title,
+        words=words,
+        word_domains=tuple(own or task.config.domains) if words else (),
         ambiguity=path,
         systems=tuple(_score_row(row, runs, places, partial) for row, runs, _ in _rows(study, table, task)),
         columns=columns(task, table),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mdnmt.analysis.ambiguous_words import AmbiguityConfig, differ, find
-from mdnmt.analysis.word_choice import NUM_EXAMPLES, Words, cases, examples, judge
+from mdnmt.analysis.word_choice import NUM_EXAMPLES, Words, cases, examples, examples_of, judge
 from mdnmt.cli import main
 from mdnmt.fsio import write_json, write_lines
 from mdnmt.tasks.data import Ragged, Split, TaskData
@@ -143,6 +143,25 @@ def test_examples_are_chosen_by_rule() -> None:
     many = [{**WORDS[0], "word": f"w{n}"} for n in range(9)]
     each = {domain: [(0, n) for n in range(9)] for domain in DOMAINS}
     assert len(examples(many, each, texts, said)) == 2 * NUM_EXAMPLES
+
+
+def test_a_given_word_has_a_sentence_of_each_domain_that_has_it() -> None:
+    sources = {
+        "law": words("article 1", "the oil", "an article here"),
+        "news": words("an article"),
+        "ted": words("oil"),
+    }
+    texts = {
+        "law": [("Article 1", "r0"), ("the oil", "r1"), ("an ARTICLE here", "r2")],
+        "news": [("an article", "n0")],
+        "ted": [("oil", "t0")],
+    }
+    said = {"mixed": {"law": ["a", "b", "c"], "news": ["d"], "ted": ["e"]}}
+    rows = examples_of(["article", "absent"], sources, texts, said)
+    assert [(row["word"], row["domain"], row["reference"], row["translations"]) for row in rows] == [
+        ("article", "law", "r2", {"mixed": "c"}),
+        ("article", "news", "n0", {"mixed": "d"}),
+    ]
 
 
 def test_the_verbs_write_what_the_table_and_the_figure_read(toy_task: Path, tmp_path: Path) -> None:

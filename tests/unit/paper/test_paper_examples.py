@@ -66,6 +66,24 @@ def test_sentences_are_text_in_every_format(grid: Any) -> None:
     assert [line["missing"] for line in lines] == ["", "", "", "needs a GPU"]
 
 
+def test_given_words_come_first_from_their_domains_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "ambiguity.json"
+    asked = [{**EXAMPLE, "word": "article", "domain": domain} for domain in ("news", "law", "ted")]
+    path.write_text(json.dumps({"examples": [EXAMPLE, {**EXAMPLE, "word": "article"}], "asked": asked}))
+    columns = [{"name": name, "label": name.title()} for name in ("law", "news", "ted")]
+    words = {"words": ["article", "absent"], "word_domains": ["law", "news"]}
+    grid = build({"ambiguity": str(path), "systems": systems(), "columns": columns, **words})
+    assert list(dict.fromkeys(row.group for row in grid.rows)) == [
+        "1. article (Law)",
+        "2. article (News)",
+        "3. bank (Law)",
+    ]
+    assert grid.notes == ('No test sentence of these domains has the word "absent".',)
+    # A file without given words, and a table that asks for none.
+    path.write_text(json.dumps({"examples": [EXAMPLE]}))
+    assert len(build({"ambiguity": str(path), "systems": systems()}).rows) == 4
+
+
 def test_absent_examples_are_told(tmp_path: Path) -> None:
     path = tmp_path / "ambiguity.json"
     path.write_text('{"examples": []}')

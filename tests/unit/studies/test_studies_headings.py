@@ -15,6 +15,7 @@ from mdnmt.config.task import TaskConfig, load_task
 from mdnmt.paper.grid import Grid
 from mdnmt.paper.render_latex import to_latex
 from mdnmt.studies import report_specs
+from mdnmt.studies.figure_specs import choice_spec, figure_spec
 from mdnmt.studies.headings import heading, why_other
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
@@ -143,8 +144,9 @@ def test_a_table_on_its_own_task_has_its_number(paper: Study) -> None:
     assert places["phan2022-results"] == 'slide "results"'
     assert places["jiang2020-figure8"] == "Figure 8"
     assert places["mdnmt-labels"] == ""
-    # Table 7 until its pair is made below.
-    assert {key for key, place in places.items() if place.startswith("after")} <= {"jiang2020-table7"}
+    assert places["jiang2020-table7"] == "Table 7"
+    # The slides reprint a figure of Jiang et al. for a language pair that they have no task of.
+    assert [key for key, place in places.items() if place.startswith("after")] == ["phan2022-proportion-words"]
 
 
 def test_a_table_on_another_task_is_after_the_paper(open_study: Study, tmp_path: Path) -> None:
@@ -209,3 +211,23 @@ def test_a_reversed_direction_that_the_paper_names_too_is_its_own() -> None:
     one = table.model_copy(update={"pairs": ("EN-ZH",)})
     assert heading("song2026", paper, one, reverse) == "after Song, Table 2"
     assert why_other("song2026", one, reverse) == f"made from another task ({task.title})"
+
+
+def test_table_7_is_of_the_printed_word_on_its_own_pair(paper: Study, open_study: Study) -> None:
+    spec: Any = table_spec(paper, "jiang2020-table7", PLACES)
+    assert (spec.words, spec.word_domains) == (("article",), ("laws", "news"))
+    assert choice_spec(paper, "jiang-en-zh", PLACES)["words"] == ["article"]
+    assert paper.tasks["jiang-en-zh"].config.pair == "EN-ZH"
+    # On another pair the table has the words that are found there, and asks for no other.
+    spec = table_spec(open_study, "jiang2020-table7", PLACES)
+    assert (spec.words, spec.word_domains) == ((), ())
+    assert "words" not in choice_spec(open_study, "jiang-en-de", PLACES)
+
+
+def test_the_slides_three_figures_of_proportions(paper: Study) -> None:
+    kinds = {"proportion-words": "ted", "proportions": None, "histograms": None}
+    for name, domain in kinds.items():
+        spec: Any = figure_spec(paper, f"phan2022-{name}", PLACES)
+        assert spec.run.label == "E/DC"
+        assert getattr(spec, "domain", None) == domain
+    assert report_specs.labels(paper, "phan2022-histograms")["place"].startswith("slide ")
