@@ -42,8 +42,7 @@ def checked_lines(blocks: Iterable[bytes], where: str) -> Iterator[str]:
                 yield line
             rest = b""
         rest += tail
-        if len(rest) > LINE_BYTES_MAX:
-            raise DataError(f"{where}:{count + 1}: is longer than {LINE_BYTES_MAX} bytes; expected one segment a line")
+        _check_length(rest, where, count + 1)
     if rest:
         for line in _decoded(rest, count, where):
             blank = blank and not line.strip()
@@ -52,16 +51,24 @@ def checked_lines(blocks: Iterable[bytes], where: str) -> Iterator[str]:
         raise DataError(f"{where}: is empty; expected one segment a line")
 
 
+def _check_length(line: bytes, where: str, number: int) -> None:
+    if len(line) > LINE_BYTES_MAX:
+        raise DataError(f"{where}:{number}: is longer than {LINE_BYTES_MAX} bytes; expected one segment a line")
+
+
 def _decoded(data: bytes, before: int, where: str) -> list[str]:
     """Decode whole lines, of which `before` others stand before them."""
+    if len(data) > LINE_BYTES_MAX:
+        for number, line in enumerate(data.split(b"\n"), start=before + 1):
+            _check_length(line, where, number)
     if (nul := data.find(b"\0")) >= 0:
-        line = before + data.count(10, 0, nul) + 1
-        raise DataError(f"{where}:{line}: has a NUL byte; expected plain UTF-8 text")
+        number = before + data.count(10, 0, nul) + 1
+        raise DataError(f"{where}:{number}: has a NUL byte; expected plain UTF-8 text")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        line, byte = before + data.count(10, 0, error.start) + 1, data[error.start]
-        raise DataError(f"{where}:{line}: the byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from None
+        number, byte = before + data.count(10, 0, error.start) + 1, data[error.start]
+        raise DataError(f"{where}:{number}: the byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from None
     return (text if before else text.removeprefix("\ufeff")).split("\n")
 
 

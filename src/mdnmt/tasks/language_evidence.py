@@ -53,7 +53,9 @@ _FUNCTION_WORDS = {
     "nog heeft werd deze wordt hij kan over geen tot zich zij",
 }
 _WORD = re.compile(r"[^\W\d_]+")
-_ADDRESS = re.compile(r"\w+://\S+|\S+@\S+|\b\w+(?:\.\w+)+")  # of the web, of mail, of a module
+# Of the web, of mail, of a module. Each begins at the beginning of a word and gives nothing back (`++`): linear in text
+# without blanks, too.
+_ADDRESS = re.compile(r"(?<!\w)\w++://\S++|(?<!\S)[^\s@]++@\S++|(?<!\w)\w++(?:\.\w++)++")
 
 
 def _distinct() -> dict[str, str]:

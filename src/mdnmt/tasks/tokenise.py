@@ -12,7 +12,7 @@ from mdnmt.tasks import stanford
 from mdnmt.tasks.cjk import close_up, split_characters
 
 _LONE_APOSTROPHE = re.compile(r"(?<=\w) ’ (?=\w)")
-_MARKER_AT_END = re.compile(r"@(?=@+(?: |$))")
+_MARKERS_AT_END = re.compile(r"(?<!@)@{2,}+(?= |$)")  # gives nothing back: linear in a line of markers
 _WITHOUT_BLANKS = ("zh", "ja")
 
 
@@ -110,7 +110,7 @@ def tokenise(line: str, lang: str, tokenizer: str = "moses") -> list[str]:
 
 
 def _as_tokens(words: str) -> list[str]:
-    return _MARKER_AT_END.sub("@ ", words).split()
+    return _MARKERS_AT_END.sub(lambda found: " ".join(found[0]), words).split()
 
 
 def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:

@@ -9,9 +9,8 @@ from itertools import zip_longest
 from typing import Protocol
 
 from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.lines import LINE_BYTES_MAX
 from mdnmt.tasks.findings import Findings
-
-_LINE_BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -114,13 +113,15 @@ class _Side:
         rest = b""
         for block in self._archive.blocks(self.name):
             *whole, rest = (rest + block).split(b"\n")
-            for raw in whole:
-                yield self._line(raw)
-            if len(rest) > _LINE_BYTES_MAX:
-                yield self._line(rest)
-                what = f"a line of more than {_LINE_BYTES_MAX:,} bytes; the rest was not looked at"
-                self._found.add("error", what, "one segment a line", f"{self._archive.label}/{self.name}:{self.count}")
-                return
+            for raw in [*whole, rest] if len(rest) > LINE_BYTES_MAX else whole:
+                # Cut between characters.
+                fits = len(raw) <= LINE_BYTES_MAX
+                yield self._line(raw if fits else raw[:LINE_BYTES_MAX].decode(errors="ignore").encode())
+                if not fits:
+                    what = f"a line of more than {LINE_BYTES_MAX:,} bytes; the rest was not looked at"
+                    where = f"{self._archive.label}/{self.name}:{self.count}"
+                    self._found.add("error", what, "one segment a line", where)
+                    return
         if rest:
             yield self._line(rest)
 
