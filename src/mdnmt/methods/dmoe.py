@@ -38,7 +38,7 @@ class DmoeConfig(Architecture):
     gate: Literal["ffn", "linear"] = Field("ffn", description="gates that read words: two layers (eq. 3), or one")
     domain_gate: Literal["ffn", "linear"] = Field("linear", description="gates that read the domain's vector alone")
     domain_embedding_std: float | None = Field(
-        1.0, gt=0, description="the domains' vectors are drawn from N(0, std^2); null: std = 1 / sqrt(model_dim)"
+        None, gt=0, description="the domains' vectors are drawn from N(0, std^2); null: std = 1 / sqrt(model_dim)"
     )
     balance_losses: Literal["none", "lb1", "lb2", "both"] = Field(
         "none", description="on the gates of dmoe, eq. 12, 13"
