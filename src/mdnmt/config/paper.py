@@ -30,6 +30,7 @@ FigureKind = Literal[
     "architecture",
     "word_sweep",
 ]
+CurveAxis = Literal["updates", "epochs"]
 Knowledge = Literal["nothing", "context", "label"]
 Pair = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,3}-[A-Z]{2,3}$")]  # of languages: EN-FR
 
@@ -144,6 +145,7 @@ class PaperFigure(Frozen):
     methods: tuple[str, ...] = Field(min_length=1)
     panels: tuple[str, ...] = Field((), description="of kind curves; none: loss, perplexity, accuracy, BLEU")
     domain: Name | None = Field(None, description="of a figure of one sentence: of this domain, where the task has it")
+    x: CurveAxis = Field("updates", description="of kind curves: the horizontal axis")
     generated: bool = Field(False, description="of kind gate_use: of generated text, where the truth is known")
 
 

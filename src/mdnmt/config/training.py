@@ -34,6 +34,9 @@ class Training(Frozen):
     validate_every: int = Field(1000, gt=0, description="updates between validations; each leaves a checkpoint")
     validation_metric: Literal["loss", "bleu"] = Field("loss", description="what `best` and `patience` look at")
     validation_bleu_sentences: int = Field(200, ge=0, description="a domain, greedily decoded; 0: no BLEU")
+    training_sample_sentences: int = Field(
+        500, ge=0, description="a domain, always the same: accuracy and loss on training text at validations; 0: none"
+    )
     patience: int = Field(0, ge=0, description="validations without a better one before the run ends; 0: never")
     average_checkpoints: int = Field(10, ge=0, description="the last n are averaged; 0: the best is taken")
     log_every: int = Field(100, gt=0, description="updates between two training lines of metrics.jsonl")

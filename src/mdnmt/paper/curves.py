@@ -1,4 +1,4 @@
-"""Draw how training went: loss, perplexity, accuracy and BLEU against updates (Song et al. 2026, Fig. 3)."""
+"""Draw training curves: loss, perplexity, accuracy and BLEU against updates or epochs (Song et al. 2026, Fig. 3)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
+from mdnmt.config.paper import CurveAxis
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_text
 from mdnmt.paper import curve_measures
@@ -37,21 +38,23 @@ from mdnmt.paper.style import (
 # title, split, column, factor
 PANELS: dict[Panel, tuple[str, str, str, float]] = {
     "train_loss": ("Training loss", "train", "loss", 1.0),
-    "train_accuracy": ("Training token accuracy (%)", "train", "accuracy", 100.0),
+    "train_accuracy": ("Training token accuracy (%)", "train-sample", "accuracy", 100.0),
     "valid_loss": ("Validation loss", "valid", "loss", 1.0),
     "valid_ppl": ("Validation perplexity (log scale)", "valid", "ppl", 1.0),
     "valid_accuracy": ("Validation token accuracy (%)", "valid", "accuracy", 100.0),
     "valid_bleu": ("Validation BLEU", "valid", "bleu", 1.0),
 }
-COLUMNS = {column for _, _, column, _ in PANELS.values()}
+EPOCH = "epoch"
+COLUMNS = {EPOCH, *(column for _, _, column, _ in PANELS.values())}
 Series = dict[int, float]  # update -> value
 
 
 @dataclass(frozen=True)
 class Line:
-    """One system in one panel: mean over the seeds, lowest and highest."""
+    """One system in one panel: mean over the seeds, lowest and highest; `places` are on the horizontal axis."""
 
     updates: list[int]
+    places: list[float]
     middle: list[float]
     low: list[float]
     high: list[float]
@@ -84,23 +87,31 @@ def read_curves(path: Path) -> dict[tuple[str, str], Series]:
     return found
 
 
-def combine(series: list[Series]) -> Line:
+def combine(series: list[Series], epochs: list[Series] | None = None) -> Line:
     """Return mean, lowest and highest over seeds, at the updates that all seeds have measured.
 
     Seeds that stopped early would otherwise drop out of the mean on the way and bend the line.
+
+    Args:
+        series: the values of each seed.
+        epochs: the epoch at each update, of each seed: the mean is the place on the horizontal axis. None: updates are.
     """
-    common = set(series[0]).intersection(*series[1:]) if series else set()
+    common = set(series[0]).intersection(*series[1:], *(epochs or ())) if series else set()
     updates = sorted(common)
     values = [[one[update] for one in series] for update in updates]
-    return Line(updates, [mean(v) for v in values], [min(v) for v in values], [max(v) for v in values])
+    places = [mean([one[update] for one in epochs]) for update in updates] if epochs else [float(u) for u in updates]
+    return Line(updates, places, [mean(v) for v in values], [min(v) for v in values], [max(v) for v in values])
 
 
-def _lines(systems: list[CurveSystem]) -> dict[str, dict[tuple[str, str], Line]]:
-    result = {}
+def _lines(systems: list[CurveSystem], x: CurveAxis) -> dict[str, dict[tuple[str, str], Line]]:
+    result: dict[str, dict[tuple[str, str], Line]] = {}
     for system in systems:
         runs = [read_curves(run.curves) for run in system.runs]
-        keys = {key for run in runs for key in run}
-        result[system.label] = {key: combine([run[key] for run in runs if key in run]) for key in keys}
+        result[system.label] = {}
+        for key in {key for run in runs for key in run if key[1] != EPOCH}:
+            measured = [run for run in runs if key in run]
+            epochs = [run.get((key[0], EPOCH), {}) for run in measured] if x == "epochs" else None
+            result[system.label][key] = combine([run[key] for run in measured], epochs)
     return result
 
 
@@ -113,8 +124,8 @@ def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: l
         colour, dashes = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
         marker = "o" if len(line.updates) == 1 else ""
         scaled = [[factor * value for value in values] for values in (line.middle, line.low, line.high)]
-        axes.plot(line.updates, scaled[0], color=colour, linestyle=dashes, marker=marker, markersize=3)
-        axes.fill_between(line.updates, scaled[1], scaled[2], color=colour, alpha=0.18, linewidth=0)
+        axes.plot(line.places, scaled[0], color=colour, linestyle=dashes, marker=marker, markersize=3)
+        axes.fill_between(line.places, scaled[1], scaled[2], color=colour, alpha=0.18, linewidth=0)
     quiet(axes)
     axes.set_title(title, pad=5, size=8.5)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -160,7 +171,7 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
     if not systems:
         reason = "; ".join(absent) or "there is no run"
         return empty(spec.full_title, reason), f"Not drawn: {reason}"
-    lines = _lines(systems)
+    lines = _lines(systems, spec.x)
     legend_columns, legend_rows = legend_grid([system.label for system in systems], 0.55, most=3)
     seeds = max(len(system.runs) for system in systems)
     detail = "One seed." if seeds == 1 else "Mean over seeds; the band goes from the lowest to the highest."
@@ -180,7 +191,7 @@ def draw(spec: CurvesSpec) -> tuple[Figure, str]:
     figure.subplots_adjust(
         left=0.085, right=0.97, bottom=(foot + 0.02) / height, top=1 - (head + 0.24) / height, hspace=0.34, wspace=0.2
     )
-    figure.text(0.53, (foot - 0.36) / height, "updates", ha="center")
+    figure.text(0.53, (foot - 0.36) / height, spec.x, ha="center")
     handles = [
         Line2D([], [], color=COLOURS[k % len(COLOURS)], linestyle=DASHES[k % len(DASHES)], label=system.label)
         for k, system in enumerate(systems)

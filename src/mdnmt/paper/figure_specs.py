@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.paper import CurveAxis
 from mdnmt.paper.spec_parts import Column, ScoreRun, Titled, WordRow
 
 Panel = Literal["train_loss", "train_accuracy", "valid_loss", "valid_ppl", "valid_accuracy", "valid_bleu"]
@@ -106,10 +107,11 @@ class CurveSystem(Frozen):
 
 
 class CurvesSpec(Titled):
-    """How training went, against updates: a panel a quantity, a line a system (Song et al. 2026, Fig. 3)."""
+    """How training went, against updates or epochs: a panel a quantity, a line a system (Song et al. 2026, Fig. 3)."""
 
     kind: Literal["curves"] = "curves"
     systems: tuple[CurveSystem, ...]
+    x: CurveAxis = "updates"
     panels: tuple[Panel, ...] = Field(default=("train_loss", "valid_ppl", "valid_accuracy", "valid_bleu"), min_length=1)
 
 

@@ -32,7 +32,9 @@ def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False
     domains = columns(task)
     if figure.kind == "curves":
         panels = {"panels": figure.panels} if figure.panels else {}
-        return specs.CurvesSpec(**given, **panels, systems=tuple(_curves(runs, places, partial) for runs in rows))
+        return specs.CurvesSpec(
+            **given, **panels, x=figure.x, systems=tuple(_curves(runs, places, partial) for runs in rows)
+        )
     if figure.kind == "architecture":
         built = tuple(_built(study, runs[0], runs[0].planned) for runs in rows if runs[0].planned is not None)
         return specs.ArchitectureSpec(**given, systems=built)

@@ -15,6 +15,9 @@ from typing import Any
 from mdnmt.fsio import write_text
 
 _CHECK = "crc32"  # of the rest of a line
+# Values of `split` beside "train", which is measured on the batches of training themselves, with dropout.
+VALIDATION = "valid"
+TRAINING_SAMPLE = "train-sample"
 # Only what is a function of data, configuration and seed: no seconds, no speeds.
 CURVE_COLUMNS = ("update", "epoch", "split", "domain", "loss", "nll", "ppl", "accuracy", "bleu", "learning_rate")
 
@@ -111,7 +114,7 @@ def deduplicate(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def lost_validations(records: Iterable[Mapping[str, Any]], every: int, last: int) -> list[int]:
     """Return the updates up to `last` at which a run was validated, but whose measures are not among `records`."""
-    measured = {record.get("update") for record in records if record.get("split") == "valid"}
+    measured = {record.get("update") for record in records if record.get("split") == VALIDATION}
     return [update for update in range(every, last + 1, every) if update not in measured]
 
 

@@ -50,6 +50,10 @@ class Order:
                 return Chosen(epoch, positions, chosen, num_words)
             progress.epoch, progress.position = epoch + 1, 0
 
+    def epochs(self, progress: Progress) -> float:
+        """Return how often the training text has been passed through, in epochs and parts of one."""
+        return progress.epoch + progress.position / len(self._batches(progress.epoch))
+
     def _batches(self, epoch: int) -> list[Indices]:
         if self._epoch[0] != epoch:
             batches = epoch_batches(

@@ -20,7 +20,7 @@ from mdnmt.train.batches import collate, usable
 from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
 from mdnmt.train.lease import RunLease
-from mdnmt.train.metrics import MetricsLog
+from mdnmt.train.metrics import TRAINING_SAMPLE, VALIDATION, MetricsLog
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.order import Order
 from mdnmt.train.parallel import Workers
@@ -264,7 +264,7 @@ class Trainer:
         self.metrics.append(
             {
                 "update": progress.update,
-                "epoch": progress.epoch,
+                "epoch": self._order.epochs(progress),
                 "split": "train",
                 "domain": "all",
                 # Of translation alone, so that methods with other auxiliary losses can be compared.
@@ -286,13 +286,14 @@ class Trainer:
     def _validate(self) -> None:
         self._refuse_broken_weights()
         progress = self.progress
-        first = self.workers.is_first
-        measures = self.workers.shared_json(
-            self.validation(self.method.model, self.device, self.dtype) if first else None
-        )
-        for domain, values in measures.items():
-            place = {"update": progress.update, "epoch": progress.epoch, "split": "valid", "domain": domain}
-            self.metrics.append({**place, **values, "seconds": self.seconds})
+        first, epoch = self.workers.is_first, self._order.epochs(progress)
+        model = self.method.model
+        measures = self.workers.shared_json(self.validation(model, self.device, self.dtype) if first else None)
+        sample = self.validation.on_training_text(model, self.device, self.dtype) if first else {}
+        for split, measured in ((VALIDATION, measures), (TRAINING_SAMPLE, sample)):
+            for domain, values in measured.items():
+                place = {"update": progress.update, "epoch": epoch, "split": split, "domain": domain}
+                self.metrics.append({**place, **values, "seconds": self.seconds})
         total = measures["all"]
         by_bleu = self.recipe.validation_metric == "bleu" and "bleu" in total
         progress.note_validation(-total["bleu"] if by_bleu else total["loss"])

@@ -1,4 +1,4 @@
-"""What a model is worth on the validation data: loss, perplexity, token accuracy, and BLEU of greedy translations."""
+"""Validation: loss, perplexity, token accuracy and greedy BLEU; the same without BLEU on a sample of training text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,29 @@ from mdnmt.decode.batches import length_batches, translate_ids
 from mdnmt.models.transformer import Transformer
 from mdnmt.tasks.data import Split, TaskData
 from mdnmt.tasks.pieces import join_pieces
-from mdnmt.train.batches import Indices, collate, spread
+from mdnmt.train.batches import Indices, collate, spread, usable
 
 GREEDY = Decoding(beam_size=1, max_length_ratio=1.2, max_length_extra=10)
+SAMPLE_SEED = 1  # not the run's: the curves of all methods and seeds are about the same sentences
+
+
+def training_sample(split: Split, label: int, recipe: Training) -> Indices:
+    """Return the training sentences of one domain on which accuracy and loss are measured, in ascending order.
+
+    Args:
+        split: training data.
+        label: of the domain.
+        recipe: how many sentences at most; pairs above its `max_length` are not trained on and not drawn.
+    """
+    rows = usable(split, [label], recipe.max_length)
+    if len(rows) > recipe.training_sample_sentences:
+        generator = np.random.Generator(np.random.PCG64([SAMPLE_SEED, label]))
+        rows = np.sort(generator.choice(rows, recipe.training_sample_sentences, replace=False))
+    return rows
 
 
 class Validation:
-    """Measures a model on the validation sentences of the run's domains."""
+    """Measures a model on validation sentences of the run's domains, and on a sample of their training sentences."""
 
     def __init__(self, data: TaskData, domains: tuple[str, ...], recipe: Training, label_smoothing: float) -> None:
         self.data, self.domains, self.recipe, self.label_smoothing = data, domains, recipe, label_smoothing
@@ -31,6 +47,10 @@ class Validation:
         self.rows: dict[str, Indices] = {
             domain: np.flatnonzero(self.split.domains == data.domains.index(domain)).astype(np.int64)
             for domain in domains
+        }
+        self.training_split: Split = data.split("train")
+        self.training_rows: dict[str, Indices] = {
+            domain: training_sample(self.training_split, data.domains.index(domain), recipe) for domain in domains
         }
 
     def __call__(
@@ -40,27 +60,47 @@ class Validation:
         was_training = model.training
         model.eval()
         with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
-            sums = {domain: self._sums(model, self.rows[domain], device) for domain in self.domains}
+            sums = {domain: self._sums(model, self.split, self.rows[domain], device) for domain in self.domains}
             bleus = {domain: self._bleu(model, self.rows[domain], device) for domain in self.domains}
         model.train(was_training)
-        measures = {domain: _measures(sums[domain], self.label_smoothing) for domain in self.domains}
-        measures["all"] = _measures(np.sum(list(sums.values()), axis=0), self.label_smoothing)
+        measures = self._by_domain(sums)
         if self.recipe.validation_bleu_sentences:
             for domain in self.domains:
                 measures[domain]["bleu"] = bleus[domain]
             measures["all"]["bleu"] = sum(bleus.values()) / len(bleus)
         return measures
 
-    def _batches(self, rows: Indices) -> Iterator[Indices]:
-        longer = np.maximum(self.split.source.lengths[rows], self.split.target.lengths[rows])
+    def on_training_text(
+        self, model: Transformer, device: torch.device, dtype: torch.dtype | None
+    ) -> dict[str, dict[str, float]]:
+        """Return loss, perplexity and accuracy on the training sample, without dropout; empty where there is none."""
+        if not any(len(rows) for rows in self.training_rows.values()):
+            return {}
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
+            sums = {
+                domain: self._sums(model, self.training_split, rows, device)
+                for domain, rows in self.training_rows.items()
+                if len(rows)
+            }
+        model.train(was_training)
+        return self._by_domain(sums)
+
+    def _by_domain(self, sums: dict[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
+        measures = {domain: _measures(of_domain, self.label_smoothing) for domain, of_domain in sums.items()}
+        return {**measures, "all": _measures(np.sum(list(sums.values()), axis=0), self.label_smoothing)}
+
+    def _batches(self, split: Split, rows: Indices) -> Iterator[Indices]:
+        longer = np.maximum(split.source.lengths[rows], split.target.lengths[rows])
         for numbers in length_batches(longer, self.recipe.max_tokens):
             yield rows[numbers]
 
-    def _sums(self, model: Transformer, rows: Indices, device: torch.device) -> NDArray[np.float64]:
+    def _sums(self, model: Transformer, split: Split, rows: Indices, device: torch.device) -> NDArray[np.float64]:
         """Return words, NLL, loss over the whole vocabulary and right words, summed over the sentences."""
         sums = np.zeros(4)
-        for indices in self._batches(rows):
-            batch = collate(self.split, indices, bos=self.data.target_vocab.bos).to(device)
+        for indices in self._batches(split, rows):
+            batch = collate(split, indices, bos=self.data.target_vocab.bos).to(device)
             log_p_NV = model(batch).logits().float().log_softmax(-1)
             nll = F.nll_loss(log_p_NV, batch.label_N, reduction="sum")
             uniform = -log_p_NV.mean(-1).sum()

@@ -69,7 +69,7 @@ def curve_file(path, values):
     """Write a curves.tsv of records like the trainer's; `values` are perplexities by update."""
     records = []
     for update, value in values.items():
-        place = {"update": update, "epoch": 1, "domain": "all"}
+        place = {"update": update, "epoch": update / 200, "domain": "all"}
         records.append({**place, "split": "train", "loss": 7.5, "learning_rate": 0.1, "words_per_second": 9.0})
         measured = {"loss": 4.4, "nll": 4.2, "ppl": value, "accuracy": 0.25, "bleu": 3.0}
         records += [{**place, "domain": domain, "split": "valid", **measured} for domain in ("all", "law")]
@@ -223,13 +223,22 @@ def test_separated_domains_are_measured_as_separate():
 def test_curves_are_averaged_where_all_seeds_have_a_value():
     line = curves.combine([{100: 4.0, 200: 2.0, 300: 9.0}, {100: 6.0, 200: 3.0}])
     assert (line.updates, line.middle, line.low, line.high) == ([100, 200], [5.0, 2.5], [4.0, 2.0], [6.0, 3.0])
+    assert line.places == [100.0, 200.0]
     assert curves.combine([]).updates == []
+
+
+def test_curves_stand_at_the_mean_epoch_of_their_seeds():
+    line = curves.combine([{100: 4.0, 200: 2.0}, {100: 6.0, 200: 3.0}], [{100: 0.5, 200: 1.0}, {100: 0.75, 200: 1.5}])
+    assert (line.updates, line.places) == ([100, 200], [0.625, 1.25])
+    assert curves.combine([{100: 4.0, 200: 2.0}], [{100: 0.5}]).updates == [100]  # an epoch that is not there
 
 
 def test_curves_read_the_whole_task_and_leave_empty_cells_out(tmp_path):
     found = curves.read_curves(tmp_path / curve_file(tmp_path / "c.tsv", {100: 5.0, 200: 4.0}))
     assert found == {
         ("train", "loss"): {100: 7.5, 200: 7.5},
+        ("train", "epoch"): {100: 0.5, 200: 1.0},
+        ("valid", "epoch"): {100: 0.5, 200: 1.0},
         ("valid", "loss"): {100: 4.4, 200: 4.4},
         ("valid", "ppl"): {100: 5.0, 200: 4.0},
         ("valid", "accuracy"): {100: 0.25, 200: 0.25},
@@ -257,6 +266,22 @@ def test_every_panel_of_the_curves_is_drawn_from_what_the_trainer_writes(tmp_pat
         "Validation BLEU": [3.0, 3.0],
     }
     assert "Validation perplexity at the end: a 40.00 after 200 updates" in words
+
+
+def test_an_axis_of_epochs_and_accuracy_on_the_training_sample(tmp_path):
+    file = curve_file(tmp_path / "c.tsv", {100: 500.0, 200: 40.0})
+    with (tmp_path / "c.tsv").open("a") as lines:
+        lines.write("100\t0.5\ttrain-sample\tall\t5.0\t4.9\t134\t0.5\t\t\n")
+        lines.write("200\t1.0\ttrain-sample\tall\t4.0\t3.9\t49\t0.75\t\t\n")
+    system = {"label": "a", "runs": [{"curves": file, "seed": 1}]}
+    panels = ["train_loss", "train_accuracy"]
+    spec = {"kind": "curves", "title": "T", "systems": [system], "panels": panels}
+    figure, _, text = drawn(spec | {"x": "epochs"})
+    loss, accuracy = (axes.lines[0] for axes in figure.axes)
+    assert loss.get_ydata().tolist() == [7.5, 7.5]  # that of the batches, not that of the sample
+    assert (accuracy.get_xdata().tolist(), accuracy.get_ydata().tolist()) == ([0.5, 1.0], [50.0, 75.0])
+    assert "epochs" in text and "updates" not in text
+    assert drawn(spec)[0].axes[1].lines[0].get_xdata().tolist() == [100, 200]
 
 
 @pytest.mark.parametrize("kind", ["proportion_heatmap", "proportion_histograms", "tsne"])

@@ -62,7 +62,8 @@ def folder(tmp_path: Path) -> Path:
     judged = [{"method": method, "label": "", "seed": 1, "domains": counts} for method in ("a", "b")]
     (tmp_path / "ambiguity.json").write_text(json.dumps({"systems": judged}))
     columns = "update\tepoch\tsplit\tdomain\tloss\tnll\tppl\taccuracy\tbleu\tlearning_rate\n"
-    rows = [f"{n * 100}\t1\tvalid\tall\t{9 - n}\t{8 - n}\t{900 / n}\t0.{n}\t{n}\t\n" for n in range(1, 9)]
+    rows = [f"{n * 100}\t{n / 3}\tvalid\tall\t{9 - n}\t{8 - n}\t{900 / n}\t0.{n}\t{n}\t\n" for n in range(1, 9)]
+    rows += [f"{n * 100}\t{n / 3}\ttrain-sample\tall\t{9 - n}\t{8 - n}\t{900 / n}\t0.{n}1\t\t\n" for n in range(1, 9)]
     (tmp_path / "curves.tsv").write_text(columns + "".join(rows))
     return tmp_path
 
@@ -87,6 +88,7 @@ def spec(kind: str, folder: Path) -> dict[str, Any]:
         "curves": {
             "systems": [*({"label": f"Domain mixing {n}", **curves} for n in range(7)), absent],
             "panels": ["train_loss", "train_accuracy", "valid_loss", "valid_accuracy"],
+            "x": "epochs",
         },
         "ambiguity": {
             "ambiguity": str(folder / "ambiguity.json"),
@@ -213,7 +215,7 @@ def test_a_panel_that_nothing_was_recorded_for_says_so(folder: Path) -> None:
     said = {axes.get_title(loc="left"): [text.get_text() for text in axes.texts] for axes in figure.axes}
     assert said == {
         "Training loss": ["not recorded"],
-        "Training token accuracy (%)": ["not recorded"],
+        "Training token accuracy (%)": [],
         "Validation loss": [],
         "Validation token accuracy (%)": [],
     }

@@ -19,7 +19,7 @@ from mdnmt.paper import report, specs
 from mdnmt.paper.facts import any_number
 from mdnmt.paper.grid import read_grid
 from mdnmt.paper.page import audit, claims, papers
-from mdnmt.paper.page.curve import HEIGHT, MOST_POINTS, WIDTH, draw
+from mdnmt.paper.page.curve import HEIGHT, MOST_POINTS, WIDTH, draw, read_curves
 from mdnmt.paper.page.items import MOST_NUMBERS
 from mdnmt.paper.page.run_details import options
 from mdnmt.paper.page.runs import anchor
@@ -320,3 +320,11 @@ def test_the_same_study_gives_the_same_page_but_for_when_it_was_made(
 def test_a_run_shows_its_scores_by_comet_beside_the_others(study: specs.ReportSpec) -> None:
     html = report.render(study)
     assert "70.25" in text_of(html) and "model:a" in text_of(html)
+
+
+def test_the_small_curves_leave_the_training_sample_out(tmp_path: Path) -> None:
+    rows = ["update\tsplit\tdomain\tloss\tppl"]
+    rows += [f"{update}\tvalid\tall\t4\t{100 - update}\n{update}\ttrain-sample\tall\t3\t7" for update in (10, 20)]
+    (tmp_path / "curves.tsv").write_text("".join(f"{row}\n" for row in rows))
+    [curve] = read_curves(tmp_path / "curves.tsv")
+    assert curve.name == "Validation perplexity" and curve.words == "90.0 at update 10, 80.0 at 20"

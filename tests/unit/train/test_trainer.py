@@ -95,7 +95,8 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
         p.numel() for p in build_method(spec, TaskData.load(toy_task), torch.device("cpu")).model.parameters()
     )
     assert {"economy", "law", "all"} == set(record["validation"])
-    assert len(paths.curves.read_text().splitlines()) == 1 + 24 // 5 + 3 * 3
+    # A head, the training lines, and at each validation two domains and all, of validation and of training text.
+    assert len(paths.curves.read_text().splitlines()) == 1 + 24 // 5 + 3 * 3 * 2
     assert not paths.lease.exists()
     # The last two, the best and those that were averaged, and nothing else.
     kept = CheckpointStore(paths.checkpoints, spec.fingerprint).updates()
@@ -105,6 +106,39 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     # What curves show is the loss that all methods have; what is minimised is the sum.
     assert first["loss"] == first["losses"]["generation"]
     assert first["objective"] == pytest.approx(sum(first["losses"].values()))
+
+
+def test_a_sample_of_training_text_is_measured_and_changes_no_weight(
+    make_spec: Any, toy_task: Path, tmp_path: Path
+) -> None:
+    with_sample, without = (
+        train(make_spec(max_updates=12, validate_every=4, training_sample_sentences=size), toy_task, tmp_path / name)
+        for name, size in (("with", 5), ("without", 0))
+    )
+    found, other = load_model(with_sample.model), load_model(without.model)
+    assert all(torch.equal(found[name], other[name]) for name in other)
+    assert records(tmp_path / "without", "train-sample") == []
+    measured = [one for one in records(tmp_path / "with", "train-sample") if one["domain"] == "all"]
+    assert [one["update"] for one in measured] == [4, 8, 12]
+    assert all(0 <= one["accuracy"] <= 1 and math.isfinite(one["loss"]) and "bleu" not in one for one in measured)
+    assert records(tmp_path / "with", "valid")[0]["accuracy"] == records(tmp_path / "without", "valid")[0]["accuracy"]
+
+
+def test_the_epoch_of_a_measurement_is_counted_in_parts(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = make_spec(max_updates=20, validate_every=10, log_every=5, max_tokens=200)
+    train(spec, toy_task, tmp_path)
+    split = TaskData.load(toy_task).split("train")
+    sizes = [
+        len(epoch_batches(split, usable(split, [0, 1], 250), max_tokens=200, seed=spec.seed, epoch=epoch))
+        for epoch in (0, 1)
+    ]
+    expected = {update: update / sizes[0] for update in range(1, sizes[0] + 1)}
+    expected |= {sizes[0] + update: 1 + update / sizes[1] for update in range(1, sizes[1] + 1)}
+    assert sizes[0] < 20 <= sum(sizes)
+    for split_name in ("train", "valid", "train-sample"):
+        found = {one["update"]: one["epoch"] for one in records(tmp_path, split_name)}
+        assert found == pytest.approx({update: expected[update] for update in found})
+        assert 20 in found
 
 
 def test_the_final_weights_are_the_mean_of_the_last_checkpoints(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:

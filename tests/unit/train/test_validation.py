@@ -19,7 +19,7 @@ from mdnmt.decode.batches import translate_ids
 from mdnmt.tasks.data import Split, TaskData
 from mdnmt.tasks.pieces import join_pieces
 from mdnmt.train.run import build_method
-from mdnmt.train.validation import Validation
+from mdnmt.train.validation import Validation, training_sample
 
 CPU = torch.device("cpu")
 
@@ -94,11 +94,53 @@ def test_bleu_is_that_of_greedy_translations(make_spec: Any, data: TaskData) -> 
 def test_the_model_and_the_generators_are_left_as_they_were(make_spec: Any, data: TaskData, training: bool) -> None:
     model = build_method(make_spec("waldm"), data, torch.device("cpu")).model.train(training)
     before, generator = {k: v.clone() for k, v in model.state_dict().items()}, torch.get_rng_state()
-    Validation(data, data.domains, Training(validation_bleu_sentences=2), 0.1)(model, CPU, None)
+    validation = Validation(data, data.domains, Training(validation_bleu_sentences=2), 0.1)
+    validation(model, CPU, None)
+    validation.on_training_text(model, CPU, None)
     assert model.training is training
     assert torch.equal(torch.get_rng_state(), generator)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_the_training_sample_is_of_its_domain_and_always_the_same(data: TaskData) -> None:
+    split = data.split("train")
+    for label in range(len(data.domains)):
+        rows = training_sample(split, label, Training(training_sample_sentences=7))
+        assert len(rows) == 7 and (np.diff(rows) > 0).all()
+        assert (split.domains[rows] == label).all()
+        assert rows.tolist() == training_sample(split, label, Training(training_sample_sentences=7)).tolist()
+        everything = training_sample(split, label, Training(training_sample_sentences=100_000))
+        assert everything.tolist() == np.flatnonzero(split.domains == label).tolist()
+        assert set(np.diff(rows)) != {np.diff(rows)[0]}  # drawn, not every n-th
+
+
+def test_long_pairs_are_not_in_the_training_sample(data: TaskData) -> None:
+    split = data.split("train")
+    longest = np.maximum(split.source.lengths, split.target.lengths)
+    bound = int(np.median(longest))
+    rows = training_sample(split, 0, Training(training_sample_sentences=100_000, max_length=bound))
+    assert 0 < len(rows) < (split.domains == 0).sum() and (longest[rows] <= bound).all()
+
+
+def test_the_training_sample_is_measured_without_dropout_like_validation_text(make_spec: Any, data: TaskData) -> None:
+    torch.manual_seed(2)
+    spec = make_spec("waldm", architecture={"dropout": 0.5})
+    model = build_method(spec, data, CPU).model.train()
+    recipe = Training(validation_bleu_sentences=0, training_sample_sentences=5)
+    validation = Validation(data, data.domains, recipe, 0.1)
+    found = validation.on_training_text(model, CPU, None)
+    assert model.training and set(found) == {*data.domains, "all"}
+    # The same sentences in the place of validation text.
+    validation.split = data.split("train")
+    validation.rows = {
+        domain: training_sample(validation.split, label, recipe) for label, domain in enumerate(data.domains)
+    }
+    assert found == validation(model, CPU, None)
+    assert (
+        Validation(data, data.domains, Training(training_sample_sentences=0), 0.1).on_training_text(model, CPU, None)
+        == {}
+    )
 
 
 def test_only_the_domains_of_the_run_are_measured(make_spec: Any, data: TaskData) -> None:

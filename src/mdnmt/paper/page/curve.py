@@ -13,6 +13,7 @@ from mdnmt.paper.facts import any_number
 
 WIDTH, HEIGHT, MARGIN = 160, 44, 3  # of a picture, in pixels
 MOST_POINTS = 60
+SHOWN = {"train": ("Training loss", "loss"), "valid": ("Validation perplexity", "ppl")}  # split -> name, column
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,10 @@ def read_curves(path: Path) -> list[Curve]:
     """Return the curves of a run from its curves.tsv; empty where there is none, or too little for a line."""
     if not path.is_file():
         return []
-    series: dict[str, list[tuple[float, float]]] = {"Training loss": [], "Validation perplexity": []}
+    series: dict[str, list[tuple[float, float]]] = {name: [] for name, _ in SHOWN.values()}
     with io.StringIO(read_text(path), newline="") as handle:
         for row in csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE):
-            name, key = ("Training loss", "loss") if row.get("split") == "train" else ("Validation perplexity", "ppl")
+            name, key = SHOWN.get(row.get("split") or "", ("", ""))
             if row.get("domain") == "all" and row.get(key):
                 series[name].append((float(row["update"]), float(row[key])))
     return [curve for name, points in series.items() if (curve := draw(name, points))]
