@@ -66,7 +66,7 @@ def run_dir(run):
 
 
 def test_dir(run):
-    return f"{run_dir(run)}/test-{STUDY.decode_fingerprint(run)}"
+    return f"{run_dir(run)}/{run.translation(STUDY.decode_fingerprint(run))}"
 
 
 def analysis_dir(run):
@@ -166,6 +166,7 @@ wildcard_constraints:
     method="[a-z0-9-]+",
     seed=r"\d+",
     fp="[0-9a-f]{8}",
+    split="test|valid",
     test_fp="[0-9a-f]{8}",
     comet_fp="[0-9a-f]{8}",
     labels_fp="[0-9a-f]{8}",

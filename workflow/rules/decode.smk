@@ -1,4 +1,4 @@
-# Translate the test sets, and look inside the finished models.
+# Translate the test sets (and the validation sets that a table asks for), and look inside the finished models.
 rule decode:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -6,11 +6,11 @@ rule decode:
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
         predicted=predicted,
     output:
-        folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp"),
+        folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp"),
     log:
-        "logs/decode/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+        "logs/decode/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
     benchmark:
-        "logs/benchmarks/decode-{task}-{method}-seed{seed}-{fp}-{test_fp}.jsonl"
+        "logs/benchmarks/decode-{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.jsonl"
     conda:
         "../../envs/environment.yaml"
     threads: PROJECT.threads
@@ -23,10 +23,10 @@ rule decode:
         run=lambda w: run_dir(run_of(w)),
         predicted=lambda w, input: ["--predicted", input.predicted] if input.predicted else [],
     message:
-        "Translating the test sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
+        "Translating the {wildcards.split} sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
     shell:
-        "mdnmt decode --run {params.run:q} --task {params.data:q} --spec {params.spec:q} {params.predicted:q}"
-        " --out {output.folder:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
+        "mdnmt decode --run {params.run:q} --task {params.data:q} --split {wildcards.split} --spec {params.spec:q}"
+        " {params.predicted:q} --out {output.folder:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
 
 
 rule analyse:

@@ -2,11 +2,11 @@
 rule score:
     input:
         task=lambda w: ancient(task_file(w.task)),
-        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
+        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp",
     output:
-        scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/scores.json",
+        scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
     log:
-        "logs/score/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+        "logs/score/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
     localrule: True
     conda:
         "../../envs/environment.yaml"
@@ -16,10 +16,10 @@ rule score:
         # Scores stand beside the hypotheses: changed code scores again, in their place.
         code=code_of("score"),
     message:
-        "Scoring {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
+        "Scoring {wildcards.method} on the {wildcards.split} sets of {wildcards.task}, seed {wildcards.seed}"
     shell:
-        "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
-        " > {log:q} 2>&1"
+        "mdnmt score --task {params.data:q} --split {wildcards.split} --hypotheses {input.hypotheses:q} {params.limit:q}"
+        " --out {output.scores:q} > {log:q} 2>&1"
 
 
 # A table that names it asks for it: tercom's search is slow.

@@ -1,4 +1,4 @@
-"""Translate the test set of every domain of a task with a finished run, and predict its references."""
+"""Translate the test (or validation) set of every domain of a task with a finished run, and predict its references."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument("--run", type=Path, required=True, help="folder of the run")
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
+    parser.add_argument("--split", choices=("test", "valid"), default="test", help="which text (default: test)")
     parser.add_argument("--spec", default="{}", help="beam search as JSON (mdnmt.config.decoding.Decoding)")
     parser.add_argument("--out", type=Path, required=True, help="folder for hyp.<domain>.txt, likelihood.json")
     parser.add_argument("--predicted", type=Path, help="labels that `mdnmt predict-labels` made, where they are told")
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.decode.labels import read_predicted, told_labels
     from mdnmt.decode.likelihood import LIKELIHOOD, Likelihoods, write_likelihoods
     from mdnmt.decode.translator import Translator, require_precision
-    from mdnmt.errors import DataError
+    from mdnmt.errors import ConfigError, DataError
     from mdnmt.fsio import write_lines, write_sums, write_text
     from mdnmt.paths import RunPaths
     from mdnmt.pretrained.translator import open_run
@@ -38,6 +39,8 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     config = parse_spec(args.spec, Decoding)
+    if args.split != "test" and config.labels == "predicted":
+        raise ConfigError(f"--split {args.split}: labels are predicted for test sentences alone; give other labels")
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained)
@@ -49,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
                     f"{args.task}: its {side} vocabulary is not that of {args.run}; give the run's own task"
                 )
     guesses = read_predicted(args.predicted) if args.predicted is not None else None
-    split, forced = data.split("test"), {}
+    split, forced = data.split(args.split), {}
     for label, domain in enumerate(data.domains):
         started = time.monotonic()
         if isinstance(translator, Translator):
@@ -57,12 +60,12 @@ def run(args: argparse.Namespace) -> None:
             sources, targets = [split.source[row] for row in rows], [split.target[row] for row in rows]
             told = told_labels(config.labels, data.domains, domain, len(rows), guesses)
             if config.labels != "given":  # who is told another domain takes the text apart as that domain's
-                sources = translator.encode(data.text("test", domain, data.source_lang)[: len(rows)], told)
+                sources = translator.encode(data.text(args.split, domain, data.source_lang)[: len(rows)], told)
             found = translator.translate_ids(sources, config, told)
             forced[domain] = translator.force_ids(sources, targets, config, told)
         else:
-            found = translator.translate_test(data, config, domain)
-            forced[domain] = translator.force_test(data, config, domain)
+            found = translator.translate_split(data, args.split, config, domain)
+            forced[domain] = translator.force_split(data, args.split, config, domain)
         write_lines(args.out / f"hyp.{domain}.txt", [best[0].text for best in found])
         if config.nbest > 1:
             lines = [

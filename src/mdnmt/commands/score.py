@@ -1,4 +1,4 @@
-"""Score a system's translations of the test sets: BLEU, chrF and the others of each domain."""
+"""Score a system's translations of the test (or validation) sets: BLEU, chrF and the others of each domain."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from mdnmt.config.metrics import METRICS
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mdnmt score`."""
     parser.add_argument("--task", type=Path, required=True, help="directory of the task, with task.json and text/")
+    parser.add_argument(
+        "--split",
+        choices=("test", "valid"),
+        default="test",
+        help="which text was translated (default: test); of valid also all domains' text as one is scored",
+    )
     parser.add_argument("--hypotheses", type=Path, required=True, help="directory with hyp.<domain>.txt, a line each")
     parser.add_argument("--out", type=Path, required=True, help="scores.json to write")
     parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
@@ -40,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.score.testset import copy_sources, load_test_sets, sums_of
     from mdnmt.score.tokenised_bleu import write_words
 
-    test_sets = load_test_sets(args.task, args.limit)
+    test_sets = load_test_sets(args.task, args.limit, args.split)
     if args.copy_source:
         copy_sources(test_sets, args.hypotheses)
     scores = score_domains(test_sets, args.hypotheses, args.domains, args.metrics or UNASKED)
@@ -53,6 +59,8 @@ def run(args: argparse.Namespace) -> None:
         found = {name: values[name]["score"] for name in scores["mean"]}
         print(f"{domain}: {_told(found)} ({values['num_sentences']} sentences)")
     print(f"mean: {_told(scores['mean'])}")
+    if "concatenated" in scores:
+        print(f"all domains as one: {_told({name: one['score'] for name, one in scores['concatenated'].items()})}")
 
 
 def _told(scores: dict[str, float]) -> str:

@@ -10,6 +10,8 @@ from mdnmt.config.base import Frozen
 
 Labels = Literal["given", "wrong", "missing", "predicted"]
 LABELS: tuple[Labels, ...] = get_args(Labels)
+Split = Literal["test", "valid"]  # which held-out text is translated and scored
+SPLITS: tuple[Split, ...] = get_args(Split)
 Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.decoding import Decoding, Labels
+from mdnmt.config.decoding import Decoding, Labels, Split
 from mdnmt.config.loader import find_named, load_model, validate_model
-from mdnmt.config.metrics import Metric
+from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name
 from mdnmt.config.training import Training
 
@@ -96,6 +96,10 @@ class PaperTable(Frozen):
     metrics: tuple[Metric, ...] = ("bleu",)
     shows: Literal["domains", "average"] = Field("domains", description="average: the mean of the domains alone")
     delta: bool = Field(False, description="beside each score its difference to the baseline")
+    split: Split = Field("test", description="of kind scores: the text that is translated and scored")
+    development: bool = Field(
+        False, description="of kind scores: a first column with the validation sets of all domains scored as one text"
+    )
     rows: tuple[TableRow, ...] = Field((), description="of systems, in the paper's order")
     variant: TableVariant | None = Field(None, description="what all systems of this table have different")
     printed: str | None = Field(None, description="its name in config/published/<paper>.tsv")
@@ -105,6 +109,7 @@ class PaperTable(Frozen):
         "domains stand in this order",
     )
     total: bool = Field(False, description="of kind corpora: a last row with the sums over all domains")
+    notes: tuple[str, ...] = Field((), description="sentences below the table")
     differs: str | None = Field(None, description="why nothing in it can be held against the printed numbers")
     printed_metrics: dict[Metric, tuple[str, ...]] = Field(
         {"bleu": ("BLEU", "BLEU-4"), "chrf": ("chrF",), "comet": ("COMET",)},
@@ -123,6 +128,24 @@ class PaperTable(Frozen):
     def _has_rows(self) -> Self:
         if not self.rows and self.kind not in ("corpora", "examples", "notation"):
             raise ValueError(f"a table of kind {self.kind} needs rows")
+        return self
+
+    @model_validator(mode="after")
+    def _validation_text_is_scored_plainly(self) -> Self:
+        if self.split == "test" and not self.development:
+            return self
+        what = "split: valid" if self.split != "test" else "development"
+        if self.kind != "scores":
+            raise ValueError(f"{what} stands in tables of kind scores, not {self.kind}")
+        if self.split != "test" and self.development:
+            raise ValueError("development is a column beside test scores; a table with split: valid has its own")
+        if self.development and self.shows != "domains":
+            raise ValueError("development is a column beside those of the domains; expected shows: domains")
+        if any(row.labels != ("given",) for row in self.rows):
+            raise ValueError(f"{what} is of systems that are given the right labels; leave `labels` of rows out")
+        apart = [name for name in self.metrics if METRICS[name].file != "scores.json"]
+        if apart and self.split != "test":
+            raise ValueError(f"{what}: {apart[0]} is computed of test text alone; leave it out")
         return self
 
     @model_validator(mode="after")

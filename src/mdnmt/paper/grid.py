@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.decoding import Split
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.made import Made
@@ -101,6 +102,7 @@ class Grid(Frozen):
     verdict: Judgement | None = None  # where all cells share it: said once, in `notes`
     reasons: tuple[str, ...] = ()  # lettered notes: why something is missing or cannot be compared
     notes: tuple[str, ...] = ()
+    split: Split = "test"  # of a table of scores: the text that was scored
     test_sentences: tuple[tuple[str, int], ...] = ()  # (domain, number)
     made: Made | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from mdnmt.paper.spec_parts import ScoreRow, ScoreRun
 from mdnmt.paper.specs import ScoreTableSpec
 
 AVERAGE = "avg"  # the key of the average's column
+DEVELOPMENT = "dev"  # the key of the column of all validation sets as one text
 SPLITS = ("train", "valid", "test")
 ABSENT = "-"
 
@@ -95,8 +97,8 @@ class Facts:
             known, where = self.sentences.setdefault(column.name, (count, path))
             if known != count:
                 raise DataError(
-                    f"{path}: {count} test sentences for {column.name}, but {known} in {where}; "
-                    "rows of one table need the same test set: decode and score again"
+                    f"{path}: {count} {spec.split} sentences for {column.name}, but {known} in {where}; "
+                    f"rows of one table need the same {spec.split} set: decode and score again"
                 )
             if splits := entry.get("splits"):
                 found = "/".join(str(splits.get(name, ABSENT))[:8] for name in SPLITS)
@@ -121,13 +123,31 @@ def measure(row: ScoreRow, spec: ScoreTableSpec, facts: Facts) -> dict[tuple[str
     for metric in spec.metrics:
         by_domain = []
         for column in spec.columns:
-            values = [_score(path, scores, column.name, metric) for path, scores in read]
-            known = [value for value in values if value is not None]
-            if known and len(known) == len(values):
-                found[metric, column.name] = Measured(tuple(known), seeds)
+            if known := _of_all_seeds(read, column.name, metric):
+                found[metric, column.name] = Measured(known, seeds)
                 by_domain.append(known)
         if len(by_domain) == len(spec.columns):
             # Averaged a seed at a time, unrounded: the spread of the average is that of the seeds' averages.
             averages = tuple(mean(seed) for seed in zip(*by_domain, strict=True))
             found[metric, AVERAGE] = Measured(averages, seeds)
+    paths = [run.development for run in runs if spec.development and run.development]
+    development = [(path, _concatenated(path)) for path in paths]
+    for metric in spec.metrics if len(development) == len(runs) else ():
+        if known := _of_all_seeds(development, DEVELOPMENT, metric):
+            found[metric, DEVELOPMENT] = Measured(known, seeds)
     return found
+
+
+def _of_all_seeds(read: Sequence[tuple[Path, dict[str, Any]]], domain: str, metric: str) -> tuple[float, ...]:
+    """Return one score of each run; nothing where a run lacks it."""
+    values = [_score(path, scores, domain, metric) for path, scores in read]
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else ()
+
+
+def _concatenated(path: Path) -> dict[str, Any]:
+    """Return the scores of all validation sets as one text, in the place of a domain's."""
+    try:
+        return {DEVELOPMENT: dict(read_json(path)["concatenated"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: expected scores of validation text as one ({error}); score the run again") from error

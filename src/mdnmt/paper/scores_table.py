@@ -13,7 +13,7 @@ from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.paper.label_notes import label_notes
 from mdnmt.paper.numbers import half_up, mean, signed, standard_deviation
 from mdnmt.paper.published import annotate, beside, first
-from mdnmt.paper.score_files import AVERAGE, SPLITS, Facts, Measured, measure, sorted_runs
+from mdnmt.paper.score_files import AVERAGE, DEVELOPMENT, SPLITS, Facts, Measured, measure, sorted_runs
 from mdnmt.paper.spec_parts import ScoreRow
 from mdnmt.paper.specs import ScoreTableSpec
 from mdnmt.paper.tested import ALPHA, read_tested, star_note
@@ -26,8 +26,10 @@ Numbers = dict[tuple[str, str], Measured]
 
 
 def _headers(spec: ScoreTableSpec) -> list[Header]:
-    """Return the columns: of each metric the domains and their average, or the averages alone."""
+    """Return the columns: of each metric all validation text (if asked for), the domains, their average."""
     domains = [(column.name, column.label) for column in spec.columns] if spec.shows == "domains" else []
+    if spec.development:
+        domains = [(DEVELOPMENT, "Dev."), *domains]
     headers = []
     for metric in spec.metrics:
         name, why = METRICS[metric].label, spec.metric_missing.get(metric)
@@ -75,7 +77,7 @@ def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
 
 def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
     """Return why a column's numbers cannot be held against the published ones."""
-    of_domain = [c.differs for c in spec.columns if c.differs and header.key in (c.name, AVERAGE)]
+    of_domain = [c.differs for c in spec.columns if c.differs and header.key in (c.name, AVERAGE, DEVELOPMENT)]
     return first(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
 
 
@@ -156,7 +158,10 @@ def _notes(
     labels = {column.name: column.label for column in spec.columns}
     if facts.sentences:
         sizes = ", ".join(f"{labels[name]} {count}" for name, (count, _) in facts.sentences.items())
-        notes.append(f"Test sentences: {sizes}. {spec.average_label} is the mean of the unrounded domain scores.")
+        split = "Test" if spec.split == "test" else "Validation"
+        notes.append(f"{split} sentences: {sizes}. {spec.average_label} is the mean of the unrounded domain scores.")
+    if spec.development:
+        notes.append("Dev.: the validation sentences of all domains, scored as one text; not part of the average.")
     if facts.text:
         found = "; ".join(f"{labels[name]} {' and '.join(sorted(texts))}" for name, texts in facts.text.items())
         several = any(len(texts) > 1 for texts in facts.text.values())
@@ -214,6 +219,7 @@ def build(spec: ScoreTableSpec) -> Grid:
         correction=significance.get("correction", "none"),
         reasons=tuple(reasons.texts),
         notes=tuple(_notes(spec, facts, rows, significance, baseline_label or spec.baseline)),
+        split=spec.split,
         test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
     )
     return annotate(grid)

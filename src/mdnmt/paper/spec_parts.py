@@ -45,6 +45,7 @@ class ScoreRun(Frozen):
     scores: Path  # scores.json
     seed: int | None = None
     others: tuple[Path, ...] = ()  # comet.json, ter.json, where these were scored: of the shape of scores.json
+    development: Path | None = None  # scores.json of the validation sets, for a column of these as one text
 
 
 class ScoreRow(Frozen):

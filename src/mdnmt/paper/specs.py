@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.decoding import Split
 from mdnmt.config.metrics import Metric
 from mdnmt.config.paper import FigureKind, TableKind, WordTableKind
 from mdnmt.errors import ConfigError
@@ -42,6 +43,8 @@ class ScoreTableSpec(Compared):
     metric_notes: dict[Metric, str] = Field({})  # metric -> how the published number beside it was counted
     shows: Literal["domains", "average"] = "domains"
     delta: bool = False  # beside each score the difference to the baseline
+    split: Split = "test"  # of the text that was scored
+    development: bool = False  # a first column: the validation sets of all domains as one text
     average_label: str = "Avg."
     baseline: str | None = None  # a method: stars compare with it
     baseline_label: str | None = None  # what it is called where no row shows it

@@ -18,7 +18,7 @@ def places_of(study: Study, results: Path) -> Places:
         return f"{results}/runs/{one.task}/{one.directory}/seed{one.seed}-{one.fingerprint}"
 
     def test(one: Run) -> str:
-        return f"{run(one)}/test-{study.decode_fingerprint(one)}"
+        return f"{run(one)}/{one.translation(study.decode_fingerprint(one))}"
 
     own = f"{results}/{study.name}"
     return Places(
@@ -49,10 +49,10 @@ def train_benchmark(folder: Path, task: str, directory: str, seed: int, fingerpr
 
 
 def decode_benchmarks(folder: Path, study: Study, run: Run) -> list[Path]:
-    """Return where Snakemake wrote how long it took to translate with a run; last the translation of this study."""
+    """Return where Snakemake wrote how long it took to translate a run's test sets; last that of this study."""
     name = f"decode-{run.task}-{run.directory}-seed{run.seed}-{run.fingerprint}"
-    own = folder / f"{name}-{study.decode_fingerprint(run)}.jsonl"
-    return [path for path in sorted(folder.glob(f"{name}-????????.jsonl")) if path != own] + [own]
+    own = folder / f"{name}-{run.translation(study.decode_fingerprint(run))}.jsonl"
+    return [path for path in sorted(folder.glob(f"{name}-{run.split}-????????.jsonl")) if path != own] + [own]
 
 
 def task_benchmark(folder: Path, task: str, fingerprint: str) -> Path:

@@ -117,7 +117,7 @@ def _rows(spec: specs.AnyTable) -> tuple[Any, ...]:
 def _cells(spec: specs.AnyTable) -> int:
     """Return the cells of a row."""
     if isinstance(spec, specs.ScoreTableSpec):
-        columns = 1 if spec.shows == "average" else len(spec.columns) + 1
+        columns = (1 if spec.shows == "average" else len(spec.columns) + 1) + spec.development
         return columns * len(spec.metrics)
     if isinstance(spec, specs.CorporaTableSpec):
         return SPLITS

@@ -31,7 +31,7 @@ class RunPlan:
     Attributes:
         run: what it is.
         state: of its model.
-        translated: its test sets are translated and scored, told each of the things that it is to be told.
+        translated: all its translations are made and scored: of the test sets, and those that tables ask for beside.
         made: updates so far.
         updates: that it will make at most; None: not known.
         parameters: of its model; None: not known.
@@ -86,7 +86,7 @@ class RunPlanner:
     def plan(self, run: Run) -> RunPlan:
         """Return the plan of a run."""
         state = run_state(run, self.places)
-        untold = sum(not is_translated(told, self.places) for told in translated_as(self.study, run))
+        to_translate = [one for one in translated_as(self.study, run) if not is_translated(one, self.places)]
         paths, spec, work = RunPaths(Path(self.places.run(run))), spec_of(run), self._work(run)
         done = progress(paths.metrics) if state == "begun" else Progress(0, 0.0)
         train = decode = updates = None
@@ -94,7 +94,7 @@ class RunPlanner:
         if spec is not None and work is not None:
             updates = 0 if _is_untrained(spec) else spec.training.max_updates
             train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
-            decode = self._decode(run, work, untold) if untold else NOTHING
+            decode = self._decode(to_translate, work) if to_translate else NOTHING
             if state != "done" and updates:
                 to_add = estimate.kept_sizes(work.parameters, spec.training.average_checkpoints)
         used = size_bytes(paths.folder)
@@ -102,7 +102,7 @@ class RunPlanner:
         return RunPlan(
             run=run,
             state=state,
-            translated=untold == 0,
+            translated=not to_translate,
             made=(updates or 0) if state == "done" else done.updates,
             updates=updates,
             parameters=work.parameters if work is not None else None,
@@ -129,19 +129,21 @@ class RunPlanner:
             found = estimate.training(spec, run.task, operations, self.records, self.device, left)
         return found.earlier() if spec.training.patience else found
 
-    def _decode(self, run: Run, work: Work, times: int) -> Estimate:
-        operations, sentences = times * self._translation(run, work), times * self._sentences(run)
+    def _decode(self, runs: list[Run], work: Work) -> Estimate:
+        operations = sum(self._translation(one, work) for one in runs)
+        sentences = sum(self._sentences(one) for one in runs)
         return estimate.decoding(operations, sentences, self.translations, self.device)
 
     def _translation(self, run: Run, work: Work) -> float:
-        """Return the operations of translating the test sets of a run's task."""
+        """Return the operations of translating what a run translates of its task: test sets or validation sets."""
         words = self._sentences(run) * PIECES_A_SENTENCE
         return work.of_translation(words, self.study.decoding[run.task].beam_size)
 
     def _sentences(self, run: Run) -> int:
-        """Return how many test sentences a run's task has."""
-        tests = [domain.test or SENTENCES for domain in self.study.tasks[run.task].config.domains.values()]
-        return sum(min(number, self.study.decoding[run.task].max_sentences or number) for number in tests)
+        """Return how many sentences there are in a run's task of the split that it translates."""
+        domains = self.study.tasks[run.task].config.domains.values()
+        sizes = [(one.test if run.split == "test" else one.valid) or SENTENCES for one in domains]
+        return sum(min(number, self.study.decoding[run.task].max_sentences or number) for number in sizes)
 
     def _work(self, run: Run) -> Work | None:
         spec = spec_of(run)

@@ -38,7 +38,7 @@ def run_state(run: Run, places: Places) -> State:
 
 
 def is_translated(run: Run, places: Places) -> bool:
-    """Say whether the test sets were translated with a run and scored."""
+    """Say whether the test or validation sets, whichever it is about, were translated with a run and scored."""
     return run.spec is not None and Path(places.test(run), "scores.json").is_file()
 
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mdnmt.config.decoding import Decoding
+from mdnmt.config.decoding import Decoding, Split
 from mdnmt.decode.batches import length_batches
 from mdnmt.decode.forced import force
 from mdnmt.decode.likelihood import Likelihood
@@ -84,16 +84,16 @@ class MbartTranslator:
         """
         return label_of(domain, self.domains)
 
-    def translate_test(self, data: TaskData, config: Decoding, domain: str) -> list[list[Translation]]:
-        """Return the translations of a domain's test sentences.
+    def translate_split(self, data: TaskData, split: Split, config: Decoding, domain: str) -> list[list[Translation]]:
+        """Return the translations of a domain's test or validation sentences.
 
         Raises:
             DataError: the task has other languages, or a line is too long.
         """
         self._check_languages(data)
-        return self.translate(data.text("test", domain, data.source_lang)[: config.max_sentences], config)
+        return self.translate(data.text(split, domain, data.source_lang)[: config.max_sentences], config)
 
-    def force_test(self, data: TaskData, config: Decoding, domain: str) -> Likelihood:
+    def force_split(self, data: TaskData, split: Split, config: Decoding, domain: str) -> Likelihood:
         """Return how well a domain's references are predicted; their language code, which is told, counts for nothing.
 
         Raises:
@@ -102,7 +102,7 @@ class MbartTranslator:
         self._check_languages(data)
         sides = ((data.source_lang, self.tokenizer.source_code), (data.target_lang, self.tokenizer.target_code))
         sources, targets = (
-            self.tokenizer.encode(data.text("test", domain, lang)[: config.max_sentences], code) for lang, code in sides
+            self.tokenizer.encode(data.text(split, domain, lang)[: config.max_sentences], code) for lang, code in sides
         )
         model = self.model
 

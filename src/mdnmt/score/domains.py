@@ -34,7 +34,8 @@ def score_domains(
     Returns:
         {"domains": {domain: {metric: {"score", "signature"}, ..., "num_sentences"}}, "mean": {metric}}; the means are
         of the unrounded scores, each domain counting the same. Beside "num_sentences" stands "splits": {split: identity
-        of the domain's text}, where the task says it.
+        of the domain's text}, where the task says it. For validation text there is "concatenated" as well: the metrics
+        of plain text over the sentences of all domains, one domain after the other.
 
     Raises:
         DataError: a file is missing, counts of lines differ, or the task has no such domain.
@@ -57,9 +58,18 @@ def score_domains(
         scored[domain]["num_sentences"] = len(references)
         if test_sets.splits:
             scored[domain]["splits"] = {name: hashes[domain] for name, hashes in test_sets.splits.items()}
+    concatenated = _concatenated(test_sets, hypotheses_dir, chosen, metrics) if test_sets.split == "valid" else {}
     everywhere = [name for name in metrics if all(name in values for values in scored.values())]
     mean = {name: sum(scored[domain][name]["score"] for domain in chosen) / len(chosen) for name in everywhere}
-    return {"domains": scored, "mean": mean}
+    return {"domains": scored, "mean": mean, **({"concatenated": concatenated} if concatenated else {})}
+
+
+def _concatenated(
+    test_sets: TestSets, hypotheses_dir: Path, domains: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Any]:
+    hypotheses = [line for domain in domains for line in test_sets.hypotheses(hypotheses_dir, domain)]
+    references = [line for domain in domains for line in test_sets.references(domain)]
+    return {name: asdict(score) for name, score in _of_text(test_sets, hypotheses, references, metrics).items()}
 
 
 def _of_text(

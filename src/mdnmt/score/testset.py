@@ -1,4 +1,4 @@
-"""A task's test sets and the hypotheses for them, read and held against each other."""
+"""A task's test or validation sets and the hypotheses for them, read and compared in length."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.decoding import Split
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import SUMS, read_json, read_lines, write_lines, write_sums
@@ -26,6 +27,7 @@ class TestSets:
         splits: split -> domain -> the identity of its text; of a task made before there were any: empty.
         target_tokenizer: how the task cuts the text of its target into words.
         sums: file -> its sha256, of those whose sum the task says.
+        split: which text it is.
     """
 
     __test__ = False  # the name is no test case, whatever pytest thinks
@@ -38,6 +40,7 @@ class TestSets:
     splits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     target_tokenizer: str = "moses"
     sums: Mapping[str, str] = field(default_factory=dict)
+    split: Split = "test"
 
     def references(self, domain: str) -> list[str]:
         """Return the reference translations of one domain."""
@@ -73,11 +76,11 @@ class TestSets:
         return lines
 
     def _path(self, domain: str, lang: str) -> Path:
-        return self.task_dir / "text" / f"test.{domain}.{lang}"
+        return self.task_dir / "text" / f"{self.split}.{domain}.{lang}"
 
 
-def load_test_sets(task_dir: Path, limit: int | None = None) -> TestSets:
-    """Return the test sets of the task in `task_dir`.
+def load_test_sets(task_dir: Path, limit: int | None = None, split: Split = "test") -> TestSets:
+    """Return the test sets of the task in `task_dir`, or its validation sets.
 
     Raises:
         DataError: there is no task, its `task.json` lacks what is needed, or `limit` is below 1.
@@ -101,6 +104,7 @@ def load_test_sets(task_dir: Path, limit: int | None = None) -> TestSets:
             splits={name: dict(hashes) for name, hashes in task.get("splits", {}).items()},
             target_tokenizer=Segmentation.load(task_dir).tokenizer(str(task["target_lang"])),
             sums={name: str(made["sha256"]) for name, made in task.get("files", {}).items()},
+            split=split,
         )
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; expected the directory of a finished task (mdnmt task)") from None

@@ -41,7 +41,7 @@ def table_files(spec: specs.AnyTable) -> list[Path]:
         return records + ([spec.measure] if spec.measure else [])
     found = [path for row in spec.rows for path in row.records]
     found += [run.scores for row in spec.rows for run in row.runs]
-    found += [path for row in spec.rows for run in row.runs for path in run.others]
+    found += [path for row in spec.rows for run in row.runs for path in (*run.others, run.development) if path]
     if isinstance(spec, specs.ScoreTableSpec):
         found += [path for path in (spec.significance, spec.predicted_labels) if path]
     return found

@@ -174,7 +174,8 @@ def check_rows(
         paper, item = split_key(key)
         table, own = papers[paper].tables[item], f"{where}: tables.{key}.rows"
         check_known([name for row in shown.rows for name in row.methods], train_on, own)
-        validate_model({**table.model_dump(), "rows": (*table.rows, *shown.rows)}, PaperTable, own)
+        whole = {"rows": (*table.rows, *shown.rows), "metrics": shown.metrics or table.metrics}
+        validate_model({**table.model_dump(), **whole}, PaperTable, own)
         _check_choices(shown.rows, train_on, own)
         _check_choices(table.rows, train_on, f"{config_folder}/papers/{paper}.yaml: tables.{item}")
 

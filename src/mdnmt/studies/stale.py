@@ -65,7 +65,7 @@ def _configured(study: Study, results: Path) -> set[Path]:
     for run in study.makeable():
         folder = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}"
         named |= {folder, folder / f"analysis-{study.analysis_fingerprint(run)}"}
-        named |= {folder / f"test-{study.decode_fingerprint(told)}" for told in translated_as(study, run)}
+        named |= {folder / one.translation(study.decode_fingerprint(one)) for one in translated_as(study, run)}
     return named
 
 
@@ -77,7 +77,7 @@ def _made(study: Study, results: Path) -> set[Path]:
     tests: dict[tuple[str, str], set[str]] = {}
     for run in study.runs:
         of_row = tests.setdefault((run.task, run.directory), set())
-        of_row |= {f"test-{study.decode_fingerprint(told)}" for told in translated_as(study, run)}
+        of_row |= {one.translation(study.decode_fingerprint(one)) for one in translated_as(study, run)}
     header, *rows = [line.split("\t") for line in read_lines(table)]
     named: set[Path] = set()
     for row in rows:

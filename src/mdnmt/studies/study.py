@@ -9,7 +9,7 @@ from mdnmt.config.claims import Claim
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_reader import GeneratedReader
-from mdnmt.config.decoding import LABELS, Decoding, Labels
+from mdnmt.config.decoding import LABELS, SPLITS, Decoding, Labels, Split
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.published import Published
@@ -75,6 +75,7 @@ class Run:
         planned: what the trainer would get, also where the run cannot be made.
         labels: what it is told of the domain when it translates; a run is the same whatever that is, its translations
             are not.
+        split: which held-out text it translates; likewise.
     """
 
     task: str
@@ -87,6 +88,7 @@ class Run:
     missing: str | None = None
     planned: RunSpec | None = None
     labels: Labels = "given"
+    split: Split = "test"
 
     @property
     def row(self) -> str:
@@ -96,6 +98,14 @@ class Run:
     def told(self, labels: Labels) -> Run:
         """Return the run as one that is told something else of the domain."""
         return replace(self, labels=labels)
+
+    def on(self, split: Split) -> Run:
+        """Return the run as one that translates this split."""
+        return replace(self, split=split)
+
+    def translation(self, fingerprint: str) -> str:
+        """Return the name, within the run's folder, of the folder of its translations."""
+        return f"{self.split}-{fingerprint}"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -161,10 +171,12 @@ class Study:
         value = self.decoding_of(run).model_dump(mode="json")
         if run.labels == "predicted":
             value["classifier"] = self.labels_fingerprint
+        if run.split != "test":
+            value["split"] = run.split
         return fingerprint("decode", value)
 
     def decoding_of(self, run: Run) -> Decoding:
-        """Return how the test sets are translated with a run, and what it is told of the domain."""
+        """Return how held-out text is translated with a run, and what it is told of the domain."""
         return self.decoding[run.task].model_copy(update={"labels": run.labels})
 
     def told(self, run: Run, fp: str) -> Run:
@@ -173,8 +185,8 @@ class Study:
         Raises:
             KeyError: it has none of this address.
         """
-        for labels in LABELS:
-            if self.decode_fingerprint(found := run.told(labels)) == fp:
+        for found in (run.told(labels).on(split) for split in SPLITS for labels in LABELS):
+            if self.decode_fingerprint(found) == fp:
                 return found
         raise KeyError(f"study {self.name} has no translations {fp} of {run.task}/{run.directory}/seed{run.seed}")
 

@@ -20,6 +20,7 @@ from mdnmt.studies.told import named, told_runs
 
 COPY = "copy-source"
 AVERAGE, TOTAL = "avg", "total"
+DEVELOPMENT = "dev"  # all validation sets as one text
 NOT_YET = "not made yet"
 QUANTITIES = ("seconds_per_update", "seconds_per_epoch", "seconds_per_batch", "memory", "parameters")
 SPLITS = ("train", "valid", "test")
@@ -63,9 +64,9 @@ def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def table_runs(study: Study, key: str) -> list[Run]:
-    """Return the runs of the systems that stand in a table, and of their baseline, that can be made."""
+    """Return the runs whose test translations a table compares: its systems and their baseline, that can be made."""
     table, task = paper_table(study, key)
-    if table.kind in ("corpora", "notation"):
+    if table.kind in ("corpora", "notation") or table.split != "test":
         return []
     names = {name for row in table.rows for name in row.methods} | {baseline_of(study.config, table)}
     given = [run for run in study.makeable(task.name) if run.method in names]
@@ -80,7 +81,7 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
     """
     table, task = paper_table(study, key)
     left_out = dict.fromkeys(name for row in table.rows for name in row.methods if name not in study.methods)
-    notes = (f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()
+    notes = (*table.notes, *((f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()))
     title: dict[str, Any] = {"title": table.title, "task": task_title(study, task), "notes": notes}
     if table.kind in ("word_accuracy", "word_proportions", "gate_use"):
         return _word_table(study, table, task, places, partial, title)
@@ -118,14 +119,15 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
         )
     told = {labels for row in table.rows for labels in row.labels}
     # Of a system told otherwise the question is what it loses to itself, not whether it beats the baseline.
-    is_tested, is_predicted = (task.spec is not None and found for found in (told == {"given"}, "predicted" in told))
+    wanted = (told == {"given"} and table.split == "test", "predicted" in told)
+    is_tested, is_predicted = (task.spec is not None and found for found in wanted)
     return specs.ScoreTableSpec(
         **title,
         **compared,
         predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
         columns=columns(task, table),
         rows=(
-            *_copy_row(study, task, places, partial),
+            *(_copy_row(study, task, places, partial) if table.split == "test" else ()),
             *(
                 _with_others(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
                     update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
@@ -138,6 +140,8 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
         metric_notes=table.metric_notes if table.printed and printed.numbers is not None else {},
         shows=table.shows,
         delta=table.delta,
+        split=table.split,
+        development=table.development,
         significance=existing(places.significance(key), partial) if is_tested else None,
     )
 
@@ -178,7 +182,7 @@ class _Printed:
         """Return "<metric>/<domain or avg>" -> number, and of printed differences "d<metric>/avg"."""
         found = {}
         for metric in self.table.metrics:
-            for domain in (*self.task.config.domains, AVERAGE):
+            for domain in (*self.task.config.domains, AVERAGE, DEVELOPMENT):
                 for prefix in ("", "d"):
                     names = tuple(prefix + name for name in self.table.printed_metrics.get(metric, ()))
                     number = self._find(self._row(row, run), self._column(domain), names)
@@ -277,7 +281,8 @@ def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRo
     for row in table.rows:
         rivals: dict[tuple[tuple[str, ...], str], list[list[Run]]] = {}
         for method in row.methods:
-            for runs in by_row(told_runs(study, task, row, method)).values():
+            runs_of_row = [run.on(table.split) for run in told_runs(study, task, row, method)]
+            for runs in by_row(runs_of_row).values():
                 rivals.setdefault((runs[0].domains, runs[0].labels), []).append(runs)
         for found in rivals.values():
             choice = next(numbers) if len(found) > 1 else None
@@ -321,7 +326,7 @@ def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[s
 def _with_others(
     row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: Places, partial: bool
 ) -> specs.ScoreRow:
-    """Return the row with the files of those of the table's metrics that do not stand in scores.json."""
+    """Return the row with the files of what its cells show beside scores.json: other metrics, validation text."""
     names = [name for name in table.metrics if METRICS[name].file != "scores.json"]
     of_seed = {
         run.seed: [
@@ -332,9 +337,13 @@ def _with_others(
         for run in runs
         if run.spec is not None
     }
+    validation = {run.seed: f"{places.test(run.on('valid'))}/scores.json" for run in runs if table.development}
     made = tuple(
         run.model_copy(
-            update={"others": tuple(path for file in of_seed[run.seed] if (path := existing(file, partial)))}
+            update={
+                "others": tuple(path for file in of_seed[run.seed] if (path := existing(file, partial))),
+                "development": existing(validation[run.seed], partial) if run.seed in validation else None,
+            }
         )
         for run in row.runs
         if run.seed is not None

@@ -11,6 +11,7 @@ from mdnmt.studies.inputs import figure_files, table_files
 from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study
 from mdnmt.studies.table_specs import paper_table, table_runs, table_spec
+from mdnmt.studies.told import translated_as
 
 FIGURE_KINDS = ("png", "pdf", "json")
 TABLE_KINDS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}  # option -> file's end
@@ -20,6 +21,12 @@ def comet_runs(study: Study, places: Places) -> dict[str, Run]:
     """Return file of scores -> run, for all COMET that the study's tables show; nothing where COMET cannot score."""
     keys = [key for key in study.config.tables if "comet" in paper_table(study, key)[0].metrics]
     return {} if study.no_comet else {places.comet(run): run for key in keys for run in table_runs(study, key)}
+
+
+def validation_runs(study: Study, places: Places) -> dict[str, Run]:
+    """Return file of scores -> run, for all validation sets that the study's tables show."""
+    runs = (one for run in study.makeable() for one in translated_as(study, run) if one.split == "valid")
+    return {f"{places.test(run)}/scores.json": run for run in runs}
 
 
 def analysed_runs(study: Study, places: Places) -> dict[str, Run]:
@@ -57,6 +64,17 @@ def comet_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits: S
     for scores, run in runs.items():
         data = ["--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp", "--out", scores]
         commands.append(["comet", *data, "--spec", spec, *study.limit_of(run.task), *habits])
+    return _chained(commands)
+
+
+def validation_verbs(study: Study, runs: Mapping[str, Run], places: Places, habits: Sequence[str]) -> str:
+    """Return the same of `mdnmt decode` and `mdnmt score` on validation sets; `runs`: file of scores -> run."""
+    commands = list[list[str]]()
+    for scores, run in runs.items():
+        data = ["--task", places.task(run.task), "--split", run.split]
+        hypotheses, spec = f"{places.test(run)}/hyp", study.decoding_of(run).model_dump_json()
+        commands.append(["decode", "--run", places.run(run), *data, "--spec", spec, "--out", hypotheses, *habits])
+        commands.append(["score", *data, "--hypotheses", hypotheses, *study.limit_of(run.task), "--out", scores])
     return _chained(commands)
 
 

@@ -1,4 +1,4 @@
-"""Systems that are told something else of the domain than the truth when they translate."""
+"""What each run translates: held-out text of both splits, with right and with other labels of the domain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mdnmt.config.decoding import LABELS, Labels
-from mdnmt.config.paper import TableRow
+from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.paper.specs import ScoreRow
 from mdnmt.studies.places import Places
 from mdnmt.studies.shown import table_of
@@ -22,15 +22,26 @@ def told_runs(study: Study, task: Task, row: TableRow, method: str) -> list[Run]
 
 
 def translated_as(study: Study, run: Run) -> list[Run]:
-    """Return the run once for each of the things that it is told by the tables of the study, the truth first."""
-    found = {run.row: run}
+    """Return the run once for each of its translations: of the test sets with right labels, then what tables ask for.
+
+    These are other labels, and the validation sets.
+    """
+    found = {(run.row, run.split): run}
     for key, shown in study.config.tables.items():
-        rows = table_of(study.config, study.papers, key).rows if shown.task == run.task else ()
-        for labels in (labels for row in rows if run.method in row.methods for labels in row.labels):
-            told = _told(run, labels, study.tasks[run.task])
-            if told.spec is not None:
-                found[told.row] = told
+        if shown.task != run.task:
+            continue
+        table = table_of(study.config, study.papers, key)
+        rows = [row for row in table.rows if run.method in row.methods]
+        more = [_told(run, labels, study.tasks[run.task]) for row in rows for labels in row.labels]
+        if rows and needs_validation(table):
+            more.append(run.on("valid"))
+        found |= {(one.row, one.split): one for one in more if one.spec is not None}
     return list(found.values())
+
+
+def needs_validation(table: PaperTable) -> bool:
+    """Say whether a table shows scores of validation text."""
+    return table.development or table.split == "valid"
 
 
 def told_tasks(study: Study) -> list[str]:

@@ -129,6 +129,28 @@ def test_predicted_labels_are_asked_for(
     assert "give --predicted the file that `mdnmt predict-labels` makes" in capsys.readouterr().err
 
 
+def test_the_verb_translates_validation_text(tagged: Path, told_task: Path, tmp_path: Path) -> None:
+    data, translator = TaskData.load(told_task), Translator(tagged, CPU)
+    found = decoded(tagged, told_task, tmp_path / "valid", "given", "--split", "valid")
+    config = Decoding(beam_size=2)
+    for name, lines in found.items():
+        sources = data.text("valid", name, "en")
+        assert sources != data.text("test", name, "en")
+        assert lines == [best[0].text for best in translator.translate(sources, config, name)]
+    pieces = json.loads((tmp_path / "valid" / "likelihood.json").read_text())["domains"]["law"]["pieces"]
+    split = data.split("valid")
+    rows = [row for row in range(len(split)) if split.domains[row] == data.domains.index("law")]
+    assert pieces == [len(split.target[row]) for row in rows]
+
+
+def test_labels_are_predicted_for_test_text_alone(
+    tagged: Path, told_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--run", str(tagged), "--task", str(told_task), "--out", str(tmp_path), "--split", "valid"]
+    assert main(["decode", "--spec", '{"labels": "predicted"}', *words]) == ConfigError.exit_code
+    assert "--split valid: labels are predicted for test sentences alone" in capsys.readouterr().err
+
+
 def encoded(model: Transformer, make_batch: Any, domain: int | None) -> Any:
     batch = make_batch(SOURCES, [[5, 2]] * 2, [0, 0])
     context = DomainContext(domain_B=None if domain is None else torch.full((2,), domain))

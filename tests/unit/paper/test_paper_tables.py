@@ -389,3 +389,31 @@ def test_what_is_known_of_a_printed_metric_stands_below_the_table(tmp_path):
     grid = scores_table.build(spec)
     assert "Published numbers beside BLEU: tokenised & unknown" in grid.notes
     assert r"tokenised \& unknown" in render_latex.to_latex(grid)
+
+
+def test_the_development_column_stands_first_and_outside_the_average(tmp_path):
+    files = [write_scores(tmp_path, f"t{seed}", {"law": 10.0 + seed, "news": 20.0}) for seed in (1, 2)]
+    for seed in (1, 2):
+        as_one = {"bleu": {"score": 30.0 + seed, "signature": "s"}}
+        (tmp_path / f"valid{seed}.json").write_text(json.dumps({"domains": {}, "concatenated": as_one}))
+    found = row("a", files)
+    for seed, run in enumerate(found["runs"], 1):
+        run["development"] = str(tmp_path / f"valid{seed}.json")
+    found["printed"] = {"bleu/dev": {"value": 29.72, "raw": "29.72"}}
+    grid = scores_table.build(table_spec([found, row("b", files)], metrics=["bleu"], development=True))
+    assert [header.label for header in grid.headers] == ["Dev.", "Law", "News", "Avg."]
+    cells = grid.rows[0].cells
+    assert [cell.text for cell in cells] == ["31.50", "11.50", "20.00", "15.75"]
+    assert cells[0].values == (31.0, 32.0) and cells[0].published_text == "29.72"
+    assert grid.rows[1].cells[0].mean is None  # without scores of validation text
+    assert any(note.startswith("Dev.: the validation sentences of all domains, scored as one") for note in grid.notes)
+    (tmp_path / "valid2.json").write_text(json.dumps({"domains": {}}))
+    with pytest.raises(DataError, match=r"valid2\.json: expected scores of validation text as one"):
+        scores_table.build(table_spec([found], metrics=["bleu"], development=True))
+
+
+def test_a_table_of_validation_text_says_so(tmp_path):
+    spec = table_spec([row("a", [write_scores(tmp_path, "t", {"law": 10.0, "news": 20.0})])], split="valid")
+    grid = scores_table.build(spec)
+    assert grid.split == "valid"
+    assert any(note.startswith("Validation sentences: Law 500") for note in grid.notes)

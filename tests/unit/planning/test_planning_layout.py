@@ -59,6 +59,7 @@ def test_benchmark_records_stand_where_the_rules_write_them(study: Study) -> Non
         "method": run.directory,
         "seed": run.seed,
         "fp": run.fingerprint,
+        "split": run.split,
         "test_fp": study.decode_fingerprint(run),
     }
     written = {line.strip().strip('"').format(**wildcards) for line in rules.splitlines() if "logs/benchmarks/" in line}

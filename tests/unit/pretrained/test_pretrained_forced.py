@@ -25,7 +25,7 @@ def test_references_are_predicted_as_by_transformers_without_their_language_code
     model = MBartForConditionalGeneration.from_pretrained(folder).eval()
     data = TaskData.load(toy_task)
     translator = MbartTranslator(tmp_path, torch.device("cpu"), pretrained_root)
-    found = translator.force_test(data, Decoding(max_sentences=3, batch_tokens=40), "law")
+    found = translator.force_split(data, "test", Decoding(max_sentences=3, batch_tokens=40), "law")
     sides = (data.text("test", "law", lang)[:3] for lang in ("en", "fr"))
     for number, (source, target) in enumerate(zip(*sides, strict=True)):
         batch = tokenizer(source, text_target=target, return_tensors="pt")

@@ -60,7 +60,7 @@ def test_fine_tuning_learns_and_leaves_what_every_run_leaves(trained: RunPaths, 
     assert len(losses) == 3 and losses[-1] < losses[0] - 0.1
     assert record["fingerprint"] == spec.fingerprint and record["method"] == "mbart"
     assert record["averaged_updates"] == [record["best_update"]] == [12]
-    assert trained.curves.read_text().count("\n") == 1 + 2 + 3 * 3
+    assert trained.curves.read_text().count("\n") == 1 + 2 + 3 * 3 * 2
     assert {path.name for path in trained.segmentation.iterdir()} == {
         "config.json",
         "sentencepiece.bpe.model",

@@ -98,7 +98,7 @@ def test_a_task_of_other_languages_is_refused(run: Path, toy_task: Path, pretrai
     record = read_json(copy / "run.json")
     (copy / "run.json").write_text(json.dumps({**record, "source_lang": "fr", "target_lang": "en"}))
     with pytest.raises(DataError, match="is en to fr, but the run translates fr to en"):
-        MbartTranslator(copy, CPU, pretrained_root).translate_test(TaskData.load(toy_task), Decoding(), "law")
+        MbartTranslator(copy, CPU, pretrained_root).translate_split(TaskData.load(toy_task), "test", Decoding(), "law")
 
 
 def test_runs_of_other_builders_are_opened_as_ever(tmp_path: Path) -> None:

@@ -172,3 +172,25 @@ def test_what_does_not_fit_is_one_line_with_file_and_counts(tmp_path: Path, caps
     assert "task.json: cannot be used" in said()
     (task / "task.json").unlink()
     assert "task.json: no such file" in said()
+
+
+def test_validation_text_is_scored_a_domain_and_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = make_task(tmp_path)
+    for path in list((task / "text").glob("test.*")):
+        path.rename(path.with_name(path.name.replace("test.", "valid.")))
+    (tmp_path / "hyp").mkdir()
+    lines: dict[str, list[str]] = {"hyp": [], "ref": []}
+    for number, domain in enumerate(("economy", "trade")):
+        references = (task / "text" / f"valid.{domain}.fr").read_text().splitlines()
+        hypotheses = noisy(references, number + 5)
+        (tmp_path / "hyp" / f"hyp.{domain}.txt").write_text("".join(f"{line}\n" for line in hypotheses))
+        lines["hyp"] += hypotheses
+        lines["ref"] += references
+    words = ["--task", str(task), "--hypotheses", str(tmp_path / "hyp"), "--out", str(tmp_path / "scores.json")]
+    assert main(["score", "--split", "valid", *words]) == 0
+    assert "all domains as one: BLEU " in capsys.readouterr().out
+    found = read_json(tmp_path / "scores.json")
+    for name, metric in (("bleu", bleu), ("chrf", chrf)):
+        assert found["concatenated"][name]["score"] == metric.score(lines["hyp"], lines["ref"], "fr").score
+    assert found["concatenated"]["bleu"]["score"] != pytest.approx(found["mean"]["bleu"], abs=1e-6)
+    assert main(["score", *words]) == DataError.exit_code  # there is no test text

@@ -48,24 +48,20 @@ def printed(study: Study, key: str) -> list[specs.Printed]:
     return found
 
 
-# Not in any of our tables: the development set of Zhang et al.
-ABSENT = {("zhang2021", "T3"): 4}
-
-
 def test_every_printed_number_stands_beside_a_cell_of_ours(paper: Study) -> None:
     found: Counter[tuple[str, str]] = Counter()
     for key in paper.config.tables:
         name, _, _ = key.partition("-")
         table, _ = paper_table(paper, key)
-        if table.printed:
+        if table.printed and table.split == "test":  # a table of validation text shows the same numbers again
             found[name, table.printed] += len(printed(paper, key))
     for name in paper.papers:
         numbers = load_published(CONFIG, name).numbers
         there = Counter((name, place[0]) for place in numbers)
         for table, count in there.items():
-            assert found[table] >= count - ABSENT.get(table, 0), table
+            assert found[table] >= count, table
             if table != ("jiang2020", "T6"):  # one unknown column, shown for each language pair
-                assert found[table] == count - ABSENT.get(table, 0), table
+                assert found[table] == count, table
 
 
 def test_they_stand_in_the_right_cells(paper: Study) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mdnmt.paper.facts import NONE, Entry, PlainTable, number
+from mdnmt.paper.grid import Grid
 from mdnmt.paper.page import audit as audits
 from mdnmt.paper.page import claims as claims_
 from mdnmt.paper.page.items import NOT_MADE, Item, ShownTable
@@ -79,7 +80,7 @@ def section(paper: ReportPaper, items: Mapping[str, Item]) -> Section:
         items=shown,
         tables=_share(paper.items, items, "table"),
         figures=_share(paper.items, items, "figure"),
-        cells=tally(item.grid for item in shown if isinstance(item, ShownTable) and item.grid is not None),
+        cells=tally(_grids_of_test_text(shown)),
         claims=claims,
         claims_missing=None if claims is not None else NOT_MADE if paper.claims is not None else NO_CLAIMS,
         shown_claims=claims_.shown(claims) if claims is not None else [],
@@ -87,6 +88,12 @@ def section(paper: ReportPaper, items: Mapping[str, Item]) -> Section:
         audit_missing=None if audit is not None else NOT_MADE if paper.audit is not None else NO_AUDIT,
         audit_tables=audits.tables(audit) if audit is not None else [],
     )
+
+
+def _grids_of_test_text(shown: Iterable[Item]) -> list[Grid]:
+    """Return the tables whose verdicts are counted: not those that hold the same printed numbers against others."""
+    grids = [item.grid for item in shown if isinstance(item, ShownTable) and item.grid is not None]
+    return [grid for grid in grids if grid.split == "test"]
 
 
 def _place(item: ReportItem, items: Mapping[str, Item]) -> Place:
