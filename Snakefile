@@ -24,6 +24,7 @@ if STUDY.config.in_one_process:
 
     include: "workflow/rules/whole.smk"
     include: "workflow/rules/together.smk"
+    include: "workflow/rules/validation.smk"
 
 
 include: "workflow/rules/significance.smk"

@@ -10,7 +10,7 @@ from workflow.snakemake_project import ROOT, Project
 
 pytestmark = pytest.mark.slow
 
-FOR_TOYS = {"whole.smk", "together.smk"}  # rules that only `in_one_process` uses
+FOR_TOYS = {"whole.smk", "together.smk", "validation.smk"}  # rules that only `in_one_process` uses
 ON_REQUEST = {"data", "models", "translations"}  # targets without a command of their own
 
 

@@ -25,7 +25,7 @@ rule decode:
     message:
         "Translating the {wildcards.split} sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
     shell:
-        "mdnmt decode --run {params.run:q} --task {params.data:q} --split {wildcards.split} --spec {params.spec:q}"
+        "mdnmt decode --run {params.run:q} --task {params.data:q} --split {wildcards.split:q} --spec {params.spec:q}"
         " {params.predicted:q} --out {output.folder:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
 
 

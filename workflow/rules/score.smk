@@ -18,7 +18,7 @@ rule score:
     message:
         "Scoring {wildcards.method} on the {wildcards.split} sets of {wildcards.task}, seed {wildcards.seed}"
     shell:
-        "mdnmt score --task {params.data:q} --split {wildcards.split} --hypotheses {input.hypotheses:q} {params.limit:q}"
+        "mdnmt score --task {params.data:q} --split {wildcards.split:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
         " --out {output.scores:q} > {log:q} 2>&1"
 
 

@@ -1,11 +1,9 @@
-# All COMET in one job, all validation sets, analyses, figures and tables: what they import takes longer than toys take.
+# All COMET in one job, all analyses, figures and tables: what they import takes longer than toys take.
 COMET_RUNS = together.comet_runs(STUDY, PLACES)
-VALIDATION_RUNS = together.validation_runs(STUDY, PLACES)
 ANALYSED_RUNS = together.analysed_runs(STUDY, PLACES)
 
 
 ruleorder: comets > comet > toy_comet
-ruleorder: validations > decode > score
 ruleorder: analyses > analyse
 ruleorder: figures > figure
 ruleorder: tables > table
@@ -34,33 +32,6 @@ rule comets:
         version=STAGE_VERSIONS["score"],
     message:
         "COMET of all runs of the study"
-    shell:
-        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
-
-
-rule validations:
-    input:
-        tasks=[ancient(task_file(name)) for name in sorted({run.task for run in VALIDATION_RUNS.values()})],
-        models=[f"{run_dir(run)}/model.safetensors" for run in VALIDATION_RUNS.values()],
-        records=[f"{run_dir(run)}/run.json" for run in VALIDATION_RUNS.values()],
-    output:
-        hypotheses=directory([f"{test_dir(run)}/hyp" for run in VALIDATION_RUNS.values()]),
-        scores=list(VALIDATION_RUNS),
-    log:
-        f"logs/decode/{STUDY.name}-validation.log",
-    conda:
-        "../../envs/environment.yaml"
-    threads: PROJECT.threads
-    resources:
-        **JOBS.on_run("translate", lambda w: next(iter(VALIDATION_RUNS.values()))),
-        habits=DEVICE,
-    params:
-        verbs=lambda w, threads: spec_file(
-            together.validation_verbs(STUDY, VALIDATION_RUNS, PLACES, [*DEVICE.split(), "--threads", str(threads)])
-        ),
-        code=code_of("score"),
-    message:
-        "Translating and scoring the validation sets that tables of the study show"
     shell:
         "mdnmt @{params.verbs:q} > {log:q} 2>&1"
 
