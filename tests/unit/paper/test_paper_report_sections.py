@@ -327,4 +327,4 @@ def test_the_small_curves_leave_the_training_sample_out(tmp_path: Path) -> None:
     rows += [f"{update}\tvalid\tall\t4\t{100 - update}\n{update}\ttrain-sample\tall\t3\t7" for update in (10, 20)]
     (tmp_path / "curves.tsv").write_text("".join(f"{row}\n" for row in rows))
     [curve] = read_curves(tmp_path / "curves.tsv")
-    assert curve.name == "Validation perplexity" and curve.words == "90.0 at update 10, 80.0 at 20"
+    assert curve.name == "Validation perplexity" and curve.words == "90.00 at update 10, 80.00 at 20"
