@@ -36,6 +36,11 @@ class RunPaths:
         return self.folder / "model.safetensors"
 
     @property
+    def alternative(self) -> Path:
+        """The weights of the rule that the recipe does not score by, where they are others."""
+        return self.folder / "alternative.safetensors"
+
+    @property
     def record(self) -> Path:
         """What the run was, with its provenance."""
         return self.folder / "run.json"

@@ -27,6 +27,12 @@ NO_DROPOUT = {"dropout": 0.0}
 FORMS: dict[str, dict[str, Any]] = {
     "transformer": {"builder": "transformer", "architecture": NO_DROPOUT, "max_tokens": 100, "clip_norm": 0.5},
     "waldm": {"builder": "waldm", "architecture": {**NO_DROPOUT, "aux_norm": "code"}, "accumulate_batches": 2},
+    "sampled": {
+        "builder": "transformer",
+        "architecture": NO_DROPOUT,
+        "batch_sentences": 7,
+        "domain_sampling": {"weights": {"economy": 3, "law": 1}},
+    },
     "naive": {"builder": "naive_waldm", "architecture": NO_DROPOUT, "max_tokens": 900},  # its loss looks at padding
     "dmoe": {
         "builder": "dmoe",

@@ -15,14 +15,16 @@ def beam_search(
     beam_size: int,
     max_length: int,
     length_penalty: float,
+    gnmt: bool = False,
 ) -> list[Found]:
-    """Return (ids without <s> and </s>, log-probability / length ** penalty), best first.
+    """Return (ids without <s> and </s>, log-probability / length penalty), best first.
 
     Args:
         log_probabilities: of the next word, given the words so far (without <s>).
         beam_size: W prefixes go on at each step; at most W hypotheses are returned.
         max_length: at this length, </s> counted, every prefix must end.
-        length_penalty: the exponent.
+        length_penalty: the exponent alpha.
+        gnmt: divide by (5 + length)^alpha / (5 + 1)^alpha (Wu et al. 2016, eq. 14) in place of length^alpha.
     """
     prefixes: list[Found] = [((), 0.0)]
     finished: list[Found] = []
@@ -37,7 +39,9 @@ def beam_search(
         best = continuations[: 2 * beam_size]
         for words, word, score in best[:beam_size]:
             if word == EOS and len(finished) < beam_size:
-                finished.append((words, score / length**length_penalty))
+                power = length**length_penalty
+                penalty = (5 + length) ** length_penalty / (5 + 1) ** length_penalty if gnmt else power
+                finished.append((words, score / penalty))
         going_on = [((*words, word), score) for words, word, score in best if word != EOS]
         prefixes = going_on[:beam_size]
         if len(finished) == beam_size:

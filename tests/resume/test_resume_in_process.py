@@ -49,6 +49,13 @@ FORMS: dict[str, dict[str, Any]] = {
         "accumulate_batches": 2,
         "precision": "bf16",
     },
+    # Domains drawn by temperature, batches of so many sentences, both weights written.
+    "sampled": {
+        "builder": "transformer",
+        "batch_sentences": 30,
+        "domain_sampling": {"temperature": 5},
+        "final_weights": "best",
+    },
     "dsa-guided": {"builder": "domain_aware_attention", "architecture": {"guidance_weight": 1.0}, "max_tokens": 400},
 }
 

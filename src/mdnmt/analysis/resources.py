@@ -23,6 +23,7 @@ from mdnmt.pretrained.run import setup_of
 from mdnmt.pretrained.translator import open_run
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import collate, epoch_batches, usable
+from mdnmt.train.budget import in_updates
 from mdnmt.train.device import autocast_dtype
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.run import Setup
@@ -82,14 +83,17 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
     data = setup.read(spec, data)
     method = setup.build(spec, data, device)
     method.model.train()
-    # What changes in the course of training stands as it does half-way.
-    method.begin_update(max(1, spec.training.max_updates // 2), spec.training.max_updates)
     recipe, split = spec.training, data.split("train")
     dtype = autocast_dtype(recipe, device)
     optimiser = Optimiser(method.model, recipe)
     indices = usable(split, [data.domains.index(domain) for domain in spec.domains], recipe.max_length)
-    order = epoch_batches(split, indices, max_tokens=recipe.max_tokens, seed=0, epoch=0)
+    order = epoch_batches(
+        split, indices, max_tokens=recipe.max_tokens, batch_sentences=recipe.batch_sentences, seed=0, epoch=0
+    )
     each = recipe.accumulate_batches
+    # What changes in the course of training is as it is half-way.
+    updates = in_updates(recipe, -(-len(order) // each)).max_updates
+    method.begin_update(max(1, updates // 2), updates)
     batches = [
         collate(split, order[index % len(order)], bos=data.target_vocab.bos).to(device)
         for index in range((WARMUP_UPDATES + TIMED_UPDATES) * each)

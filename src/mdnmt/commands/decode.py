@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
         raise ConfigError(f"--split {args.split}: labels are predicted for test sentences alone; give other labels")
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
-    translator = open_run(args.run, choose_device(args.device), args.pretrained)
+    translator = open_run(args.run, choose_device(args.device), args.pretrained, config.weights)
     require_precision(translator, config)
     if isinstance(translator, Translator):
         for side in ("source", "target"):

@@ -55,8 +55,11 @@ def run(args: argparse.Namespace) -> int | None:
     def updates() -> dict[str, int | None]:
         # Looked up each time: a run whose corpora were not there may have become possible.
         study = resolve(folder / "config", name or project.study, folder / "resources/corpora", project.seeds)
+        # Of a budget in epochs the run itself says how many updates it is.
         return {
-            f"{name_of(one)}-{one.fingerprint}": one.spec.training.max_updates if one.spec else None
+            f"{name_of(one)}-{one.fingerprint}": one.spec.training.max_updates
+            if one.spec and one.spec.training.max_epochs is None
+            else None
             for one in study.makeable()
         }
 

@@ -9,10 +9,10 @@ from pydantic import Field, StringConstraints, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Decoding, Labels, Split
-from mdnmt.config.loader import find_named, load_model, validate_model
+from mdnmt.config.loader import find_named, load_model, named_in, validate_model
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name
-from mdnmt.config.training import Training
+from mdnmt.config.training import Training, laid_over
 
 WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # of generated text, where the truth is known
 PlainTableKind = Literal["corpora", "examples", "notation"]  # nothing in them is a score
@@ -41,6 +41,14 @@ class Recipe(Frozen):
     architecture: dict[str, Any] = Field({}, description="options of every builder")
     training: dict[str, Any] = Field({}, description="where it differs from the default recipe")
     decoding: dict[str, Any] = Field({}, description="beam search")
+
+
+class Compared(Frozen):
+    """A system that a paper compares itself with, and what it is built and trained with there."""
+
+    recipe_of: Name | None = Field(None, description="another paper, whose recipe it keeps; null: that of this paper")
+    architecture: dict[str, Any] = Field({}, description="over that recipe")
+    training: dict[str, Any] = Field({}, description="likewise")
 
 
 class TableVariant(Frozen):
@@ -179,6 +187,8 @@ class PaperConfig(Frozen):
     citation: str
     authors: str = Field("", description="as the text cites them: Jiang et al.; none: the citation up to its comma")
     recipe: Recipe = Field(Recipe(), description="as the paper has it")
+    printed_recipe: Recipe = Field(Recipe(), description="what of it stands in the paper's own text (docs/recipes.md)")
+    compared: dict[Name, Compared] = Field({}, description="method -> its own recipe, where the paper compares it")
     tables: dict[str, PaperTable] = Field({})
     figures: dict[str, PaperFigure] = Field({})
 
@@ -201,4 +211,26 @@ def load_paper(config_folder: Path, name: str) -> PaperConfig:
     for table_id, table in paper.tables.items():
         if table.variant is not None:
             validate_model(table.variant.training, Training, f"{path}: tables.{table_id}.variant.training")
+    validate_model(paper.printed_recipe.training, Training, f"{path}: printed_recipe.training")
+    validate_model(paper.printed_recipe.decoding, Decoding, f"{path}: printed_recipe.decoding")
     return paper
+
+
+def compared_recipes(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Recipe]:
+    """Return the recipes of the systems that a paper compares itself with, method -> recipe.
+
+    Decoding is not part of them: all systems of a task search alike.
+
+    Raises:
+        ConfigError: a method or a paper that there is not, or an option of the recipe that is wrong.
+    """
+    where = f"{config_folder}/papers/{name}.yaml: compared"
+    found = {}
+    for method, own in paper.compared.items():
+        with named_in(where):
+            find_named(config_folder / "methods", method, "method")
+            base = load_paper(config_folder, own.recipe_of).recipe if own.recipe_of else paper.recipe
+        training = laid_over([base.training, own.training])
+        validate_model(training, Training, f"{where}.{method}.training")
+        found[method] = Recipe(architecture={**base.architecture, **own.architecture}, training=training)
+    return found

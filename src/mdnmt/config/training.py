@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
+Weight = Annotated[float, Field(gt=0)]
+
+# Two ways to say the same thing: where one layer of options sets one, what lies beneath must not set the other.
+ALTERNATIVES = (
+    ("max_updates", "max_epochs"),
+    ("validate_every", "validate_every_epochs"),
+    ("max_tokens", "batch_sentences"),
+)
+
+
+class DomainSampling(Frozen):
+    """How often each domain is trained on; an epoch still has as many pairs as the run's training text."""
+
+    temperature: float | None = Field(
+        None, gt=0, description="a domain of n pairs gets a share like n ** (1 / T); 1: as the text is; large: equal"
+    )
+    weights: dict[str, Weight] | None = Field(None, description="domain -> its share, relative to the others")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.temperature is None) == (self.weights is None):
+            raise ValueError("expected either `temperature` or `weights`")
+        return self
 
 
 class Training(Frozen):
     """The recipe; the defaults are those of Jiang et al. 2020 as their released commands have them."""
 
     max_updates: int = Field(50_000, gt=0, description="the run ends here, or earlier by `patience`")
+    max_epochs: float | None = Field(
+        None, gt=0, description="in place of max_updates: passes over the run's own training text"
+    )
     max_tokens: int = Field(4000, gt=0, description="tokens of a batch on its longer side, padding included")
+    batch_sentences: int | None = Field(
+        None, gt=0, description="in place of max_tokens: pairs of a batch, however long they are"
+    )
+    domain_sampling: DomainSampling | None = Field(
+        None, description="how often each domain is trained on; null: each pair once an epoch"
+    )
     accumulate_batches: int = Field(1, gt=0, description="batches whose gradients make one update")
     max_length: int = Field(250, gt=0, description="longer pairs, in BPE pieces, are not trained on")
     learning_rate: float = Field(5e-4, gt=0, description="the peak, reached after the warm-up")
@@ -32,11 +65,39 @@ class Training(Frozen):
     clip_norm: float = Field(25.0, ge=0, description="0: no clipping")
     precision: Literal["auto", "fp32", "bf16"] = Field("auto", description="auto: bf16 where the device has it")
     validate_every: int = Field(1000, gt=0, description="updates between validations; each leaves a checkpoint")
+    validate_every_epochs: float | None = Field(
+        None, gt=0, description="in place of validate_every: epochs between validations"
+    )
     validation_metric: Literal["loss", "bleu"] = Field("loss", description="what `best` and `patience` look at")
     validation_bleu_sentences: int = Field(200, ge=0, description="a domain, greedily decoded; 0: no BLEU")
     training_sample_sentences: int = Field(
         500, ge=0, description="a domain, always the same: accuracy and loss on training text at validations; 0: none"
     )
     patience: int = Field(0, ge=0, description="validations without a better one before the run ends; 0: never")
-    average_checkpoints: int = Field(10, ge=0, description="the last n are averaged; 0: the best is taken")
+    average_checkpoints: int = Field(10, ge=0, description="validations whose checkpoints are averaged; 0: no average")
+    final_weights: Literal["average", "best"] = Field(
+        "average", description="which are scored: the average of the last n, or the best by validation"
+    )
     log_every: int = Field(100, gt=0, description="updates between two training lines of metrics.jsonl")
+
+    @model_validator(mode="after")
+    def _one_of_two_ways(self) -> Self:
+        for usual, other in ALTERNATIVES:
+            given = getattr(self, usual) != type(self).model_fields[usual].default
+            if given and getattr(self, other) is not None:
+                raise ValueError(f"expected one of {usual} and {other}, found both")
+        return self
+
+
+def laid_over(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return options of the recipe in layers as one; of two that say the same thing the later one counts.
+
+    A layer that sets one of `ALTERNATIVES` takes the other away from the layers beneath it.
+    """
+    found: dict[str, Any] = {}
+    for layer in layers:
+        for pair in ALTERNATIVES:
+            if any(layer.get(key) is not None for key in pair):
+                found = {key: value for key, value in found.items() if key not in pair}
+        found |= layer
+    return found

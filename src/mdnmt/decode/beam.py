@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
+from mdnmt.decode.length_penalty import length_penalty
 from mdnmt.models.transformer import DecodingState, Transformer
 from mdnmt.tasks.vocab import Vocab
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation: its ids without <s> and </s>, and its score (log-probability / length ** penalty)."""
+    """A translation: its ids without <s> and </s>, and its score (log-probability / length penalty)."""
 
     ids: tuple[int, ...]
     score: float
@@ -141,5 +142,5 @@ def _finish(
     for row, rank in ended:
         if len(sentences[row].finished) < config.beam_size:
             ids = tuple(word_BWT[row, parents[row][rank], 1:].tolist())
-            value = scores[row][rank] / length**config.length_penalty
+            value = scores[row][rank] / length_penalty(length, config)
             sentences[row].finished.append(Hypothesis(ids, value))

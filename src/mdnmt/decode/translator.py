@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.checkpoints.weights import load_model
-from mdnmt.config.decoding import Decoding
+from mdnmt.config.decoding import Decoding, Weights
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.run import RunSpec
 from mdnmt.decode.batches import translate_ids
@@ -56,8 +56,8 @@ def label_of(domain: str, domains: tuple[str, ...]) -> int:
 class Translator:
     """Translates plain text with the final weights of a run; it needs nothing but the run's own directory."""
 
-    def __init__(self, run_folder: Path, device: torch.device) -> None:
-        """Load a finished run.
+    def __init__(self, run_folder: Path, device: torch.device, weights: Weights = "final") -> None:
+        """Load a finished run with its final weights, or with those of the other rule (`Decoding.weights`).
 
         Raises:
             DataError: the run is not finished, or not whole.
@@ -79,7 +79,7 @@ class Translator:
         self.model: Transformer = method.model
         self._needs_domain = method.needs_domain
         try:
-            self.model.load_state_dict(load_model(paths.model, record["model_sha256"]))
+            self.model.load_state_dict(load_model(*weights_of(record, paths, weights)))
         except RuntimeError as error:
             reason = " ".join(str(error).split()[:30])
             raise DataError(
@@ -214,15 +214,27 @@ class Translator:
 
 
 def require_precision(translator: object, config: Decoding) -> None:
-    """See that a translator can compute in the precision that is asked for.
+    """Check that a translator can search as it is asked to.
 
     Raises:
-        ConfigError: its model is not ours, or the precision is not there on its device.
+        ConfigError: its weights are pretrained, and the precision or the length penalty is only there for our own
+            models; or the precision is not there on its device.
     """
+    if config.length_penalty_form != "power" and not isinstance(translator, Translator):
+        raise ConfigError(
+            f"found length_penalty_form {config.length_penalty_form} for pretrained weights, expected power: set that"
+        )
     if config.precision != "fp32" and not isinstance(translator, Translator):
         raise ConfigError(f"found precision {config.precision} for pretrained weights, expected fp32: set that")
     if isinstance(translator, Translator):
         require(config.precision, translator.device)
+
+
+def weights_of(record: dict[str, Any], paths: RunPaths, weights: Weights) -> tuple[Path, str]:
+    """Return the file of a run's weights and its sha256; where both rules give the same weights there is one file."""
+    if weights == "alternative" and "alternative_sha256" in record:
+        return paths.alternative, str(record["alternative_sha256"])
+    return paths.model, str(record["model_sha256"])
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:

@@ -9,6 +9,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths
 from mdnmt.planning import estimate
+from mdnmt.planning.budget import expected_updates
 from mdnmt.planning.estimate import NOTHING, Estimate
 from mdnmt.planning.layout import decode_benchmarks, name_of, train_benchmark
 from mdnmt.planning.records import TrainingRecord, benchmark_seconds
@@ -92,7 +93,7 @@ class RunPlanner:
         train = decode = updates = None
         to_add = (0, 0)
         if spec is not None and work is not None:
-            updates = 0 if _is_untrained(spec) else spec.training.max_updates
+            updates = 0 if _is_untrained(spec) else done.max_updates or self._updates(run, spec)
             train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
             decode = self._decode(to_translate, work) if to_translate else NOTHING
             if state != "done" and updates:
@@ -113,6 +114,10 @@ class RunPlanner:
             used_bytes=used,
             missing=run.missing or self.study.tasks[run.task].missing,
         )
+
+    def _updates(self, run: Run, spec: RunSpec) -> int:
+        task = self.study.tasks[run.task]
+        return expected_updates(spec, task.config, Path(self.places.task(run.task)))
 
     def _train(self, run: Run, spec: RunSpec, work: Work, done: Progress, updates: int) -> Estimate:
         left = max(0, updates - done.updates)

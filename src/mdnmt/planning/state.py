@@ -21,10 +21,11 @@ WORDS_WITHOUT_BPE = 50_000
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come, and in which time."""
+    """How far a run has come, and in which time; `max_updates`: where it will end, as its trainer counted."""
 
     updates: int
     seconds: float
+    max_updates: int | None = None
 
 
 def run_state(run: Run, places: Places) -> State:
@@ -44,7 +45,7 @@ def is_translated(run: Run, places: Places) -> bool:
 
 def progress(metrics: Path) -> Progress:
     """Return the last update in metrics.jsonl and the time of all attempts; a line cut short is not counted."""
-    updates, finished, current = 0, 0.0, 0.0
+    updates, finished, current, most = 0, 0.0, 0.0, None
     for line in metrics.read_bytes().split(b"\n"):
         try:
             record = json.loads(line)
@@ -54,10 +55,11 @@ def progress(metrics: Path) -> Progress:
             continue
         if record.get("event") in ("start", "resume"):
             finished, current = finished + current, 0.0
+            most = int(record["max_updates"]) if "max_updates" in record else most
         elif "seconds" in record:
             current = float(record["seconds"])
         updates = max(updates, int(record.get("update") or record.get("at_update") or 0))
-    return Progress(updates, finished + current)
+    return Progress(updates, finished + current, most)
 
 
 def task_state(task: Task, places: Places) -> State:

@@ -21,6 +21,8 @@ from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
 # Padding takes the rest of a batch.
 FILLED = 0.95
+# Tokens of a sentence, where nothing was counted.
+TOKENS_A_SENTENCE = 30
 # mBART-50: width, width inside the feed-forward block, layers of each side, vocabulary (Tang et al. 2021).
 MBART = (1024, 4096, 12, 250_054)
 
@@ -41,12 +43,19 @@ class Work:
 
     def of_update(self, training: Training) -> float:
         """Return the operations of an update; sentences are taken to be as long on both sides."""
-        words = FILLED * training.max_tokens * training.accumulate_batches
+        words = tokens_of_batch(training) * training.accumulate_batches
         return OPERATIONS_TRAINING * words * (self.source + self.target)
 
     def of_translation(self, words: float, beam_size: int) -> float:
         """Return the operations of beam search over so many source words."""
         return OPERATIONS_FORWARD * words * (self.source + beam_size * self.target)
+
+
+def tokens_of_batch(training: Training) -> float:
+    """Return about how many tokens of one side a batch has, padding not counted."""
+    if training.batch_sentences is not None:
+        return float(training.batch_sentences * TOKENS_A_SENTENCE)
+    return FILLED * training.max_tokens
 
 
 def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab: VocabSizes) -> Work:

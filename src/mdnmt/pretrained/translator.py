@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mdnmt.config.decoding import Decoding, Split
+from mdnmt.config.decoding import Decoding, Split, Weights
 from mdnmt.decode.batches import length_batches
 from mdnmt.decode.forced import force
 from mdnmt.decode.likelihood import Likelihood
-from mdnmt.decode.translator import Translation, Translator, label_of, read_record
+from mdnmt.decode.translator import Translation, Translator, label_of, read_record, weights_of
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import check_listed, read_json
@@ -26,7 +26,9 @@ from mdnmt.pretrained.model import Mbart, load_pretrained, load_trained
 from mdnmt.tasks.data import TaskData
 
 
-def open_run(run_folder: Path, device: torch.device, root: Path = PRETRAINED) -> Translator | MbartTranslator:
+def open_run(
+    run_folder: Path, device: torch.device, root: Path = PRETRAINED, weights: Weights = "final"
+) -> Translator | MbartTranslator:
     """Return the translator of a finished run, of whichever builder.
 
     Raises:
@@ -36,13 +38,17 @@ def open_run(run_folder: Path, device: torch.device, root: Path = PRETRAINED) ->
         builder = read_json(RunPaths(run_folder).record)["spec"]["builder"]
     except (OSError, ValueError, KeyError, TypeError):
         builder = None  # the translator says what is wrong
-    return MbartTranslator(run_folder, device, root) if builder == BUILDER else Translator(run_folder, device)
+    if builder == BUILDER:
+        return MbartTranslator(run_folder, device, root, weights)
+    return Translator(run_folder, device, weights)
 
 
 class MbartTranslator:
     """Translates plain text; a fine-tuned run needs its own directory alone, a zero-shot one the weights as well."""
 
-    def __init__(self, run_folder: Path, device: torch.device, root: Path = PRETRAINED) -> None:
+    def __init__(
+        self, run_folder: Path, device: torch.device, root: Path = PRETRAINED, weights: Weights = "final"
+    ) -> None:
         """Load a finished run.
 
         Raises:
@@ -64,7 +70,7 @@ class MbartTranslator:
         if config.use == "zero-shot":
             self.model: Mbart = load_pretrained(verified_folder(config, root))
         else:
-            self.model = load_trained(paths.segmentation, paths.model, record["model_sha256"])
+            self.model = load_trained(paths.segmentation, *weights_of(record, paths, weights))
         self.model.to(device).eval()
         # Nothing that some file of the weights may say about searching is to change a result unseen.
         self.model.net.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]

@@ -12,7 +12,7 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import Recipe
 from mdnmt.config.study import Overrides, StudyConfig
-from mdnmt.config.training import Training
+from mdnmt.config.training import Training, laid_over
 from mdnmt.errors import ConfigError
 from mdnmt.methods import validate
 from mdnmt.methods.method import Architecture
@@ -21,6 +21,7 @@ from mdnmt.pretrained.config import Mbart50Config
 from mdnmt.pretrained.config import validate as validate_pretrained
 from mdnmt.pretrained.files import PRETRAINED, plan
 from mdnmt.studies.study import Task
+from mdnmt.train.domain_sampling import check_weights
 
 T = TypeVar("T")
 Given = dict[str, Any]
@@ -34,6 +35,7 @@ class Options:
         config: the study.
         methods: its methods and variants.
         recipes: task -> the recipe of its paper, beneath everything else; none of tasks that use none.
+        compared: task -> method of another paper -> the recipe that it has there in place of the task's.
         where: the study's file.
         folder: that of the methods' files.
     """
@@ -41,6 +43,7 @@ class Options:
     config: StudyConfig
     methods: dict[str, MethodConfig]
     recipes: dict[str, Recipe]
+    compared: dict[str, dict[str, Recipe]]
     where: str
     folder: Path
 
@@ -81,8 +84,19 @@ class Options:
         def check(options: Given, where: str) -> Training:
             return validate_model(options, Training, f"{where}: training")
 
-        given = {**self._recipe(task, name).training, **self.methods[name].training}
-        return self._checked(check, name, given, self._study(task, name).training)
+        given = laid_over([self._recipe(task, name).training, self.methods[name].training])
+        study = self._study(task, name).training
+        try:
+            found = check(laid_over([given, study]), f"{self.where}: {name}")
+        except ConfigError:
+            check(given, self._file(name))
+            raise
+        with_place = f"{self.where}: {name}, task {task.name}"
+        try:
+            check_weights(found.domain_sampling, list(task.config.domains))
+        except ConfigError as error:
+            raise ConfigError(f"{with_place}: {error}") from None
+        return found
 
     def decoding(self, task: Task) -> Decoding:
         """Return how the test sets of a task are translated.
@@ -97,7 +111,11 @@ class Options:
     def _recipe(self, task: Task, name: str) -> Recipe:
         # Pretrained weights have their own sizes, and the recipe that they were published with.
         pretrained = self.methods[name].builder == PRETRAINED_BUILDER
-        return Recipe() if pretrained else self.recipes.get(task.name, Recipe())
+        if pretrained:
+            return Recipe()
+        variant = self.config.variants.get(name)
+        compared = self.compared.get(task.name, {})
+        return compared.get(variant.method if variant else name) or self.recipes.get(task.name, Recipe())
 
     def _study(self, task: Task, name: str) -> Overrides:
         """Return what the study sets for a method: for all, for those of a task, for it alone."""
@@ -119,9 +137,12 @@ class Options:
         try:
             return check({**method, **study}, f"{self.where}: {name}")
         except ConfigError:
-            variant = self.config.variants.get(name)
-            check(method, f"{self.folder}/{variant.method if variant else name}.yaml")
+            check(method, self._file(name))
             raise
+
+    def _file(self, name: str) -> str:
+        variant = self.config.variants.get(name)
+        return f"{self.folder}/{variant.method if variant else name}.yaml"
 
 
 def _joined(layers: Iterable[Overrides]) -> Overrides:
@@ -129,5 +150,5 @@ def _joined(layers: Iterable[Overrides]) -> Overrides:
     found = list(layers)
     return Overrides(
         architecture={key: value for layer in found for key, value in layer.architecture.items()},
-        training={key: value for layer in found for key, value in layer.training.items()},
+        training=laid_over(layer.training for layer in found),
     )

@@ -8,7 +8,7 @@ from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims, u
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.loader import did_you_mean, named_in, validate_model
 from mdnmt.config.method import MethodConfig, load_method
-from mdnmt.config.paper import PaperConfig, Recipe, load_paper
+from mdnmt.config.paper import PaperConfig, Recipe, compared_recipes, load_paper
 from mdnmt.config.published import load_published
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import Seeds, StudyConfig, load_study
@@ -93,8 +93,8 @@ def resolve(
         tasks = {task: _task(config_folder, task, corpora_folder, lock, provisional) for task in wanted}
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
-    recipes = _recipes(config_folder, config, tasks, papers)
-    options = Options(config, methods, recipes, where, config_folder / "methods")
+    recipes, compared = _recipes(config_folder, config, tasks, papers)
+    options = Options(config, methods, recipes, compared, where, config_folder / "methods")
     runs = tuple(
         run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
     )
@@ -153,14 +153,15 @@ def _variants_are_new(config_folder: Path, config: StudyConfig, where: str) -> N
 
 def _recipes(
     config_folder: Path, config: StudyConfig, tasks: dict[str, Task], papers: dict[str, PaperConfig]
-) -> dict[str, Recipe]:
-    """Return the recipe of each task's paper, where the study uses them."""
+) -> tuple[dict[str, Recipe], dict[str, dict[str, Recipe]]]:
+    """Return the recipe of each task's paper, and those of the systems of other papers there, if the study uses any."""
     if not config.use_recipes:
-        return {}
-    return {
-        name: (papers.get(task.config.of) or load_paper(config_folder, task.config.of)).recipe
-        for name, task in tasks.items()
-        if task.config.of is not None
+        return {}, {}
+    of = {name: task.config.of for name, task in tasks.items() if task.config.of is not None}
+    found = {paper: papers.get(paper) or load_paper(config_folder, paper) for paper in of.values()}
+    compared = {paper: compared_recipes(config_folder, paper, config) for paper, config in found.items()}
+    return {name: found[paper].recipe for name, paper in of.items()}, {
+        name: compared[paper] for name, paper in of.items()
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from mdnmt.decode.batches import length_batches
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.data import Split
+from mdnmt.train.domain_sampling import sample
 
 Indices = NDArray[np.int64]
 
@@ -20,7 +23,16 @@ def usable(split: Split, domain_ids: list[int], max_length: int) -> Indices:
     return np.flatnonzero(chosen).astype(np.int64)
 
 
-def epoch_batches(split: Split, indices: Indices, *, max_tokens: int, seed: int, epoch: int) -> list[Indices]:
+def epoch_batches(
+    split: Split,
+    indices: Indices,
+    *,
+    max_tokens: int,
+    seed: int,
+    epoch: int,
+    batch_sentences: int | None = None,
+    shares: Mapping[int, float] | None = None,
+) -> list[Indices]:
     """Return the batches of an epoch, in order.
 
     Pairs whose longer sides are alike stand together, as many as `max_tokens` hold on either side with its padding; the
@@ -34,11 +46,20 @@ def epoch_batches(split: Split, indices: Indices, *, max_tokens: int, seed: int,
             a pair that is longer by itself makes a batch alone.
         seed: of the run.
         epoch: counted from 0.
+        batch_sentences: in place of `max_tokens`: so many pairs a batch, however long they are; the last one of the
+            sorted pairs has the rest.
+        shares: of each domain's label in the epoch's pairs (see `domain_sampling`); None: each pair once.
     """
     generator = np.random.Generator(np.random.PCG64([seed, epoch]))
+    if shares is not None:
+        indices = sample(split.domains, indices, shares, generator)
     shuffled = generator.permutation(indices)
     longer = np.maximum(split.source.lengths[shuffled], split.target.lengths[shuffled])
-    batches = [shuffled[numbers] for numbers in length_batches(longer, max_tokens)]
+    if batch_sentences is None:
+        batches = [shuffled[numbers] for numbers in length_batches(longer, max_tokens)]
+    else:
+        by_length = shuffled[np.argsort(-longer, kind="stable")]
+        batches = [by_length[start : start + batch_sentences] for start in range(0, len(by_length), batch_sentences)]
     return [batches[index] for index in generator.permutation(len(batches))]
 
 

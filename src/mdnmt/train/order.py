@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mdnmt.config.training import Training
 from mdnmt.tasks.data import Split
 from mdnmt.train.batches import Indices, epoch_batches
+from mdnmt.train.domain_sampling import domain_shares
 from mdnmt.train.progress import Progress
 
 
@@ -30,8 +32,17 @@ class Chosen:
 class Order:
     """Deals out the batches of a run, one update after the other."""
 
-    def __init__(self, split: Split, indices: Indices, recipe: Training, seed: int) -> None:
+    def __init__(
+        self, split: Split, indices: Indices, recipe: Training, seed: int, domains: Sequence[str] = ()
+    ) -> None:
+        """Prepare the order of a run's pairs; `domains` are the task's, for a recipe that samples them.
+
+        Raises:
+            ConfigError: the recipe's weights do not fit the domains.
+        """
         self.split, self.indices, self.recipe, self.seed = split, indices, recipe, seed
+        sampling = recipe.domain_sampling
+        self.shares = None if sampling is None else domain_shares(split.domains, indices, sampling, domains)
         self._epoch: tuple[int, list[Indices]] = (-1, [])
 
     def next(self, progress: Progress) -> Chosen:
@@ -54,10 +65,20 @@ class Order:
         """Return how often the training text has been passed through, in epochs and parts of one."""
         return progress.epoch + progress.position / len(self._batches(progress.epoch))
 
+    def updates_per_epoch(self) -> int:
+        """Return the updates of the first epoch; where domains are sampled, others may have a few more or less."""
+        return -(-len(self._batches(0)) // self.recipe.accumulate_batches)
+
     def _batches(self, epoch: int) -> list[Indices]:
         if self._epoch[0] != epoch:
             batches = epoch_batches(
-                self.split, self.indices, max_tokens=self.recipe.max_tokens, seed=self.seed, epoch=epoch
+                self.split,
+                self.indices,
+                max_tokens=self.recipe.max_tokens,
+                batch_sentences=self.recipe.batch_sentences,
+                shares=self.shares,
+                seed=self.seed,
+                epoch=epoch,
             )
             self._epoch = (epoch, batches)
         return self._epoch[1]

@@ -51,10 +51,22 @@ class Progress:
         else:
             self.without_better += 1
 
-    def to_average(self, recipe: Training) -> list[int]:
-        """Return the updates whose checkpoints make the final weights."""
-        newest = self.validated[-recipe.average_checkpoints :] if recipe.average_checkpoints else []
-        return newest or ([self.best_update] if self.best_update is not None else [])
+    def newest(self, recipe: Training) -> list[int]:
+        """Return the updates whose checkpoints make the average; none where the recipe has no average."""
+        return self.validated[-recipe.average_checkpoints :] if recipe.average_checkpoints else []
+
+    def final(self, recipe: Training) -> list[int]:
+        """Return the updates whose checkpoints, averaged, are the final weights."""
+        newest = self.newest(recipe) if recipe.final_weights == "average" else []
+        return newest or self._best()
+
+    def alternative(self, recipe: Training) -> list[int]:
+        """Return those of the other rule; without an average both rules give the best."""
+        newest = self.newest(recipe) if recipe.final_weights == "best" else []
+        return newest or self._best()
+
+    def _best(self) -> list[int]:
+        return [self.best_update] if self.best_update is not None else []
 
     def is_over(self, recipe: Training) -> bool:
         """Say whether the run has ended, by its number of updates or for want of progress."""

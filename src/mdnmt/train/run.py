@@ -162,6 +162,7 @@ def _train(trainer: Trainer, start: InitialWeights | None, stop: StopRequest) ->
         share_weights(trainer.workers, trainer.method.model)
     event = "resume" if resumed else "start"
     began = {"event": event, "at_update": trainer.progress.update, "workers": trainer.workers.count}
+    began["max_updates"] = trainer.recipe.max_updates
     trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
     if resumed and trainer.workers.is_first:
         print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
@@ -195,20 +196,17 @@ def _finish(
 ) -> None:
     progress, device = trainer.progress, trainer.device
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
-    averaged = progress.to_average(spec.training)
-    try:
-        weights = average_weights([trainer.store.load_weights(update) for update in averaged])
-    except RefusedCheckpoint as refusal:
-        raise CheckpointError(
-            f"{refusal}; the final weights need it: remove it and all later checkpoints, then start the same command "
-            "again, which goes on from the one before"
-        ) from None
-    trainer.method.model.load_state_dict(weights)
-    final = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
-    # From the model, where tied weights are one tensor again and so are stored once.
-    save_model(paths.model, trainer.method.model.state_dict(), {"run": spec.fingerprint})
+    averaged, others = progress.final(trainer.recipe), progress.alternative(trainer.recipe)
+    alternative: dict[str, Any] = {}
+    if others != averaged:
+        alternative = {
+            "alternative_updates": others,
+            "alternative_validation": _write_weights(spec, trainer, others, paths.alternative),
+            "alternative_sha256": sha256_file(paths.alternative),
+        }
+    final = _write_weights(spec, trainer, averaged, paths.model)
     records = read_metrics(paths.metrics)
-    if lost := lost_validations(records, spec.training.validate_every, progress.update):
+    if lost := lost_validations(records, trainer.recipe.validate_every, progress.update):
         print(f"mdnmt: {paths.metrics}: lost the validation at update {lost[0]}; curves lack it", file=sys.stderr)
     write_curves(records, paths.curves)
     fsio.write_sums(paths.folder, [paths.curves.name])
@@ -221,6 +219,7 @@ def _finish(
             "best_update": progress.best_update,
             "averaged_updates": averaged,
             "validation": final,
+            **alternative,
             "num_parameters": sum(parameter.numel() for parameter in trainer.method.model.parameters()),
             "model_sha256": sha256_file(paths.model),
             "seconds": sum(_slice_seconds(records)),
@@ -235,6 +234,26 @@ def _finish(
             "provenance": {**provenance.collect(), **gpu, **origin},
         },
     )
+
+
+def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Path) -> dict[str, dict[str, float]]:
+    """Write the mean of some checkpoints' weights, leave it in the model, and return its validation.
+
+    Raises:
+        CheckpointError: a checkpoint is damaged.
+    """
+    try:
+        weights = average_weights([trainer.store.load_weights(update) for update in updates])
+    except RefusedCheckpoint as refusal:
+        raise CheckpointError(
+            f"{refusal}; the final weights need it: remove it and all later checkpoints, then start the same command "
+            "again, which goes on from the one before"
+        ) from None
+    trainer.method.model.load_state_dict(weights)
+    measures = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
+    # From the model, where tied weights are one tensor again and so are stored once.
+    save_model(path, trainer.method.model.state_dict(), {"run": spec.fingerprint})
+    return measures
 
 
 def _slice_seconds(records: Iterable[dict[str, Any]]) -> list[float]:

@@ -18,6 +18,7 @@ from mdnmt.methods.method import Method
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import collate, usable
 from mdnmt.train.broken_batch import write_broken
+from mdnmt.train.budget import counts_epochs, in_updates
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import TRAINING_SAMPLE, VALIDATION, MetricsLog
@@ -97,7 +98,9 @@ class Trainer:
             )
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
         self._refuse_long_sentences()
-        self._order = Order(self.train_split, self.indices, self.recipe, spec.seed)
+        self._order = Order(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
+        if counts_epochs(self.recipe):
+            self.recipe = in_updates(self.recipe, self._order.updates_per_epoch())
         self._window = Window(device, self.workers, [loss.name for loss in method.losses])
         self._saved_update: int | None = None
         self._started = self._last_save = self._last_line = time.monotonic()
@@ -321,7 +324,7 @@ class Trainer:
                 self.store.updates(),
                 last=KEEP_LAST,
                 best=progress.best_update,
-                average=progress.to_average(self.recipe),
+                average=progress.newest(self.recipe),
             )
         )
         self._last_save = time.monotonic()

@@ -51,6 +51,8 @@ def run_states(folder: Path, updates: dict[str, int | None]) -> list[RunState]:
 
 def _state(name: str, paths: RunPaths, updates: int | None) -> RunState:
     records = read_metrics(paths.metrics)
+    if updates is None:
+        updates = next((int(one["max_updates"]) for one in reversed(records) if "max_updates" in one), None)
     attempts = sum(record.get("event") in ("start", "resume") for record in records)
     update = max((_update(record) for record in records), default=0)
     if paths.record.is_file() and paths.model.is_file():

@@ -40,6 +40,7 @@ def slow_search(method: Any, make_batch: Any, source: list[int], config: Decodin
         beam_size=config.beam_size,
         max_length=max(1, min(40, int(config.max_length_ratio * len(source)) + config.max_length_extra)),
         length_penalty=config.length_penalty,
+        gnmt=config.length_penalty_form == "gnmt",
     )
 
 
@@ -73,6 +74,23 @@ def test_the_slow_search_is_met_alone_and_in_company(
         scores = [one.score for one in found]
         assert scores == sorted(scores, reverse=True)
     assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("penalty", [0.6, 2.0])
+def test_the_length_penalty_of_gnmt(random_method: Any, make_batch: Any, penalty: float) -> None:
+    method = random_method("transformer", vocab=12, seed=3, encoder_layers=1, decoder_layers=1)
+    options: dict[str, Any] = {
+        "beam_size": 4,
+        "length_penalty": penalty,
+        "max_length_ratio": 1.0,
+        "max_length_extra": 4,
+    }
+    gnmt, power = Decoding(length_penalty_form="gnmt", **options), Decoding(**options)
+    found = fast_search(method, SOURCES, gnmt)
+    for source, hypotheses in zip(SOURCES, found, strict=True):
+        assert_same(hypotheses, slow_search(method, make_batch, source, gnmt))
+    other = fast_search(method, SOURCES, power)
+    assert [[one.ids for one in best] for best in found] != [[one.ids for one in best] for best in other]
 
 
 @pytest.mark.parametrize("seed", range(6))

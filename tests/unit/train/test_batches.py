@@ -59,6 +59,22 @@ def test_a_batch_is_as_large_as_its_longer_side_allows() -> None:
     assert sorted(sorted(batch) for batch in listed(batches)) == [[0, 1, 2, 3], [4, 5]]
 
 
+@given(PAIRS, st.integers(1, 9), st.integers(0, 100))
+def test_batches_of_so_many_sentences(pairs: list[tuple[int, int, int]], size: int, epoch: int) -> None:
+    split = split_of(pairs)
+    indices = usable(split, [0, 2], 10)
+    batches = epoch_batches(split, indices, max_tokens=1, batch_sentences=size, seed=3, epoch=epoch)
+    assert sorted(number for batch in batches for number in batch.tolist()) == indices.tolist()
+    # All have `size` pairs but one, which has the rest, of the shortest.
+    assert sorted(len(batch) for batch in batches)[1:] == [size] * (len(batches) - 1)
+    assert all(len(batch) <= size for batch in batches)
+    longer = np.maximum(split.source.lengths, split.target.lengths)
+    ranges = sorted((longer[batch].min(), longer[batch].max()) for batch in batches)
+    assert all(before[1] <= after[0] for before, after in pairwise(ranges))
+    again = epoch_batches(split, indices, max_tokens=1, batch_sentences=size, seed=3, epoch=epoch)
+    assert listed(again) == listed(batches)
+
+
 def test_the_shorter_side_is_left_to_chance() -> None:
     generator = np.random.default_rng(0)
     split = split_of([(10, int(target), 0) for target in generator.integers(1, 11, 1000)])

@@ -30,12 +30,16 @@ def test_patience_ends_a_run() -> None:
     assert progress.is_over(Training(patience=0, max_updates=40))
 
 
-def test_what_is_averaged() -> None:
+def test_which_checkpoints_make_the_weights() -> None:
     progress = validated([3.0, 2.0, 2.5, 2.5])
-    assert progress.to_average(Training(average_checkpoints=3)) == [20, 30, 40]
-    assert progress.to_average(Training(average_checkpoints=9)) == [10, 20, 30, 40]
-    assert progress.to_average(Training(average_checkpoints=0)) == [20]
-    assert Progress().to_average(Training()) == []
+    average, best = Training(average_checkpoints=3), Training(average_checkpoints=3, final_weights="best")
+    assert (progress.final(average), progress.alternative(average)) == ([20, 30, 40], [20])
+    assert (progress.final(best), progress.alternative(best)) == ([20], [20, 30, 40])
+    assert progress.newest(average) == progress.newest(best) == [20, 30, 40]  # kept on disk for both
+    assert progress.final(Training(average_checkpoints=9)) == [10, 20, 30, 40]
+    none = Training(average_checkpoints=0)
+    assert (progress.final(none), progress.alternative(none), progress.newest(none)) == ([20], [20], [])
+    assert Progress().final(Training()) == []
 
 
 def test_it_comes_back_from_json() -> None:

@@ -13,6 +13,7 @@ from safetensors import safe_open
 
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.checkpoints.weights import load_model
+from mdnmt.decode.translator import Translator
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.models.losses import Loss
 from mdnmt.paths import RunPaths
@@ -149,6 +150,37 @@ def test_the_final_weights_are_the_mean_of_the_last_checkpoints(make_spec: Any, 
     for name, value in load_model(paths.model).items():
         mean = sum(part[name].double() for part in parts) / 3
         assert torch.allclose(value.double(), mean, rtol=1e-6, atol=1e-8), name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", ["average", "best"])
+def test_both_rules_leave_their_weights(make_spec: Any, toy_task: Path, tmp_path: Path, rule: str) -> None:
+    spec = make_spec("transformer", average_checkpoints=3, final_weights=rule)
+    paths = train(spec, toy_task, tmp_path)
+    record = json.loads(paths.record.read_text())
+    updates = {"average": [4, 8, 12], "best": [record["best_update"]]}
+    other = "best" if rule == "average" else "average"
+    assert (record["averaged_updates"], record["alternative_updates"]) == (updates[rule], updates[other])
+    store = CheckpointStore(paths.checkpoints, spec.fingerprint)
+    for path, which in ((paths.model, rule), (paths.alternative, other)):
+        found = load_model(path)
+        for name in found:
+            mean = sum(store.load_weights(update)[name].double() for update in updates[which]) / len(updates[which])
+            assert torch.allclose(found[name].double(), mean, rtol=1e-6, atol=1e-8), (which, name)
+    device = torch.device("cpu")
+    final, alternative = (Translator(tmp_path, device, weights) for weights in ("final", "alternative"))
+    for translator, path in ((final, paths.model), (alternative, paths.alternative)):
+        weights = load_model(path)
+        assert all(torch.equal(value, weights[name]) for name, value in translator.model.state_dict().items())
+    assert record["validation"]["all"]["loss"] != record["alternative_validation"]["all"]["loss"]
+
+
+def test_where_both_rules_give_the_same_weights_there_is_one_file(
+    make_spec: Any, toy_task: Path, tmp_path: Path
+) -> None:
+    paths = train(make_spec("transformer", average_checkpoints=0), toy_task, tmp_path)
+    assert not paths.alternative.exists()
+    assert "alternative_updates" not in json.loads(paths.record.read_text())
+    Translator(tmp_path, torch.device("cpu"), "alternative")
 
 
 def test_without_averaging_the_best_checkpoint_is_taken(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:

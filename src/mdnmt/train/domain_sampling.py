@@ -1,0 +1,84 @@
+"""How often each domain is trained on: shares by temperature or by weight, and the pairs that an epoch draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdnmt.config.training import DomainSampling
+from mdnmt.errors import ConfigError
+
+Indices = NDArray[np.int64]
+Labels = NDArray[np.integer[Any]]
+
+
+def domain_shares(
+    labels: Labels, indices: Indices, sampling: DomainSampling, domains: Sequence[str]
+) -> dict[int, float]:
+    """Return the share of each domain in an epoch's pairs, label -> share; the shares add up to 1.
+
+    With a temperature T a domain of n pairs gets a share proportional to n ** (1 / T) (Arivazhagan et al. 2019).
+
+    Args:
+        labels: of all pairs of the split.
+        indices: the pairs that the run trains on.
+        sampling: temperature or weights.
+        domains: the task's domains, in the order of their labels.
+
+    Raises:
+        ConfigError: a domain of the run has no weight.
+    """
+    found, counts = np.unique(labels[indices], return_counts=True)
+    if sampling.weights is None:
+        assert sampling.temperature is not None
+        raw = {
+            int(label): float(count) ** (1 / sampling.temperature) for label, count in zip(found, counts, strict=True)
+        }
+    else:
+        check_weights(sampling, domains)
+        raw = {int(label): sampling.weights[domains[int(label)]] for label in found}
+    total = sum(raw.values())
+    return {label: value / total for label, value in raw.items()}
+
+
+def check_weights(sampling: DomainSampling | None, domains: Sequence[str]) -> None:
+    """Check that weights, if there are any, name the domains of a task.
+
+    Raises:
+        ConfigError: a domain has no weight, or a weight no domain.
+    """
+    if sampling is None or sampling.weights is None or set(sampling.weights) == set(domains):
+        return
+    raise ConfigError(
+        f"training.domain_sampling.weights: found {', '.join(sampling.weights)}; expected a weight for each domain of "
+        f"the task: {', '.join(domains)}"
+    )
+
+
+def sample(labels: Labels, indices: Indices, shares: Mapping[int, float], generator: np.random.Generator) -> Indices:
+    """Return as many pairs as `indices` has, of which each domain has its share.
+
+    A domain of n pairs that gets c of them has each pair c // n times, and c % n others at random, so that nothing is
+    repeated before everything was there.
+
+    Args:
+        labels: of all pairs of the split.
+        indices: the pairs to draw from.
+        shares: label -> share.
+        generator: of the epoch; how far it is moved depends on labels and shares alone.
+    """
+    ordered = sorted(shares)
+    wanted = np.array([shares[label] for label in ordered]) * len(indices)
+    counts = np.floor(wanted).astype(np.int64)
+    left = len(indices) - int(counts.sum())
+    counts[np.argsort(counts - wanted, kind="stable")[:left]] += 1  # the largest remainders
+    parts = []
+    for label, count in zip(ordered, counts.tolist(), strict=True):
+        rows = indices[labels[indices] == label]
+        passes, rest = divmod(count, len(rows))
+        parts += [np.tile(rows, passes), generator.permutation(rows)[:rest]]
+    drawn: Indices = np.concatenate(parts).astype(np.int64)
+    return drawn
