@@ -1,0 +1,110 @@
+"""Every row of `paper` has the sizes and the recipe that its paper prints, and docs/recipes.md says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdnmt.studies.recipes_page import recipes_page, values_of
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.study import Study
+
+ROOT = Path(__file__).resolve().parents[3]
+
+# Typed from the papers: Jiang et al. sec. 4.2 and Fig. 6, Zhang et al. sec. 5.2, Song et al. sec. 5.1; Phan's from the
+# public code. Peak rates of Noam's rule: factor x (width x warm-up) ^ -0.5.
+LAYERS = {"encoder_layers": 6, "decoder_layers": 6}
+JIANG: dict[str, Any] = {
+    **LAYERS,
+    "model_dim": 512,
+    "ffn_dim": 1024,
+    "num_heads": 4,
+    "label_smoothing": 0.1,
+    "max_epochs": 50,
+    "learning_rate": 5e-4,
+    "schedule": "inverse_sqrt",
+    "warmup_updates": 4000,
+    "warmup_init_learning_rate": 1e-7,
+    "adam_betas": (0.9, 0.98),
+    "weight_decay": 1e-4,
+    "batch": "4000 tokens",
+}
+ZHANG: dict[str, Any] = {
+    **LAYERS,
+    "model_dim": 512,
+    "ffn_dim": 1024,
+    "num_heads": 8,
+    "dropout": 0.1,
+    "attention_dropout": 0.1,  # pre-norm has both in tensor2tensor's transformer_base_v2
+    "activation_dropout": 0.1,
+    "norm": "pre",
+    "warmup_updates": 8000,
+    "learning_rate": pytest.approx((512 * 8000) ** -0.5, rel=1e-3),
+    "batch": "4096 tokens",
+}
+SONG: dict[str, Any] = {
+    **LAYERS,
+    "model_dim": 512,
+    "ffn_dim": 2048,
+    "batch": "64 sentences",
+    "warmup_updates": 8000,
+    "learning_rate": pytest.approx(2 * (512 * 8000) ** -0.5, rel=1e-3),
+}
+PHAN: dict[str, Any] = {**LAYERS, "model_dim": 512, "dropout": 0.2, "batch": "64 sentences", "warmup_updates": 4000}
+OF_TASK = {"jiang2020": JIANG, "zhang2021": ZHANG, "song2026": SONG, "phan2022": PHAN}
+# Systems that Song et al. compare with, "strictly" as in their own papers.
+IN_SONG = {
+    "waldm-edc": {**JIANG, "norm": "pre"},
+    "waldm-encoder": {**JIANG, "norm": "pre"},
+    "dsa": {**ZHANG, "guidance_weight": 0.0},
+    "big": {**SONG, "size": "big", "learning_rate": pytest.approx(2 * (1024 * 8000) ** -0.5, rel=1e-3)},
+}
+SCORED = {"jiang2020": "average", "zhang2021": "average", "song2026": "best", "phan2022": "best"}
+
+
+@pytest.fixture(scope="module")
+def paper() -> Study:
+    return resolve(ROOT / "config", "paper", ROOT / "resources/corpora")
+
+
+def test_every_row_is_built_and_trained_as_its_paper_prints(paper: Study) -> None:
+    checked = 0
+    for run in paper.runs:
+        assert run.planned is not None
+        of = str(paper.tasks[run.task].config.of)
+        if run.planned.builder == "mbart50":
+            continue
+        printed = IN_SONG.get(run.method, SONG) if of == "song2026" else OF_TASK[of]
+        values = values_of(run.planned)
+        assert {key: values[key] for key in printed} == printed, f"{run.task}/{run.directory}"
+        checked += 1
+    assert checked > 400
+
+
+def test_one_rule_says_which_weights_are_scored_in_all_rows_of_a_table(paper: Study) -> None:
+    for run in paper.runs:
+        assert run.planned is not None
+        if run.planned.architecture.get("use") != "zero-shot":  # which is not trained
+            of = str(paper.tasks[run.task].config.of)
+            assert run.planned.training.final_weights == SCORED[of], f"{run.task}/{run.directory}"
+
+
+def test_the_other_weights_are_scored_without_training_again(paper: Study) -> None:
+    other = resolve(ROOT / "config", "paper-alternative-weights", ROOT / "resources/corpora")
+    assert [run.planned for run in other.runs] == [run.planned for run in paper.runs]
+    assert {one.weights for one in other.decoding.values()} == {"alternative"}
+    assert other.decode_fingerprint(other.runs[0]) != paper.decode_fingerprint(paper.runs[0])
+
+
+def test_decoding_is_as_printed(paper: Study) -> None:
+    for task, search in paper.decoding.items():
+        form = (search.beam_size, search.length_penalty, search.length_penalty_form)
+        expected = {"zhang2021": (6, 0.6, "gnmt"), "phan2022": (1, 1.0, "power")}
+        assert form == expected.get(str(paper.tasks[task].config.of), (5, 1.0, "power"))
+
+
+def test_the_page_is_what_the_configuration_says(paper: Study) -> None:
+    page = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
+    assert page == recipes_page(paper), "docs/recipes.md is behind the configuration: run `mdnmt recipes`"
