@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from mdnmt.analysis.energy import energy_of, processes_on
+from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
 from mdnmt.fsio import read_json
@@ -23,7 +24,6 @@ from mdnmt.pretrained.run import setup_of
 from mdnmt.pretrained.translator import open_run
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import collate, epoch_batches, usable
-from mdnmt.train.budget import in_updates
 from mdnmt.train.device import autocast_dtype
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.run import Setup

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.budget import in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.config.task import TaskConfig
 from mdnmt.fsio import read_json
 from mdnmt.planning.work import TOKENS_A_SENTENCE, tokens_of_batch
-from mdnmt.train.budget import in_updates
 
 # Of a domain that has neither been made nor says how much of its corpora it takes.
 PAIRS_A_DOMAIN = 200_000
@@ -40,7 +40,7 @@ def _size(counted: dict[str, Any], task: TaskConfig, domain: str) -> tuple[int, 
     """Return the pairs of a domain's training text, and the tokens of its longer side."""
     if "sentences" in counted:
         pairs = int(counted["sentences"])
-        return pairs, pairs + max(int(counted[lang]["pieces"]) for lang in (task.source_lang, task.target_lang))
+        return pairs, pairs + max(int(counted[side]["pieces"]) for side in ("source", "target"))
     pairs = task.domains[domain].train or PAIRS_A_DOMAIN
     return pairs, pairs * TOKENS_A_SENTENCE
 

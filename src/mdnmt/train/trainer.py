@@ -12,13 +12,13 @@ import torch
 from mdnmt.checkpoints import generators
 from mdnmt.checkpoints.retention import kept
 from mdnmt.checkpoints.store import CheckpointStore
+from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.methods.method import Method
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import collate, usable
 from mdnmt.train.broken_batch import write_broken
-from mdnmt.train.budget import counts_epochs, in_updates
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import TRAINING_SAMPLE, VALIDATION, MetricsLog

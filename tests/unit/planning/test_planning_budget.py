@@ -33,11 +33,10 @@ def test_of_a_task_that_is_not_made_from_its_pairs(make_spec: Any, tmp_path: Pat
 
 def test_of_a_task_that_is_made_from_its_statistics(make_spec: Any, toy_task: Path) -> None:
     data = TaskData.load(toy_task)
-    config = TaskConfig.model_construct(source_lang=data.source_lang, target_lang=data.target_lang)
     spec = make_spec("transformer", max_epochs=10, accumulate_batches=2)
     split = data.split("train")
     counted = 10 * Order(split, usable(split, [0, 1], 250), spec.training, 1).updates_per_epoch()
-    assert 0.85 * counted < expected_updates(spec, config, toy_task) < 1.15 * counted
+    assert 0.85 * counted < expected_updates(spec, task(), toy_task) < 1.15 * counted
 
 
 def test_updates_are_updates(make_spec: Any, tmp_path: Path) -> None:

@@ -78,10 +78,21 @@ def test_other_names_for_the_same_corpus_change_no_address(project: Project) -> 
     assert look().tasks["tiny"].fingerprint == before
 
 
-def other(value: Any) -> Any:
+# Of keys that are not set; the first three take the place of another key, the last is of the task's domains.
+UNSET = {
+    "max_epochs": 2,
+    "validate_every_epochs": 1,
+    "batch_sentences": 8,
+    "domain_sampling": {"temperature": 5},
+}
+
+
+def other(key: str, value: Any) -> Any:
     """Return a value of the same kind that is allowed where `value` is."""
+    if value is None:
+        return UNSET[key]
     if isinstance(value, str):
-        return {"fp32": "bf16", "loss": "bleu", "inverse_sqrt": "polynomial"}[value]
+        return {"fp32": "bf16", "loss": "bleu", "inverse_sqrt": "polynomial", "average": "best"}[value]
     if isinstance(value, tuple):
         return [0.8, 0.9]
     return value + 1
@@ -92,7 +103,7 @@ def test_every_key_of_the_recipe_of_a_method_makes_its_runs_and_no_others(projec
     before = look()
     spec = before.runs[0].spec
     assert spec is not None
-    changed = other(spec.training.model_dump()[key])
+    changed = other(key, spec.training.model_dump()[key])
     project.update(STUDY, **{f"per_method__waldm-edc__training__{key}": changed})
     after = look()
     assert [run for run in runs(before) if runs(before)[run] != runs(after)[run]] == [("waldm-edc", 1)]

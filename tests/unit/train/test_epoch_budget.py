@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.training import Training, laid_over
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
 from mdnmt.train.batches import epoch_batches, usable
-from mdnmt.train.budget import counts_epochs, in_updates
 from mdnmt.train.metrics import read_metrics
 from mdnmt.train.run import train_run
 
