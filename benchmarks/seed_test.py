@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mdnmt.paper.style import COLOURS, DASHES, MARKERS, style
-from mdnmt.score.variance_components import MIN_SEEDS, seed_test, two_sided
+from mdnmt.score.variance_components import MIN_SEEDS, seed_test
+from mdnmt.welch import two_sided
 
 Array = npt.NDArray[np.float64]
 

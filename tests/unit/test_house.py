@@ -30,6 +30,7 @@ BOTTOM = {
     "paths": set(),
     "gpu": {"errors"},
     "provenance": {"__init__", "code_hash"},
+    "welch": set(),
 }
 # Package -> packages it may import; dependencies point one way.
 PACKAGES: dict[str, set[str]] = {

@@ -27,6 +27,7 @@ from mdnmt.config.claims import (
 )
 from mdnmt.paper.verdict import MIN_SEEDS, VERDICTS, Verdict
 
+ALPHA = 0.05  # of a wrong verdict on a claim, two-sided
 MOST_NAMED = 3  # of what failed or is missing, in a reason
 
 
@@ -56,21 +57,45 @@ def count_needed(needed: Needed, number: int) -> int:
     return 1 if isinstance(needed, str) else max(1, math.ceil(needed * number - 1e-9))
 
 
-def verdict_of(needed: Needed, found: Sequence[Comparison]) -> Verdict:
+def verdict_of(needed: Needed, found: Sequence[Comparison], rules: int = 1) -> Verdict:
     """Return the verdict on comparisons of which a share must hold.
 
-    What could not be made might hold or not: it leaves a rule open unless the others settle it already.
+    Both verdicts are corrected for the number of comparisons. That at least k of m hold is shown if the k-th smallest
+    p, of those toward it, is at most 0.05 / (m - k + 1): Holm's bound, which is 0.05 for each where all must hold
+    and 0.05 / m for the smallest where one must (Benjamini and Heller 2008, "Screening for partial conjunction
+    hypotheses"). That fewer than k hold is shown likewise by the m - k + 1 that fail, at 0.05 / k; a claim fails with
+    any of its rules, so there the rules count as well. What could not be made might hold or not: it leaves a rule
+    open unless the others decide it already.
+
+    Args:
+        needed: how many must hold.
+        found: the comparisons.
+        rules: how many rules, or groups of one, the claim has: each could refute it.
     """
     made = [one for one in found if one.missing is None]
-    yes, no = sum(one.holds is True for one in made), sum(one.holds is False for one in made)
-    if len(made) < len(found) or not made:
-        if needed == "one" and yes:
-            return "reproduced"
-        return "not reproduced" if needed == "all" and no else "not comparable"
+    if not made:
+        return "not comparable"
     enough = count_needed(needed, len(made))
-    if yes >= enough:
-        return "reproduced"
-    return "not reproduced" if len(made) - no < enough else "inconclusive"
+    holds = _shown(made, True, enough, ALPHA)
+    fails = _shown(made, False, len(made) - enough + 1, ALPHA / rules)
+    if len(made) < len(found):
+        if needed == "one" and holds:
+            return "reproduced"
+        return "not reproduced" if needed == "all" and fails else "not comparable"
+    return "reproduced" if holds else "not reproduced" if fails else "inconclusive"
+
+
+def _shown(made: Sequence[Comparison], holds: bool, number: int, alpha: float) -> bool:
+    """Return whether at least so many comparisons are shown to hold (or to fail), at an error rate of alpha."""
+    p_values = sorted(_p_value(one, holds) for one in made)
+    return p_values[number - 1] * (len(made) - number + 1) <= alpha
+
+
+def _p_value(one: Comparison, holds: bool) -> float:
+    """Return the p of a comparison against the opposite of `holds`; facts without a p are certain."""
+    if one.p is None:
+        return 0.0 if one.holds is holds else 1.0
+    return one.p if one.toward is holds else 1.0
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
@@ -88,8 +113,8 @@ class Decided:
     verdict: Verdict
 
 
-def decide_rule(rule: AnyRule, spec: ClaimsSpec) -> Decided:
-    """Return the verdict on one rule, from all that it compares."""
+def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
+    """Return the verdict on one rule, from all that it compares; `rules` is how many its claim has."""
     every = list(comparisons(rule, spec))
     made = [one for one in every if one.missing is None]
     missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each want is named once
@@ -98,7 +123,8 @@ def decide_rule(rule: AnyRule, spec: ClaimsSpec) -> Decided:
         return Decided(rule, found, "not comparable")
     groups = dict.fromkeys(one.group for one in made) or {"": None}
     of_group = [[one for one in made if one.group == group] for group in groups]
-    return Decided(rule, found, together([verdict_of(rule.needed, [*some, *missing]) for some in of_group]))
+    rules *= len(of_group)
+    return Decided(rule, found, together([verdict_of(rule.needed, [*some, *missing], rules) for some in of_group]))
 
 
 def decide(spec: ClaimsSpec) -> Outcomes:
@@ -113,7 +139,7 @@ def decide(spec: ClaimsSpec) -> Outcomes:
 
 
 def _outcome(name: str, claim: Claim, spec: ClaimsSpec) -> Outcome:
-    decided = [decide_rule(rule, spec) for rule in claim.rules]
+    decided = [decide_rule(rule, spec, len(claim.rules)) for rule in claim.rules]
     verdict = together([one.verdict for one in decided])
     found = [comparison for one in decided for comparison in one.found]
     made = [comparison for comparison in found if comparison.missing is None]
@@ -167,7 +193,13 @@ def _undecided(made: Sequence[Comparison]) -> str:
     few = min((one.num_seeds for one in open_ones if one.num_seeds is not None), default=MIN_SEEDS)
     if few < MIN_SEEDS:
         return f"{few} seed{'' if few == 1 else 's'}; a verdict needs {MIN_SEEDS}"
-    return f"the 95 % interval of {len(open_ones)} of {len(made)} comparisons reaches over the threshold"
+    fails = sum(one.holds is False for one in made)
+    if open_ones and not fails:
+        return f"the 95 % interval of {len(open_ones)} of {len(made)} comparisons reaches over the threshold"
+    return (
+        f"of {len(made)} comparisons {len(made) - len(open_ones) - fails} hold by themselves, {fails} fail and "
+        f"{len(open_ones)} are open; after Holm's correction that decides nothing"
+    )
 
 
 def _so_far(made: Sequence[Comparison]) -> str:

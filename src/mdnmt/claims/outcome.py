@@ -19,7 +19,8 @@ class Comparison(Frozen):
     difference: float | None = None  # left - times * right; what the threshold is held against
     half_width: float | None = None  # of the 95 % interval of the difference; None: too few seeds
     toward: bool | None = None  # whether the means by themselves fulfil the rule
-    holds: bool | None = None  # decided: whether the whole interval does; None: undecided
+    holds: bool | None = None  # by itself, uncorrected: whether the whole interval does; None: undecided
+    p: float | None = None  # two-sided, that the difference lies at the threshold; None: an exact fact, or undecided
     num_seeds: int | None = None  # the fewer of both sides; None: it does not depend on a seed
     in_print: bool | None = None  # whether the paper's own numbers fulfil the rule; None: it does not print both
     doubt: str | None = None  # why it stays undecided, other than too few seeds

@@ -20,8 +20,6 @@ from mdnmt.paper.score_files import AVERAGE
 
 # Time and memory are measured once, not once a seed: each is taken to be known to 5 %.
 MEASURED_SLACK = 0.05
-# Words of the note with which a resources table warns of other processes (paper/resources_table.py).
-BUSY_NOTE = "do not compare the methods"
 BUSY = "time and memory were measured while other processes had part of the machine"
 NOT_HERE = "not part of this study"
 
@@ -118,7 +116,7 @@ class Table:
             return None
         if self.grid.kind == "resources":
             exact = metric == "num_parameters"
-            busy = BUSY if not exact and any(BUSY_NOTE in note for note in self.grid.notes) else None
+            busy = BUSY if not exact and self.grid.busy else None
             return Sample(cell.mean, slack=0.0 if exact else MEASURED_SLACK * abs(cell.mean), doubt=busy)
         if cell.num_seeds == 0:
             return Sample(cell.mean, slack=0.0)  # nothing was trained, so no seed could change it

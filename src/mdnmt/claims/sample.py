@@ -11,8 +11,7 @@ from mdnmt.claims.outcome import Comparison
 from mdnmt.config.claims import Threshold
 from mdnmt.paper.numbers import mean, standard_deviation
 from mdnmt.paper.verdict import MIN_SEEDS
-
-LEVEL = 0.95
+from mdnmt.welch import quantile, standard_error, two_sided
 
 
 @dataclass(frozen=True)
@@ -39,31 +38,27 @@ def of_values(values: Sequence[float]) -> Sample:
     return Sample(mean(values), standard_deviation(values), len(values))
 
 
-def half_width(parts: Sequence[tuple[float, Sample]]) -> float | None:
-    """Return how far the 95 % interval of a weighted sum of samples reaches; None with fewer than two seeds of one.
-
-    Welch (1947): the degrees of freedom are those of Satterthwaite's approximation. What does not depend on a seed
-    adds its slack.
-    """
-    fixed, variances = 0.0, []
+def _error(parts: Sequence[tuple[float, Sample]]) -> tuple[float, float, float] | None:
+    """Return (slack, standard error, degrees of freedom) of a weighted sum; None with fewer than two seeds of one."""
+    slack, known = 0.0, []
     for weight, sample in parts:
         if sample.slack is not None:
-            fixed += abs(weight) * sample.slack
+            slack += abs(weight) * sample.slack
         elif sample.sd is None:
             return None
         else:
-            variances.append(((weight * sample.sd) ** 2 / sample.num_seeds, sample.num_seeds))
-    total = math.fsum(variance for variance, _ in variances)
-    if total == 0.0:
-        return fixed
-    freedom = 1 / math.fsum((variance / total) ** 2 / (count - 1) for variance, count in variances)
-    return fixed + _quantile(freedom) * math.sqrt(total)
+            known.append((abs(weight) * sample.sd, sample.num_seeds))
+    return slack, *standard_error(known)
 
 
-def _quantile(freedom: float) -> float:
-    from scipy.stats import t  # type: ignore[import-untyped]  # a second to import, so only where it is needed
-
-    return float(t.ppf((1 + LEVEL) / 2, freedom))
+def _p(threshold: Threshold, difference: float, error: tuple[float, float, float]) -> float:
+    """Return the two-sided p of a difference at the threshold; 0.05 is where the 95 % interval touches it."""
+    side, bound = threshold.bound
+    distance = abs((abs(difference) if side == "within" else difference) - bound)
+    slack, standard, freedom = error
+    if distance <= slack and (slack or standard):
+        return 1.0
+    return two_sided((distance - slack) / standard, freedom) if standard else 0.0
 
 
 def fulfils(threshold: Threshold, low: float, high: float) -> bool | None:
@@ -90,7 +85,8 @@ def compare(
     parts = [(1.0, left)] if right is None else [(1.0, left), (-times, right)]
     difference = math.fsum(weight * sample.mean for weight, sample in parts)
     seeds = [sample.num_seeds for _, sample in parts if sample.slack is None]
-    reach = half_width(parts)
+    error = _error(parts)
+    reach = None if error is None else error[0] + (quantile(error[2]) * error[1] if error[1] else 0.0)
     doubt = next((sample.doubt for _, sample in parts if sample.doubt), None)
     decided = reach is not None and min(seeds, default=MIN_SEEDS) >= MIN_SEEDS and doubt is None
     return Comparison(
@@ -100,6 +96,7 @@ def compare(
         half_width=reach,
         toward=fulfils(threshold, difference, difference),
         holds=fulfils(threshold, difference - (reach or 0.0), difference + (reach or 0.0)) if decided else None,
+        p=_p(threshold, difference, error) if decided and error is not None else None,
         num_seeds=min(seeds, default=None),
         doubt=doubt,
         **told,

@@ -117,7 +117,7 @@ def _in_print(rule: CellsRule, left: float | None, right: float | None) -> bool 
 
 
 def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
-    """Yield a comparison for each cell: is it better than the table's baseline, beyond chance, as its star says?"""
+    """Yield a comparison for each cell: is it better than the table's baseline, as its star says?"""
     table = Table.of(rule.table, spec)
     if table is None:
         yield absent_item(rule.table, spec)
@@ -143,9 +143,19 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
                         difference=cell.delta,
                         half_width=_reach(cell),
                         toward=cell.star,
-                        holds=cell.star if cell.num_seeds >= MIN_SEEDS else None,
+                        holds=_starred(cell),
                         num_seeds=cell.num_seeds,
                     )
+
+
+def _starred(cell: Cell) -> bool | None:
+    """Say whether a cell is better than the baseline; None: undecided, since a missing star shows nothing.
+
+    It is not better where it is significantly worse.
+    """
+    if cell.num_seeds < MIN_SEEDS or cell.verdict is None:
+        return None
+    return cell.star
 
 
 def _reach(cell: Cell) -> float | None:

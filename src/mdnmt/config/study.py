@@ -11,6 +11,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import find_named, load_mapping, named_in, validate_model
+from mdnmt.config.margin import Margin
 from mdnmt.config.metrics import Metric
 from mdnmt.config.paper import TableRow
 from mdnmt.config.task import Name
@@ -63,6 +64,7 @@ class Comparison(Frozen):
     correction: Literal["holm", "none"] = Field(
         "holm", description="of a table's stars for their number; none: the papers' own, by the bootstrap alone"
     )
+    margin: Margin = Field(Margin(), description="differences from published numbers that do not matter")
 
 
 class AnalysisConfig(Frozen):

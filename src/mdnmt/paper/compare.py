@@ -12,8 +12,9 @@ from typing import Any
 from mdnmt.config.loader import did_you_mean
 from mdnmt.errors import DataError
 from mdnmt.paper.grid import NONE, Cell, Grid, GridRow, Header
-from mdnmt.paper.numbers import half_up, welch_half_width
+from mdnmt.paper.numbers import half_up, standard_deviation
 from mdnmt.paper.tested import Tested, in_words
+from mdnmt.welch import half_width
 
 WIDTH = 80
 VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not comparable")
@@ -110,7 +111,7 @@ def with_other(key: str, first: Grid, second: Grid) -> Comparison:
         other = theirs[place]
         difference, reach = "", None
         if cell.mean is not None and other.mean is not None:
-            reach = welch_half_width(cell.values, other.values) if cell.num_seeds and other.num_seeds else None
+            reach = _half_width(cell, other)
             difference = _signed(other.mean - cell.mean, header) + (f" ± {_plain(reach, header)}" if reach else "")
         line = Line(row.label, _column(header), _number(cell), _number(other), difference, half_width=reach)
         lines.append(line)
@@ -158,6 +159,13 @@ def summary(comparisons: list[Comparison]) -> str:
     """Return how many cells have which verdict, or an empty text where none was judged."""
     counts = Counter(line.verdict for one in comparisons for line in one.lines if line.verdict)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+
+
+def _half_width(first: Cell, second: Cell) -> float | None:
+    """Return the half-width of the 95 % interval of a difference over seeds; None with fewer than two seeds of one."""
+    spreads = [(standard_deviation(cell.values), len(cell.values)) for cell in (first, second) if cell.num_seeds]
+    known = [(spread, count) for spread, count in spreads if spread is not None]
+    return half_width(known) if len(known) == 2 else None
 
 
 def _published_line(row: GridRow, header: Header, cell: Cell, grid: Grid) -> Line:

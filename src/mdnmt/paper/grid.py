@@ -104,6 +104,7 @@ class Grid(Frozen):
     notes: tuple[str, ...] = ()
     split: Split = "test"  # of a table of scores: the text that was scored
     test_sentences: tuple[tuple[str, int], ...] = ()  # (domain, number)
+    busy: bool = False  # resources: others used the machine, so times and memory are in doubt
     made: Made | None = None
 
     @property

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from mdnmt.config.margin import Margin
 from mdnmt.paper.grid import Cell, Grid, GridRow, Reasons, column_names
 from mdnmt.paper.numbers import signed
 from mdnmt.paper.spec_parts import Printed
-from mdnmt.paper.verdict import MIN_SEEDS, NOT_MADE, VERDICTS, WIDEST_POINTS, WIDEST_SHARE, Judgement, tally
+from mdnmt.paper.verdict import MIN_SEEDS, NOT_MADE, VERDICTS, Judgement, Verdict, tally
 
 # Short signs that no font lacks; in words they stand under each table.
 SIGNS = {"reproduced": "\N{ALMOST EQUAL TO}", "not reproduced": "\N{NOT EQUAL TO}", "inconclusive": "?"}
 SIGNS["not comparable"] = "n/c"
 UNAVAILABLE = "not available"
 
-_INTERVAL = "the published number lies in our 95 % prediction interval for one run"
 _FEW = f"fewer than {MIN_SEEDS} seeds"
 _EQUAL = "the two are equal, ours rounded as the published one is"
-RULES = {
-    "scores": {
-        "reproduced": _INTERVAL,
-        "not reproduced": "it does not",
-        "inconclusive": f"{_FEW}, or a 95 % half-width of our mean above {WIDEST_POINTS:g} point",
-    },
-    "corpora": {"reproduced": _EQUAL, "not reproduced": "they are not"},
-    "resources": {
-        "reproduced": f"parameters: {_EQUAL}; time and memory: {_INTERVAL}",
-        "not reproduced": "it is not so",
-        "inconclusive": f"fewer than {MIN_SEEDS} measurements, or a 95 % half-width above {100 * WIDEST_SHARE:g} %",
-    },
-}
+
+
+def rules(kind: str, margin: Margin) -> dict[Verdict, str]:
+    """Return what each verdict says in a table of this kind, for its legend."""
+    if kind == "corpora":
+        return {"reproduced": _EQUAL, "not reproduced": "they are not"}
+    bounds = f"\N{PLUS-MINUS SIGN}{margin.points:g} points"
+    before, few = "", _FEW
+    if kind == "resources":
+        bounds = f"\N{PLUS-MINUS SIGN}{100 * margin.costs:g} % of the published number"
+        before, few = f"parameters: {_EQUAL}; time and memory: ", f"fewer than {MIN_SEEDS} measurements"
+    return {
+        "reproduced": f"{before}the 95 % interval of our mean less the published number, taken as one run, lies inside "
+        f"{bounds}, or, where runs vary too much for that, the difference does and is not significant",
+        "not reproduced": f"{before and 'parameters: they are not; time and memory: '}the interval lies outside",
+        "inconclusive": f"{few}, or the interval reaches across a bound",
+    }
 
 
 def first(*reasons: str | None) -> str | None:
@@ -63,7 +67,7 @@ def _difference(ours: float | None, published: float | None, percent: bool) -> d
     return {"difference": difference, "difference_text": text}
 
 
-def annotate(grid: Grid) -> Grid:
+def annotate(grid: Grid, margin: Margin | None = None) -> Grid:
     """Return the table with what its cells share said once: one verdict of all, reasons by letter, a legend."""
     cells = [cell for row in grid.rows for cell in row.cells if cell.published_text]
     if not cells:
@@ -75,7 +79,7 @@ def annotate(grid: Grid) -> Grid:
     reasons = Reasons(grid.reasons)
     rows = tuple(_marked(row, reasons, with_verdicts=shared is None, with_remarks=remark is None) for row in grid.rows)
     of_all = [f"All published numbers: {remark.rstrip('.')}."] if remark else []
-    notes = [*_legend(grid, shared), *of_all, *grid.notes]
+    notes = [*_legend(grid, shared, margin or Margin()), *of_all, *grid.notes]
     found = {"rows": rows, "verdict": shared, "reasons": tuple(reasons.texts), "notes": tuple(notes)}
     return grid.model_copy(update=found)
 
@@ -94,7 +98,7 @@ def _marked(row: GridRow, reasons: Reasons, *, with_verdicts: bool, with_remarks
     return row.model_copy(update={"cells": tuple(marked(cell) for cell in row.cells)})
 
 
-def _legend(grid: Grid, shared: Judgement | None) -> list[str]:
+def _legend(grid: Grid, shared: Judgement | None, margin: Margin) -> list[str]:
     """Return what the published numbers and the signs beside them mean, and how many there are of each."""
     counts = tally([grid])
     number = sum(cell.published is not None for row in grid.rows for cell in row.cells)
@@ -108,11 +112,14 @@ def _legend(grid: Grid, shared: Judgement | None) -> list[str]:
         text += f"; beside {absent} of {number} stands none of ours yet"
     if shared is not None:
         return [f"{text}. {shared.verdict.capitalize()}: {shared.reason.rstrip('.')}."]
-    rules = RULES.get(grid.kind, RULES["scores"])
+    meaning = rules(grid.kind, margin)
+    weaker = sum(bool(cell.judgement and cell.judgement.only_inside) for row in grid.rows for cell in row.cells)
+    shown = dict.fromkeys(VERDICTS, "") | {"reproduced": f", {weaker} of them not significant only" if weaker else ""}
     return [
         f"{text}.",
         *(
-            f"{SIGNS[verdict]} {verdict} ({counts[verdict]}): {rules.get(verdict, 'the letter says why')}."
+            f"{SIGNS[verdict]} {verdict} ({counts[verdict]}{shown[verdict]}): "
+            f"{meaning.get(verdict, 'the letter says why')}."
             for verdict in VERDICTS
             if counts[verdict]
         ),

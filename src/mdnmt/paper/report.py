@@ -12,13 +12,14 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdnmt import provenance
+from mdnmt.config.margin import Margin
 from mdnmt.paper import facts, samples
 from mdnmt.paper.escape import visible
 from mdnmt.paper.numbers import duration
 from mdnmt.paper.page import curve, items, papers, run_details, runs
 from mdnmt.paper.page.origins import origins
 from mdnmt.paper.page.papers import Section
-from mdnmt.paper.published import RULES, SIGNS
+from mdnmt.paper.published import SIGNS, rules
 from mdnmt.paper.samples import Sample
 from mdnmt.paper.specs import ReportSpec, ReportTask
 from mdnmt.paper.verdict import VERDICTS
@@ -26,7 +27,7 @@ from mdnmt.paper.verdict import VERDICTS
 # More than this, and readings of tables and translations are folded away, each under its own line.
 MANY_TABLES, MANY_OUTPUTS = 4, 120
 RULES_IN_SHORT = {
-    **RULES["scores"],
+    **rules("scores", Margin()),
     "not reproduced": "the published number lies outside of that interval",
     "not comparable": "corpus, split or metric is not the paper's: the two numbers say nothing about each other",
 }

@@ -13,7 +13,7 @@ from mdnmt.paper.numbers import half_up, standard_deviation, thousands
 from mdnmt.paper.published import annotate, beside, first
 from mdnmt.paper.spec_parts import Printed
 from mdnmt.paper.specs import ResourceRow, ResourceTableSpec
-from mdnmt.paper.verdict import WIDEST_SHARE, Judgement, judge, judge_count
+from mdnmt.paper.verdict import Judgement, judge, judge_count
 
 # key in measure.json, group above, label, divisor, decimals
 QUANTITIES = (
@@ -88,7 +88,8 @@ def _judgement(spec: ResourceTableSpec, key: str, value: float | None, printed: 
     if key == "num_parameters":
         return judge_count(value, printed, differs)
     values = () if value is None else (value,)
-    return judge(values, printed, differs, widest=WIDEST_SHARE * abs(value or 0.0), times="measurement")
+    margin = spec.margin.costs * abs(printed.value) if printed is not None and printed.value else spec.margin.costs
+    return judge(values, printed, differs, margin=margin, times="measurement")
 
 
 def _headers(keys: set[str], baseline_label: str | None) -> list[Header]:
@@ -158,8 +159,9 @@ def build(spec: ResourceTableSpec) -> Grid:
         baseline_label=label,
         reasons=tuple(reasons.texts),
         notes=tuple(_notes(spec, measured, label)),
+        busy=is_busy(measured.get("hardware", {})),
     )
-    return annotate(grid)
+    return annotate(grid, spec.margin)
 
 
 def _shared(measured: dict[str, Any]) -> str | None:
@@ -173,12 +175,22 @@ def _shared(measured: dict[str, Any]) -> str | None:
     return None
 
 
+def is_busy(record: dict[str, Any]) -> bool:
+    """Return whether others used the machine so much that its figures of time, energy and memory are in doubt.
+
+    Args:
+        record: of one measurement, or of all together: how much of the cores and of the GPU others used.
+    """
+    share = record.get("others_percent", record.get("busy_percent"))
+    return bool(record.get("others_on_gpu")) or (share or 0.0) > BUSY_PERCENT
+
+
 def _company(hardware: dict[str, Any]) -> str:
     """Return who else was at work; where others were, claims about time and memory are left open."""
     busy, on_gpu = hardware.get("busy_percent"), hardware.get("others_on_gpu")
     if busy is None and on_gpu is None:
         return "one run after the other"
-    if (busy or 0.0) <= BUSY_PERCENT and not on_gpu:
+    if not is_busy(hardware):
         return "one run after the other, with the machine to itself"
     who = "others computed on the GPU" if on_gpu else f"other processes took up to {busy:.0f} % of the machine"
     return (

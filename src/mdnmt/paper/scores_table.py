@@ -8,6 +8,7 @@ from typing import Any
 from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
+from mdnmt.paper.basis import basis
 from mdnmt.paper.best_of import settle
 from mdnmt.paper.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.paper.label_notes import label_notes
@@ -81,10 +82,12 @@ def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
     return first(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
 
 
-def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell) -> Cell:
+def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, facts: Facts) -> Cell:
     printed = row.printed.get(f"{header.metric}/{header.key}")
     differs = _differs(spec, header)
-    judgement = judge(cell.values, printed, differs)
+    split = "valid" if header.key == DEVELOPMENT else spec.split
+    resting = basis(facts.signatures.get(header.metric.removeprefix(DELTA), ()), split)
+    judgement = judge(cell.values, printed, differs, margin=spec.margin.points, basis=resting)
     if judgement is None and printed is not None and printed.value is not None and cell.mean is not None:
         reason = differs or "the baseline was trained with other seeds"
         judgement = Judgement(verdict="not comparable" if differs else "inconclusive", reason=reason)
@@ -201,7 +204,7 @@ def build(spec: ScoreTableSpec) -> Grid:
                 cell = _delta_cell(numbers.get(key), base.get(key))
             else:
                 cell = _cell(numbers.get(key), tests.get(header.key, {}).get(header.metric, {}))
-            cells.append(_beside(spec, row, header, cell))
+            cells.append(_beside(spec, row, header, cell, facts))
         marks = [reasons.mark(why) for why in _absent(spec, row, numbers)]
         runs = tuple(RowRun(seed=r.seed, folder=r.scores.parent.parent.as_posix()) for r in sorted_runs(row))
         about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
@@ -222,7 +225,7 @@ def build(spec: ScoreTableSpec) -> Grid:
         split=spec.split,
         test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
     )
-    return annotate(grid)
+    return annotate(grid, spec.margin)
 
 
 def _significance(spec: ScoreTableSpec) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Split
+from mdnmt.config.margin import Margin
 from mdnmt.config.metrics import Metric
 from mdnmt.config.paper import FigureKind, TableKind, WordTableKind
 from mdnmt.errors import ConfigError
@@ -30,6 +31,7 @@ class Compared(Titled):
     where: str = ""  # "Table 2"
     differs: str | None = None  # why none of its numbers can be held against the printed ones
     metric_differs: dict[str, str] = Field({})  # metric or quantity -> why it cannot
+    margin: Margin = Margin()
 
 
 class ScoreTableSpec(Compared):

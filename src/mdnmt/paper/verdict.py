@@ -1,15 +1,21 @@
-"""Judge one of our numbers against the published one: four verdicts, by a fixed rule, each with its reason."""
+"""Judge one of our numbers against the published one: four verdicts, by a fixed rule, each with its reason.
+
+The rule is calibrated by simulation: benchmarks/verdicts.py, with the results in docs/how-we-judge.md.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from mdnmt.config.base import Frozen
-from mdnmt.paper.numbers import half_up, mean, standard_deviation, t_quantile
+from mdnmt.config.margin import Margin
+from mdnmt.paper.numbers import half_up, mean, standard_deviation
 from mdnmt.paper.spec_parts import Printed
+from mdnmt.welch import quantile
 
 if TYPE_CHECKING:
     from mdnmt.paper.grid import Grid
@@ -19,9 +25,7 @@ VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "inconclusive",
 NOT_MADE, NOT_AVAILABLE = "not made", "not available"
 
 MIN_SEEDS = 3
-# How far a mean may be known to, in points of BLEU, chrF or COMET; of time and memory, as a share of the mean.
-WIDEST_POINTS = 1.0
-WIDEST_SHARE = 0.1
+MOST_SEEDS = 1000  # a number of seeds above this decides nothing in practice
 
 _NUMBER = re.compile(r"(?P<whole>\d[\d,]*)(?:\.(?P<decimals>\d+))?\s*(?P<unit>[kKM]?)")
 _UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
@@ -33,6 +37,7 @@ class Judgement(Frozen):
 
     verdict: Verdict
     reason: str
+    only_inside: bool = False  # reproduced, but only in that the difference is inside the margin and not significant
 
 
 def rounding(printed: Printed) -> float:
@@ -48,21 +53,26 @@ def judge(
     printed: Printed | None,
     differs: str | None,
     *,
-    widest: float = WIDEST_POINTS,
+    margin: float = Margin().points,
     times: str = "seed",
+    basis: str = "",
 ) -> Judgement | None:
-    """Return the verdict on a number that was measured once a seed, or None where there is nothing to compare.
+    """Return the verdict on a number that was measured once for each seed, or None where there is nothing to compare.
 
-    Not comparable: what was measured differs. Inconclusive: fewer than three seeds, or a mean whose 95 % confidence
-    interval reaches further than `widest` to either side. Reproduced: the published number, which is rounded, may lie
-    in the 95 % prediction interval for one more run, mean +- t sd sqrt(1 + 1/n). Else not reproduced.
+    The verdict is about the difference between the mean of our seeds and the printed number. The printed number is
+    taken as one run with the spread of ours, so the 95 % interval of the difference is +- t s sqrt(1 + 1/n), plus half
+    a unit of the last printed digit. Reproduced: the interval lies inside the margin. Where the spread of the printed
+    run alone is as wide as the margin, so that no number of seeds could achieve this: the difference lies inside the
+    margin and is not significant. Not reproduced: the interval lies outside the margin. Else inconclusive, as with
+    fewer than three seeds. Not comparable: what was measured differs.
 
     Args:
-        values: one a seed.
+        values: one for each seed.
         printed: the published number; None, or one without a value, cannot be compared with.
         differs: why the two cannot be compared, whatever their values.
-        widest: see above, in the unit of the values.
+        margin: differences up to this size do not matter, in the unit of the values.
         times: what the values are one of each.
+        basis: split and tokenisation that the verdict rests on.
     """
     if printed is None or printed.value is None or not values:
         return None
@@ -72,26 +82,62 @@ def judge(
     if count < MIN_SEEDS:
         plural = "" if count == 1 else "s"
         return Judgement(verdict="inconclusive", reason=f"{count} {times}{plural}; a verdict needs {MIN_SEEDS}")
-    spread = standard_deviation(values) or 0.0
-    reach = t_quantile(count - 1) * spread
-    width = reach / math.sqrt(count)
-    if width > widest:
-        reason = f"the mean of {count} {times}s is known to \N{PLUS-MINUS SIGN}{half_up(width, 2)} (95 %)"
-        return Judgement(verdict="inconclusive", reason=f"{reason}; a verdict needs {half_up(widest, 2)} or less")
-    return _against_prediction(mean(values), reach * math.sqrt(1 + 1 / count), printed, f"{count} {times}s")
+    found = _Difference(
+        away=mean(values) - printed.value,
+        spread=standard_deviation(values) or 0.0,
+        count=count,
+        rounding=rounding(printed),
+        margin=margin + _NOISE * max(1.0, abs(printed.value)),
+    )
+    verdict, why, only_inside = _decide(found, times)
+    resting = f"; {basis}" if basis else ""
+    low, high = (half_up(found.away + side * found.reach(count), 2) for side in (-1, 1))
+    interval = f"difference {half_up(found.away, 2)}, 95 % interval {low} to {high} ({count} {times}s{resting})"
+    return Judgement(verdict=verdict, reason=f"{interval}: {why}", only_inside=only_inside)
 
 
-def _against_prediction(centre: float, reach: float, printed: Printed, seeds: str) -> Judgement:
-    value = printed.value or 0.0
-    away, slack = abs(value - centre), _NOISE * max(1.0, abs(centre))
-    interval = f"from {half_up(centre - reach, 2)} to {half_up(centre + reach, 2)}"
-    where = f"{interval}, where 95 % of single runs are to be expected ({seeds})"
-    shown = printed.raw or f"{value:.15g}"
-    if away <= reach + slack:
-        return Judgement(verdict="reproduced", reason=f"{shown} lies {where}")
-    if away <= reach + rounding(printed) + slack:
-        return Judgement(verdict="reproduced", reason=f"{shown} is rounded and may lie {where}")
-    return Judgement(verdict="not reproduced", reason=f"{shown} does not lie {where}")
+@dataclass(frozen=True)
+class _Difference:
+    """The difference between our mean and a printed number, with what its interval is made of."""
+
+    away: float
+    spread: float
+    count: int
+    rounding: float
+    margin: float
+
+    def reach(self, count: float) -> float:
+        """Return half the width of the 95 % interval with so many seeds, each with the spread of those there are."""
+        return quantile(count - 1) * self.spread * math.sqrt(1 + 1 / count) + self.rounding
+
+
+def _decide(found: _Difference, times: str) -> tuple[Verdict, str, bool]:
+    """Return the verdict, what decided it, and whether it only says "inside the margin and not significant"."""
+    away, margin, reach = abs(found.away), found.margin, found.reach(found.count)
+    bounds = f"\N{PLUS-MINUS SIGN}{half_up(margin, 2)}"
+    if away + reach <= margin:
+        return "reproduced", f"the interval lies inside {bounds}", False
+    if away - reach > margin:
+        return "not reproduced", f"the interval lies outside {bounds}", False
+    if found.reach(math.inf) >= margin >= away:
+        # The interval is then wider than the margin to either side, so it holds 0: the difference is not significant.
+        why = f"the difference lies inside {bounds} and is not significant"
+        return "reproduced", f"{why}; single runs vary too much for any number of {times}s to show more", True
+    needed = _seeds_needed(found)
+    decided_by = f"no number of {times}s" if needed is None else f"about {needed} {times}s"
+    return "inconclusive", f"the interval reaches across {bounds}; {decided_by} would decide it", False
+
+
+def _seeds_needed(found: _Difference) -> int | None:
+    """Return how many seeds would decide it, should mean and spread stay as they are; None: no number would."""
+    gap = abs(abs(found.away) - found.margin)
+    low, high = found.count, MOST_SEEDS
+    if found.reach(high) >= gap:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if found.reach(middle) >= gap else (low, middle)
+    return high
 
 
 def judge_count(value: float | None, printed: Printed | None, differs: str | None) -> Judgement | None:

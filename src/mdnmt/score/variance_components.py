@@ -17,9 +17,9 @@ import math
 from dataclasses import dataclass
 
 from mdnmt.score.sentence_counts import Array
+from mdnmt.welch import quantile, two_sided
 
 MIN_SEEDS = 3
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,3 @@ def _hedges(baseline_S: Array, system_S: Array, delta: float) -> float | None:
     freedom = len(baseline_S) + len(system_S) - 2
     pooled = sum((len(scores_S) - 1) * float(scores_S.var(ddof=1)) for scores_S in (baseline_S, system_S)) / freedom
     return delta / math.sqrt(pooled) * (1 - 3 / (4 * freedom - 1)) if pooled else None
-
-
-def quantile(freedom: float) -> float:
-    """Return what Student's t stays within, either way, in 95 % of all cases."""
-    from scipy.stats import t  # type: ignore[import-untyped]  # a second to import, so only where it is needed
-
-    return float(t.ppf((1 + LEVEL) / 2, freedom))
-
-
-def two_sided(statistic: float, freedom: float) -> float:
-    """Return how often Student's t is as large as `statistic`, either way."""
-    from scipy.stats import t
-
-    return float(2 * t.sf(abs(statistic), freedom))

@@ -94,6 +94,7 @@ def table_spec(study: Study, key: str, places: Places, *, partial: bool = False)
     printed = _Printed(study, key, table, task)
     toy = {"comet": "scored with a toy of random weights"} if study.comet.name == TOY else {}
     title |= {"differs": printed.differs, "metric_differs": {**table.metric_differs, **toy}}
+    title["margin"] = study.config.comparison.margin
     if table.kind == "corpora":
         return specs.CorporaTableSpec(**title, rows=tuple(_corpus_rows(task, places, printed, partial)))
     baseline = baseline_of(study.config, table)

@@ -126,6 +126,23 @@ def check_verdict(needed: Any, states: list[bool | None]) -> None:
     assert decide.verdict_of(needed, [*found, absent]) == expected
 
 
+def test_one_failed_comparison_of_many_refutes_only_after_holms_correction() -> None:
+    holding = [Comparison(what="x", toward=True, holds=True, p=0.001)] * 47
+    for p, rules, expected in [
+        (0.04, 1, "inconclusive"),
+        (0.0011, 1, "inconclusive"),  # 48 * 0.0011 = 0.053
+        (0.001, 1, "not reproduced"),
+        (0.001, 2, "inconclusive"),  # the other rule of the claim could refute it as well
+    ]:
+        failing = Comparison(what="y", toward=False, holds=False, p=p)
+        assert decide.verdict_of("all", [*holding, failing], rules) == expected
+    # Where one is enough, it is the one that holds that chance makes.
+    others = [Comparison(what="x", toward=False, p=0.5)] * 9
+    lucky = [Comparison(what="y", toward=True, holds=True, p=p) for p in (0.04, 0.005)]
+    assert [decide.verdict_of("one", [*others, one]) for one in lucky] == ["inconclusive", "reproduced"]
+    assert decide.verdict_of("all", [Comparison(what="y", toward=True, p=0.04)] * 48) == "reproduced"
+
+
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
@@ -312,7 +329,7 @@ def test_stars_are_the_bootstraps(tmp_path: Path) -> None:
     assert [(one.toward, one.holds) for one in found[:4]] == [
         (True, True),
         (False, False),
-        (False, False),
+        (False, None),  # a missing star shows nothing
         (True, None),
     ]
     assert (found[0].left, found[0].right, found[0].difference) == (20.0, 18.5, 1.5)

@@ -51,12 +51,15 @@ def expected_verdict(values: list[float], number: float, differs: str | None) ->
         return "not comparable"
     if len(values) < 3:
         return "inconclusive"
-    n, centre, spread = len(values), statistics.fmean(values), statistics.stdev(values)
-    t = stats.t(n - 1).ppf(0.975)
-    if t * spread / math.sqrt(n) > 1:
-        return "inconclusive"
-    inside = abs(number - centre) <= t * spread * math.sqrt(1 + 1 / n) + 0.005 + 1e-9
-    return "reproduced" if inside else "not reproduced"
+    n, away = len(values), abs(statistics.fmean(values) - number)
+    spread = statistics.stdev(values)
+    reach, least = stats.t(n - 1).ppf(0.975) * spread * math.sqrt(1 + 1 / n), stats.norm.ppf(0.975) * spread
+    slack = 1e-9 * max(1, number)
+    if away + reach + 0.005 <= 0.5 + slack:
+        return "reproduced"
+    if away - reach - 0.005 > 0.5 + slack:
+        return "not reproduced"
+    return "reproduced" if away <= 0.5 + slack <= least + 0.005 else "inconclusive"
 
 
 @settings(max_examples=40, deadline=None)

@@ -12,14 +12,16 @@ import pytest
 from scipy import stats
 
 from mdnmt import fsio
+from mdnmt.claims import sample
 from mdnmt.cli import main
-from mdnmt.paper import scores_table
-from mdnmt.paper.grid import Grid
-from mdnmt.paper.numbers import welch_half_width
+from mdnmt.config.claims import Threshold
+from mdnmt.paper import compare, scores_table
+from mdnmt.paper.grid import Cell, Grid, GridRow, Header
 from mdnmt.paper.reading import read
 from mdnmt.paper.render import to_csv
 from mdnmt.paper.render_html import to_html
 from mdnmt.paper.specs import ScoreTableSpec
+from mdnmt.welch import half_width
 
 
 def test_of(delta: float, p: float, seeds: int, verdict: str | None) -> dict[str, Any]:
@@ -150,9 +152,19 @@ def test_compare_shows_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(("first", "second"), [([1.0, 2.0, 4.0], [2.0, 2.5, 2.2, 9.0]), ([1.0, 2.0], [1.5, 1.6])])
-def test_the_interval_between_studies_is_welchs(first: list[float], second: list[float]) -> None:
-    found = stats.ttest_ind(first, second, equal_var=False)
-    error = abs(found.confidence_interval().high - found.confidence_interval().low) / 2 / stats.t.ppf(0.975, found.df)
-    assert welch_half_width(first, second) == pytest.approx(stats.t.ppf(0.975, int(found.df)) * error)
-    assert welch_half_width(first, [1.0]) is None
-    assert welch_half_width([1.0, 1.0], [2.0, 2.0]) == 0
+def test_compare_and_claims_have_the_same_interval_and_it_is_welchs(first: list[float], second: list[float]) -> None:
+    interval = stats.ttest_ind(first, second, equal_var=False).confidence_interval()
+    expected = pytest.approx((interval.high - interval.low) / 2)
+    header = Header(key="law", label="Law", metric="bleu")
+
+    def table(values: list[float]) -> Grid:
+        cell = Cell(values=tuple(values), mean=sum(values) / len(values), num_seeds=len(values))
+        row = GridRow(group="", label="A", method="a", cells=(cell,))
+        return Grid(kind="scores", title="T", headers=(header,), rows=(row,))
+
+    (line,) = compare.with_other("t", table(first), table(second)).lines
+    claimed = sample.compare(Threshold(), sample.of_values(second), sample.of_values(first), what="x")
+    assert line.half_width == expected and claimed.half_width == expected
+    (alone,) = compare.with_other("t", table(first), table([1.0])).lines
+    assert alone.half_width is None
+    assert half_width([(0.0, 2), (0.0, 2)]) == 0

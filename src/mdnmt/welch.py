@@ -1,0 +1,49 @@
+"""Welch's t interval: how well a difference of means over seeds is known (Welch 1947).
+
+The only t quantile and the only Welch interval of the project: `compare`, claims, verdicts and tables use them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+LEVEL = 0.95
+
+
+@lru_cache(maxsize=4096)
+def quantile(freedom: float) -> float:
+    """Return the bound that Student's t stays within, on both sides, in 95 % of all cases (4.303 for 2 degrees)."""
+    from scipy.stats import t  # type: ignore[import-untyped]  # takes a second to import; training never needs it
+
+    return float(t.ppf((1 + LEVEL) / 2, freedom))
+
+
+def two_sided(statistic: float, freedom: float) -> float:
+    """Return the probability that Student's t is at least as far from 0 as `statistic`."""
+    from scipy.stats import t
+
+    return float(2 * t.sf(abs(statistic), freedom))
+
+
+def standard_error(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """Return the standard error of a sum of independent means, and its degrees of freedom (Satterthwaite).
+
+    Args:
+        parts: (standard deviation of one value, number of values) of each mean; at least two values each.
+
+    Returns:
+        The standard error; it is 0, with infinitely many degrees of freedom, where no value varies.
+    """
+    variances = [(sd**2 / count, count) for sd, count in parts]
+    total = math.fsum(variance for variance, _ in variances)
+    if total == 0.0:
+        return 0.0, math.inf
+    return math.sqrt(total), 1 / math.fsum((variance / total) ** 2 / (count - 1) for variance, count in variances)
+
+
+def half_width(parts: Sequence[tuple[float, int]]) -> float:
+    """Return half the width of the 95 % interval of a sum of independent means; `parts` as in `standard_error`."""
+    error, freedom = standard_error(parts)
+    return quantile(freedom) * error if error else 0.0
