@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mdnmt.fsio import write_sealed
 from mdnmt.train.lease import RunLease
 from mdnmt.watch.runs import RunState, run_states
 from mdnmt.watch.slurm import SlurmJob, cancel, slurm_jobs
@@ -82,7 +83,7 @@ def test_run_states(tmp_path: Path) -> None:
     ]
     folder.mkdir(parents=True)
     (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
-    (folder / "attempts.json").write_text('{"error": "it was killed"}')
+    write_sealed(folder / "attempts.json", {"error": "it was killed"})
     [stopped] = run_states(tmp_path, {RUN: 100})
     assert (stopped.state, stopped.update, stopped.attempts, stopped.error) == ("stopped", 20, 2, "it was killed")
     assert stopped.seconds_left is None
