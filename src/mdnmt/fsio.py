@@ -23,6 +23,7 @@ from mdnmt.paths import address
 
 SEAL, ADDRESS, MADE_FROM = "seal", "sealed_at", "made_from"  # keys of a sealed file
 SUMS = "sums.json"
+RECORD = "run.json"  # of a run (mdnmt.paths.RunPaths)
 _IN_MANIFEST = {"segmentation.json"}  # of a task, whose manifest holds its sha256
 
 
@@ -103,13 +104,14 @@ def write_sealed(
     Args:
         path: where to.
         value: a mapping without the keys of the seal.
-        made_from: sealed files that it was computed from; while they exist, they must stay as they are now.
+        made_from: sealed files that it was computed from; while they exist, their content must stay as it is now. Of a
+            run's record only the weights count: when and in how many attempts they were trained changes no result.
         moves_to: where the file will be, if not at `path`.
     """
     value = dict(value)
     if place := address(moves_to or path):
         value[ADDRESS] = place
-    if inputs := {os.path.relpath(file, path.parent): sha256_file(file) for file in made_from}:
+    if inputs := {os.path.relpath(file, path.parent): _content(file) for file in made_from}:
         value[MADE_FROM] = inputs
     write_json(path, {**value, SEAL: _seal(value)})
 
@@ -153,12 +155,20 @@ def _check_origin(path: Path, value: dict[str, Any]) -> None:
     for name, sha256 in value.pop(MADE_FROM, {}).items():
         source = Path(os.path.normpath(path.parent / name))
         try:
-            same = sha256_file(source) == sha256
+            same = _content(source) == sha256
         except FileNotFoundError:
             continue  # somebody may have removed translations to save space; they can no longer contradict
         if not same:
             raise DamagedFile(path, f"was made from another {address(source) or source} than the one that is there now")
         read_json(source)  # which has an origin of its own
+
+
+def _content(path: Path) -> str:
+    """Return what identifies the content of a sealed file: its sha256, or that of the weights that a record names."""
+    if path.name != RECORD:
+        return sha256_file(path)
+    record = read_json(path)
+    return "+".join(str(record[key]) for key in ("model_sha256", "alternative_sha256") if key in record)
 
 
 def check_listed(path: Path) -> None:

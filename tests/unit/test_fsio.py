@@ -259,11 +259,18 @@ def test_below_results_a_file_without_a_seal_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_is_refused_when_what_it_was_made_from_has_changed(tmp_path: Path) -> None:
     source, made, last = (tmp_path / RUN / name for name in ("run.json", "hyp/sums.json", "scores.json"))
-    fsio.write_sealed(source, {"loss": 1})
+    fsio.write_sealed(source, {"model_sha256": "1", "seconds": 5})
     fsio.write_sealed(made, {}, made_from=[source])
     fsio.write_sealed(last, {"bleu": 30}, made_from=[made])
+    bytes_before = last.read_bytes()
     assert fsio.read_json(last) == {"bleu": 30}
-    fsio.write_sealed(source, {"loss": 2})
+    # The same weights, trained in another time and in more attempts: nothing differs.
+    fsio.write_sealed(source, {"model_sha256": "1", "seconds": 9})
+    assert fsio.read_json(last) == {"bleu": 30}
+    fsio.write_sealed(made, {}, made_from=[source])
+    fsio.write_sealed(last, {"bleu": 30}, made_from=[made])
+    assert last.read_bytes() == bytes_before
+    fsio.write_sealed(source, {"model_sha256": "2", "seconds": 5})
     with pytest.raises(fsio.DamagedFile, match=r"hyp/sums.json: was made from another .*run.json than the one"):
         fsio.read_json(last)
     source.unlink()  # what is gone cannot contradict
