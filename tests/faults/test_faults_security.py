@@ -254,12 +254,14 @@ def test_translating_hostile_lines_prints_text(
     whole: Finished, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["translate", "--run", str(whole.run), "--device", "cpu", "--threads", "1", "--beam-size", "1"]
-    lines = [*HOSTILE, "nul\0byte"]
+    lines = HOSTILE
     text = "".join(f"bank {line} rate\n" for line in lines)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert is_plain(out) and out.count("\n") == len(lines)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank\nnul\0byte\n")))
+    refused(capsys, main(arguments), "standard input, line 2: holds a NUL character")
     # A million letters are more pieces than the model takes: one line, not a crash.
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank " * 200_000)))
     refused(capsys, main(arguments), "line 1: has", "pieces, the model takes", "split the line")

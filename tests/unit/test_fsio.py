@@ -249,7 +249,7 @@ def test_below_results_a_file_without_a_seal_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / RUN
     fsio.write_json(folder / "scores.json", {"bleu": 30})
     fsio.write_lines(folder / "hyp.law.txt", ["a"])
-    with pytest.raises(fsio.DamagedFile, match="has no seal"):
+    with pytest.raises(fsio.DamagedFile, match=r"has no seal, and no sums\.json"):
         fsio.read_json(folder / "scores.json")
     with pytest.raises(fsio.DamagedFile, match=r"no.* vouched|not vouched"):
         fsio.read_lines(folder / "hyp.law.txt")

@@ -16,7 +16,7 @@ from mdnmt.claims.words import METRICS, title_of
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.grid import Cell, Grid, GridRow, read_grid
-from mdnmt.paper.score_files import AVERAGE
+from mdnmt.paper.score_files import AVERAGE, DEVELOPMENT
 
 # Time and memory are measured once, not once a seed: each is taken to be known to 5 %.
 MEASURED_SLACK = 0.05
@@ -63,9 +63,9 @@ class Table:
         return printed if self._has(printed) else metric
 
     def keys(self, metric: str) -> list[str]:
-        """Return the columns of a metric but the average."""
-        metric = self.measured(metric)
-        return [header.key for header in self.grid.headers if header.metric == metric and header.key != AVERAGE]
+        """Return the columns of a metric that are domains: neither the average nor the development set."""
+        metric, others = self.measured(metric), (AVERAGE, DEVELOPMENT)
+        return [header.key for header in self.grid.headers if header.metric == metric and header.key not in others]
 
     def column(self, domain: str) -> str:
         """Return the column of a domain of the paper's own task."""

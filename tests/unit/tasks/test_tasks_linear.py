@@ -110,8 +110,12 @@ class Steps:
 
 
 def steps(pattern: str, text: str) -> int:
+    before = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
-    return Steps(pattern, text).search_all()
+    try:
+        return Steps(pattern, text).search_all()
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_the_matcher_sees_what_is_quadratic() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mdnmt.errors import Interrupted, LeaseError
+from mdnmt.fsio import read_json
 from mdnmt.train import attempts
 from mdnmt.train.attempts import NoProgress, counted, minutes_to_train, requeue
 from mdnmt.train.lease import RunLease
@@ -50,7 +51,7 @@ def test_progress_starts_the_count_anew(tmp_path: Path) -> None:
     fail(tmp_path, 3)
     (tmp_path / "ckpt" / "update-00000040").mkdir(parents=True)
     fail(tmp_path)
-    assert json.loads((tmp_path / "attempts.json").read_text()) == {
+    assert read_json(tmp_path / "attempts.json") == {
         "job": None,
         "update": 40,
         "tries": 1,
