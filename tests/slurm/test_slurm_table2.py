@@ -59,7 +59,7 @@ def test_every_row_of_table2(slurm: RealSlurm, tmp_path: Path) -> None:
     rows = json.loads(home.path(TABLE).read_text())
     assert json.loads(away.path(TABLE).read_text()) == rows
     models = sorted(path.relative_to(home.folder) for path in home.folder.glob("results/runs/*/*/*/model.safetensors"))
-    assert len(models) == 20
+    assert len(models) == 28
     for model in models:
         assert away.path(str(model)).read_bytes() == home.path(str(model)).read_bytes(), model
         assert not away.path(str(model)).with_name("lease").exists()
