@@ -28,7 +28,7 @@ from mdnmt.paper.verdict import VERDICTS
 MANY_TABLES, MANY_OUTPUTS = 4, 120
 RULES_IN_SHORT = {
     **rules("scores", Margin()),
-    "not reproduced": "the published number lies outside of that interval",
+    "not reproduced": "the interval lies outside these bounds altogether",
     "not comparable": "corpus, split or metric is not the paper's: the two numbers say nothing about each other",
 }
 
