@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
             f"nothing was removed: what belongs to {', '.join(broken)} is not known while it cannot be read; mend it, "
             "or move its file out of the folder, and start again"
         )
-    stale = find_stale(studies, args.results)
+    stale = find_stale(studies, args.results, wait=args.yes)
     for folder in kept_by_lists(studies, args.results):
         print(f"kept: {folder} (in runs.tsv of a study, though its configuration does not name it: other seeds?)")
     if not stale:

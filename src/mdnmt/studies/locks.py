@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from mdnmt.train.lease import lease_is_live
+from mdnmt.train.lease import lease_holders
 
 
 def locks(folder: Path) -> list[Path]:
@@ -32,8 +32,8 @@ def living_snakemake(folder: Path) -> str | None:
 
 def living_trainer(folder: Path) -> str | None:
     """Return a trainer that holds a run of `folder`, on whatever host, in words, or None."""
-    for lease in sorted((folder / "results" / "runs").glob("*/*/*/lease")):
-        holder = lease_is_live(lease)
+    leases = sorted((folder / "results" / "runs").glob("*/*/*/lease"))
+    for lease, holder in zip(leases, lease_holders(leases, wait=True), strict=True):
         if holder:
             return f"the trainer of {lease.parent.name} ({holder})"
     return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from mdnmt.fsio import read_json, read_lines
 from mdnmt.studies.study import Study
 from mdnmt.studies.told import translated_as
-from mdnmt.train.lease import lease_is_live
+from mdnmt.train.lease import lease_holders
 
 _FINGERPRINT = re.compile(r"-([0-9a-f]{8})$")
 
@@ -33,12 +33,17 @@ def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
     return sorted(path for path in listed if path.parent.parent.parent == runs and path.is_dir())
 
 
-def find_stale(studies: Iterable[Study], results: Path) -> list[Stale]:
+def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -> list[Stale]:
     """Return the task and run folders, and the decodings and analyses in them, that nothing names.
 
     A folder is named by one of `studies` as they are configured now, or by the `runs.tsv` of one of them as it was
     made last (with seeds given on the command line, say). Of a task that cannot be made at present (its corpus is out
     of reach) the folders are not known, so nothing of it is stale.
+
+    Args:
+        studies: as configured now.
+        results: folder of results.
+        wait: watch leases of other hosts until it is known whether their holders are alive (`mdnmt.train.lease`).
     """
     named: set[Path] = set()
     unknown: set[str] = set()
@@ -54,7 +59,8 @@ def find_stale(studies: Iterable[Study], results: Path) -> list[Stale]:
                 found.append(folder)
                 continue
             found += [inner for inner in sorted(folder.glob("*-*")) if _is_unnamed(inner, named)]
-    return [Stale(folder, _size(folder), lease_is_live(folder / "lease")) for folder in found]
+    holders = lease_holders([folder / "lease" for folder in found], wait=wait)
+    return [Stale(folder, _size(folder), holder) for folder, holder in zip(found, holders, strict=True)]
 
 
 def _configured(study: Study, results: Path) -> set[Path]:

@@ -69,7 +69,7 @@ def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
             f"ended with: {before.get('error')}; put that right, then start snakemake again"
         )
     # Not written by one that will be refused: the record is the holder's.
-    if lease_is_live(RunPaths(folder).lease) is None:
+    if lease_is_live(RunPaths(folder).lease, wait=True) is None:
         _write(path, job, update, tries + 1, "nothing said: it was killed, or its machine failed")
     try:
         yield

@@ -1,7 +1,8 @@
-"""One trainer a run directory: a locked file that says who holds it and that its holder is alive.
+"""One trainer per run directory: a locked file that names its holder and shows that the holder is alive.
 
-The lock (flock) settles it among processes of one host, and a kill frees it at once. Where another host's lock cannot
-be seen (some network file systems), the heartbeat in the file settles it: a holder that stopped beating is dead.
+Among processes of one host the lock (flock) decides, and a kill releases it at once. Where another host's lock is not
+visible (some network file systems), the heartbeat in the file decides. Clocks of hosts are never compared: a holder is
+dead when its heartbeat has not changed for `STALE_AFTER_SECONDS` while this process watched (monotonic clock).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import fcntl
 import json
 import os
 import socket
+import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +27,7 @@ from mdnmt.errors import LeaseError
 
 STALE_AFTER_SECONDS = 120.0
 HEARTBEAT_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
 # Every beat overwrites the same bytes in one call, so that a reader never finds half of two.
 _SIZE_BYTES = 512
 # `lease_is_live` holds a shared lock for an instant; a trainer that meets it tries again.
@@ -33,7 +36,16 @@ _ATTEMPTS, _ATTEMPT_SECONDS = 20, 0.02
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lease; times in seconds since 1970 by the holder's clock."""
+    """Who holds a lease.
+
+    Attributes:
+        host: name of the holder's host.
+        pid: its process.
+        job: its SLURM job.
+        started: seconds since 1970 by the holder's clock; for people, never compared with another clock.
+        heartbeat: changes with each beat.
+        token: identifies this holding of the lease.
+    """
 
     host: str
     pid: int
@@ -42,20 +54,68 @@ class Holder:
     heartbeat: float
     token: str
 
-    def describe(self, now: float) -> str:
-        """Return host, process, start and heartbeat in words."""
+    def describe(self) -> str:
+        """Return host, process, job and start in words."""
         since = datetime.fromtimestamp(self.started, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         job = f", SLURM job {self.job}" if self.job else ""
-        age = now - self.heartbeat
-        beat = f"heartbeat {age:.0f} s ago" if age >= 0 else f"heartbeat {-age:.0f} s in the future: a clock is wrong"
-        return f"host {self.host}, process {self.pid}{job}, since {since}, {beat}"
+        return f"host {self.host}, process {self.pid}{job}, since {since}"
+
+
+class Watch:
+    """Remembers when each lease was last seen to change, by the monotonic clock of this process.
+
+    Args:
+        stale_after_seconds: a holder whose heartbeat has not changed for so long is dead.
+        clock: a monotonic clock.
+        pause: waits for some seconds.
+    """
+
+    def __init__(
+        self,
+        stale_after_seconds: float = STALE_AFTER_SECONDS,
+        *,
+        clock: Callable[[], float] | None = None,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self.stale_after_seconds = stale_after_seconds
+        self._clock = clock or time.monotonic
+        self._pause = pause or time.sleep
+        self._seen: dict[Path, tuple[Holder, float, bool]] = {}
+
+    def look(self, path: Path, holder: Holder) -> bool | None:
+        """Return whether a holder is alive: True, it was seen to beat; False, it stopped; None, not known yet."""
+        now = self._clock()
+        before, since, beats = self._seen.get(path, (holder, now, False))
+        if before != holder:
+            since, beats = now, before.token == holder.token
+        self._seen[path] = (holder, since, beats)
+        if now - since > self.stale_after_seconds:
+            return False
+        return True if beats else None
+
+    def until_known(self, path: Path) -> Holder | None:
+        """Watch a lease until its holder beats or is dead; return the living holder, or None."""
+        said = False
+        while (holder := read_holder(path)) is not None:
+            alive = self.look(path, holder)
+            if alive is not None:
+                return holder if alive else None
+            if not said:
+                limit = f"{self.stale_after_seconds:.0f} s"
+                print(f"mdnmt: {path}: held by {holder.describe()}; watching it for up to {limit}", file=sys.stderr)
+                said = True
+            self._pause(_LOOK_SECONDS)
+        return None
+
+
+_WATCH = Watch()  # shared by all looks of a process, so that the time of the first one counts for the others
 
 
 class RunLease:
     """Hold a run directory in a `with` block; a second holder is refused.
 
-    The file is removed at the end. One left by a killed process of this host is taken over at once, one of another host
-    when its heartbeat is older than `stale_after_seconds`.
+    The file is removed at the end. A lease left by a killed process of this host is taken over at once, one of another
+    host after it was watched for `STALE_AFTER_SECONDS` without a beat.
 
     Raises:
         LeaseError: another process holds it (on entering), or took it away (`check`).
@@ -64,17 +124,16 @@ class RunLease:
     def __init__(
         self,
         path: Path,
-        stale_after_seconds: float = STALE_AFTER_SECONDS,
         *,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
-        clock: Callable[[], float] = time.time,
+        watch: Watch = _WATCH,
     ) -> None:
         self.path = path
-        self._stale_after = stale_after_seconds
         self._heartbeat_seconds = heartbeat_seconds
-        self._clock = clock
+        self._watch = watch
         self._file = -1
         self._started = 0.0
+        self._beats = 0
         self._token = uuid.uuid4().hex
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
@@ -84,7 +143,7 @@ class RunLease:
         self._file = self._lock()
         try:
             self._refuse_living_holder()
-            self._started = self._clock()
+            self._started = time.time()
             self._beat()
         except BaseException:
             os.close(self._file)
@@ -110,7 +169,7 @@ class RunLease:
         """Raise LeaseError when the lease was taken away or its file removed; to be asked before a save."""
         if not self._is_ours():
             holder = read_holder(self.path)
-            now = holder.describe(self._clock()) if holder else "nobody: the file was removed or overwritten"
+            now = holder.describe() if holder else "nobody: the file was removed or overwritten"
             raise LeaseError(f"{self.path}: this process lost the run directory, held now by {now}; it must not save")
 
     def _lock(self) -> int:
@@ -132,24 +191,26 @@ class RunLease:
             if _same_file(file, self.path):
                 return file
             os.close(file)
-        raise LeaseError(_refusal(self.path, read_holder(self.path), self._clock()))
+        raise LeaseError(_refusal(self.path, read_holder(self.path)))
 
     def _refuse_living_holder(self) -> None:
         holder = read_holder(self.path)
-        if holder is None or not _beats(holder, self._clock(), self._stale_after):
+        if holder is None:
             return
-        # Of our own host we would not have got the lock, were it alive; without locks the process itself is looked for.
+        # A living process of this host would still have the lock; without locks the process itself is looked for.
         if holder.host == socket.gethostname() and not (_locks_missing(self._file) and _is_running(holder.pid)):
             return
-        raise LeaseError(_refusal(self.path, holder, self._clock()))
+        if (alive := self._watch.until_known(self.path)) is not None:
+            raise LeaseError(_refusal(self.path, alive))
 
     def _beat(self) -> None:
+        self._beats += 1
         holder = Holder(
             host=socket.gethostname(),
             pid=os.getpid(),
             job=os.environ.get("SLURM_JOB_ID"),
             started=self._started,
-            heartbeat=self._clock(),
+            heartbeat=self._beats,
             token=self._token,
         )
         # In place, not through fsio: a new file under the name would leave the lock on the old one.
@@ -169,10 +230,15 @@ class RunLease:
         return holder is not None and holder.token == self._token and _same_file(self._file, self.path)
 
 
-def lease_is_live(
-    path: Path, stale_after_seconds: float = STALE_AFTER_SECONDS, *, clock: Callable[[], float] = time.time
-) -> str | None:
-    """Return who holds the lease in words, or None when nobody alive does; the lease is left as it is."""
+def lease_is_live(path: Path, *, wait: bool = False, watch: Watch = _WATCH) -> str | None:
+    """Return who holds the lease in words, or None when nobody alive does; the lease is left as it is.
+
+    Args:
+        path: of the lease.
+        wait: watch a holder of another host until it is known whether it is alive. Without it, one that this process
+            has not watched for `STALE_AFTER_SECONDS` counts as alive.
+        watch: what this process has seen before.
+    """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -182,7 +248,7 @@ def lease_is_live(
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return holder.describe(clock()) if holder else "a process that has not yet written its name"
+            return holder.describe() if holder else "a process that has not yet written its name"
         except OSError:
             if holder and holder.host == socket.gethostname() and not _is_running(holder.pid):
                 return None
@@ -191,7 +257,17 @@ def lease_is_live(
                 return None  # its process would still have the lock
     finally:
         os.close(file)
-    return holder.describe(clock()) if holder and _beats(holder, clock(), stale_after_seconds) else None
+    if wait:
+        holder = watch.until_known(path)
+    elif holder is not None and watch.look(path, holder) is False:
+        return None
+    return holder.describe() if holder else None
+
+
+def lease_holders(paths: Iterable[Path], *, wait: bool = False) -> list[str | None]:
+    """Return `lease_is_live` of several leases; with `wait` they are watched at the same time."""
+    found = {path: lease_is_live(path) for path in paths}
+    return [lease_is_live(path, wait=True) if wait and holder else holder for path, holder in found.items()]
 
 
 def read_holder(path: Path) -> Holder | None:
@@ -204,13 +280,8 @@ def read_holder(path: Path) -> Holder | None:
     return holder if all(isinstance(number, int | float) for number in numbers) else None
 
 
-def _beats(holder: Holder, now: float, stale_after_seconds: float) -> bool:
-    # A heartbeat in the future is a clock that jumped: taken for alive, for two trainers do more harm than a wait.
-    return now - holder.heartbeat <= stale_after_seconds
-
-
-def _refusal(path: Path, holder: Holder | None, now: float) -> str:
-    who = holder.describe(now) if holder else "a process that has not yet written its name"
+def _refusal(path: Path, holder: Holder | None) -> str:
+    who = holder.describe() if holder else "a process that has not yet written its name"
     return (
         f"{path}: the run directory is held by {who}; wait for it to end or stop it, "
         "and only if you are sure that it is dead remove this file"

@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import signal
 import socket
+from collections.abc import Callable
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -16,19 +18,26 @@ from typing import Any
 import pytest
 
 from mdnmt.errors import LeaseError
-from mdnmt.train.lease import Holder, RunLease, lease_is_live, read_holder
+from mdnmt.train.lease import Holder, RunLease, Watch, lease_is_live, read_holder
 
 FORK = multiprocessing.get_context("fork")
 
 
 class Clock:
-    """A clock that the test sets."""
+    """A monotonic clock that passes only while somebody waits; `meanwhile` is called at each wait."""
 
-    def __init__(self, now: float = 1_000_000.0) -> None:
-        self.now = now
+    def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.now, self._meanwhile = 5.0, meanwhile
 
     def __call__(self) -> float:
         return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+        self._meanwhile()
+
+    def watch(self) -> Watch:
+        return Watch(clock=self, pause=self.pause)
 
 
 def left_by(path: Path, **changes: Any) -> None:
@@ -37,7 +46,7 @@ def left_by(path: Path, **changes: Any) -> None:
         "pid": 77,
         "job": "4711",
         "started": 999_000.0,
-        "heartbeat": 1_000_000.0,
+        "heartbeat": 7,
         "token": "t",
     }
     path.write_text(json.dumps(holder | changes))
@@ -52,11 +61,11 @@ def _hold(path: Path, report: Connection) -> None:
 def test_the_file_names_its_holder_and_is_gone_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
     path = tmp_path / "run" / "lease"
-    with RunLease(path, clock=Clock()) as lease:
+    with RunLease(path) as lease:
         holder = read_holder(path)
         assert holder is not None
         assert (holder.host, holder.pid, holder.job) == (socket.gethostname(), os.getpid(), "4711")
-        assert holder.started == holder.heartbeat == 1_000_000.0
+        assert holder.heartbeat == 1
         lease.check()
     assert not path.exists()
     with RunLease(path):  # and free again
@@ -100,22 +109,64 @@ def test_a_holder_killed_on_this_host_is_followed_at_once(tmp_path: Path) -> Non
         assert holder is not None and holder.pid == os.getpid()
 
 
-@pytest.mark.parametrize(("age", "lives"), [(0, True), (119, True), (121, False), (-3600, True)])
-def test_another_host_is_believed_as_long_as_its_heart_beats(tmp_path: Path, age: float, lives: bool) -> None:
-    path = tmp_path / "lease"
-    clock = Clock()
-    left_by(path, heartbeat=clock.now - age)
-    described = lease_is_live(path, clock=clock)
-    assert (described is not None) == lives
-    if lives:
-        with pytest.raises(LeaseError, match="host far-away, process 77, SLURM job 4711") as caught:
-            RunLease(path, clock=clock).__enter__()
-        assert ("in the future: a clock is wrong" in str(caught.value)) == (age < 0)
-        assert json.loads(path.read_text())["host"] == "far-away"
-    else:
-        with RunLease(path, clock=clock):
-            holder = read_holder(path)
-            assert holder is not None and holder.host == socket.gethostname()
+@pytest.mark.parametrize("started", [0.0, 999_000.0, 9e9], ids=["1970", "2001", "2255"])
+def test_another_host_holds_a_run_while_its_heart_is_seen_to_beat(
+    tmp_path: Path, started: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, beats = tmp_path / "lease", count()
+    left_by(path, started=started)
+
+    def beat_after_nine_seconds() -> None:
+        if (seconds := next(beats)) >= 9:
+            left_by(path, started=started, heartbeat=seconds)
+
+    clock = Clock(beat_after_nine_seconds)
+    with pytest.raises(LeaseError, match="held by host far-away, process 77, SLURM job 4711, since"):
+        RunLease(path, watch=clock.watch()).__enter__()
+    assert clock.now - 5.0 <= 11  # refused at the first beat, not after the time limit
+    assert json.loads(path.read_text())["host"] == "far-away"
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"mdnmt: {path}: held by host far-away") and "watching it for up to 120 s" in line
+
+
+@pytest.mark.parametrize("started", [0.0, 999_000.0, 9e9], ids=["1970", "2001", "2255"])
+def test_another_host_that_is_not_seen_to_beat_is_followed(tmp_path: Path, started: float) -> None:
+    path, clock = tmp_path / "lease", Clock()
+    left_by(path, started=started)
+    with RunLease(path, watch=clock.watch()):
+        assert 120 < clock.now - 5.0 < 123
+        holder = read_holder(path)
+        assert holder is not None and holder.host == socket.gethostname()
+
+
+def test_a_look_alone_never_declares_another_host_dead(tmp_path: Path) -> None:
+    path, clock = tmp_path / "lease", Clock()
+    watch = clock.watch()
+    left_by(path)
+    for seconds, lives in ((0, True), (100, True), (19, True), (2, False), (60, False)):
+        clock.now += seconds
+        assert (lease_is_live(path, watch=watch) is not None) == lives
+    left_by(path, heartbeat=8)  # it was only slow
+    assert lease_is_live(path, watch=watch) is not None
+    # What was watched before does not have to be watched again; another watch knows nothing.
+    clock.now += 121
+    assert lease_is_live(path, watch=watch, wait=True) is None
+    before = clock.now
+    assert lease_is_live(path, watch=clock.watch(), wait=True) is None and clock.now - before > 120
+
+
+def test_another_holder_under_the_same_name_is_watched_from_the_start(tmp_path: Path) -> None:
+    path, clock = tmp_path / "lease", Clock()
+    watch = clock.watch()
+    left_by(path)
+    lease_is_live(path, watch=watch)
+    clock.now += 119
+    left_by(path, token="another")
+    assert lease_is_live(path, watch=watch) is not None
+    clock.now += 119
+    assert lease_is_live(path, watch=watch) is not None
+    clock.now += 2
+    assert lease_is_live(path, watch=watch) is None
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"host": "x"}', "\0" * 512])
@@ -131,7 +182,7 @@ def test_asking_takes_nothing_and_makes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "lease"
     assert lease_is_live(path) is None
     assert not path.exists()
-    left_by(path, host=socket.gethostname(), heartbeat=1.0)
+    left_by(path, host=socket.gethostname())
     content = path.read_bytes()
     assert lease_is_live(path) is None
     assert path.read_bytes() == content
@@ -161,14 +212,11 @@ def test_asking_again_and_again_never_keeps_a_trainer_out(tmp_path: Path) -> Non
 
 def test_the_heart_beats(tmp_path: Path) -> None:
     path = tmp_path / "lease"
-    clock = Clock()
-    with RunLease(path, heartbeat_seconds=0.01, clock=clock):
-        clock.now += 60
+    with RunLease(path, heartbeat_seconds=0.001):
         seen: Holder | None = None
-        while seen is None or seen.heartbeat < clock.now:  # every reading is whole, whenever it is made
+        while seen is None or seen.heartbeat < 4:  # every reading is whole, whenever it is made
             seen = read_holder(path)
             assert seen is not None
-        assert seen.started == clock.now - 60
 
 
 def test_a_lease_taken_away_is_noticed_and_not_overwritten(tmp_path: Path) -> None:
@@ -237,10 +285,10 @@ def test_a_file_system_without_locks_leaves_it_to_heart_and_process(
     process.start()
     process.join()
     left_by(path, host=socket.gethostname(), pid=process.pid)
+    assert lease_is_live(path) is None  # no such process is left
     clock = Clock()
-    assert lease_is_live(path, clock=clock) is None  # its heart beat just now, but no such process is left
-    with RunLease(path, clock=clock):
-        pass
+    with RunLease(path, watch=clock.watch()):
+        assert clock.now == 5.0
 
 
 def _contend(path: Path, inside: Path, turns: int, report: Connection) -> None:
