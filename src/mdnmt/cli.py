@@ -60,12 +60,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         except (OSError, UnicodeDecodeError) as error:
             print(f"mdnmt: {arguments[0][1:]}: no words of a command can be read from it ({error})", file=sys.stderr)
             return EXIT_USER
-    while THEN in arguments:
-        end = arguments.index(THEN)
-        if status := _one(arguments[:end]):
-            return status
-        arguments = arguments[end + 1 :]
-    return _one(arguments)
+    try:
+        while THEN in arguments:
+            end = arguments.index(THEN)
+            if status := _one(arguments[:end]):
+                return status
+            arguments = arguments[end + 1 :]
+        return _one(arguments)
+    except KeyboardInterrupt:
+        print(f"mdnmt {arguments[0] if arguments else ''}: stopped by Ctrl-C", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def _one(arguments: list[str]) -> int:
@@ -106,8 +110,6 @@ def _one(arguments: list[str]) -> int:
         except OSError:
             _drop_output()
         return EXIT_USER
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     return status or 0
 
 

@@ -99,7 +99,9 @@ def test_mistakes_are_one_line_and_a_status(
     assert capsys.readouterr().err == f"mdnmt unlock: {raised}\n"
 
 
-def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def bug(args: argparse.Namespace) -> None:
         raise ZeroDivisionError
 
@@ -111,6 +113,7 @@ def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(monkeypatch: pytest
         main(["unlock"])
     monkeypatch.setattr(module_of("unlock"), "run", interrupted)
     assert main(["unlock"]) == 130
+    assert capsys.readouterr().err == "mdnmt unlock: stopped by Ctrl-C\n"
     assert (EXIT_USER, EXIT_COME_BACK) == (2, 75)
 
 

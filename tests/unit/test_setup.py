@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -29,8 +30,9 @@ def root(tmp_path: Path) -> Path:
 
 def start(root: Path, version: str = "3.11", pip: str = "true") -> subprocess.Popen[str]:
     python = root / f"python-{version}"
-    python.write_text(PYTHON.format(version=version, pip=pip))
-    python.chmod(0o755)
+    if not python.exists():  # written while another script starts it, it would be "text file busy"
+        python.write_text(PYTHON.format(version=version, pip=pip))
+        python.chmod(0o755)
     command = [str(SCRIPT), str(python), ".venv"]
     return subprocess.Popen(command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -59,10 +61,29 @@ def test_a_finished_environment_is_left_alone(root: Path, version: str) -> None:
 
 def test_two_at_once_install_once(root: Path) -> None:
     # Each pip call waits until both scripts were started, which the test says by making a file.
-    processes = [start(root, pip="while [ ! -e go ]; do :; done") for _ in range(2)]
-    (root / "go").touch()
+    try:
+        processes = [start(root, pip="while [ ! -e go ]; do :; done") for _ in range(2)]
+    finally:
+        (root / "go").touch()
     assert [process.communicate() for process in processes] == [("", "")] * 2
     assert [process.returncode for process in processes] == [0, 0] and calls(root) == 2
+
+
+def test_make_in_parallel_sets_up_once_and_before_all_else(root: Path) -> None:
+    shutil.copy(SCRIPT.parents[1] / "Makefile", root)
+    shutil.copy(SCRIPT, root / "envs")
+    python = root / "python-stub"
+    # As `PYTHON`, but its environment has the programs of the targets as well, and all of them say what they were.
+    programs = 'for name in python mdnmt snakemake; do cp "$0" "$3/bin/$name"; done'
+    text = PYTHON.format(version="3.11", pip="true").replace('cp "$0" "$3/bin/python"', programs)
+    python.write_text(text.replace("esac", '    *) echo "${0##*/} $*" >> calls.txt ;;\nesac'))
+    python.chmod(0o755)
+    command = ["make", "-j4", "--silent", "PYTHON=./python-stub", "demo", "test"]
+    done = subprocess.run(command, cwd=root, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    made = (root / "calls.txt").read_text().splitlines()
+    assert ["pip install" in line for line in made] == [True, True, False, False, False]
+    assert {line.split()[0] for line in made[2:]} == {"mdnmt", "snakemake", "python"}
 
 
 def test_another_version_in_the_folder_is_named(root: Path) -> None:

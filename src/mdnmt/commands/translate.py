@@ -64,14 +64,27 @@ def run(args: argparse.Namespace) -> None:
             raise DataError(f"standard input, line {bad}: not UTF-8; convert the text first") from None
         if bad := next((number for number, line in enumerate(lines, start + 1) if "\0" in line), 0):
             raise DataError(f"standard input, line {bad}: holds a NUL character, so it is no text; remove it first")
+        made = []
         for number, found in enumerate(translator.translate(lines, config, args.domain, start + 1), start + 1):
             if config.nbest == 1:
-                print(found[0].text)
+                made.append(found[0].text)
             else:
-                for one in found:
-                    print(f"{number}\t{one.score:.4f}\t{one.text}")
-        sys.stdout.flush()
+                made += [f"{number}\t{one.score:.4f}\t{one.text}" for one in found]
+        _write(made)
         start += len(raw)
+
+
+def _write(lines: list[str]) -> None:
+    """Print lines; Ctrl-C waits until they are written, so that it leaves no half line."""
+    import signal
+    import sys
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def _is_utf8(line: bytes) -> bool:

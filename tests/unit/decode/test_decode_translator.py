@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -279,6 +281,36 @@ def test_weights_are_rounded_once_not_at_every_call(run: Path, monkeypatch: pyte
     for precision in ("int8", "int8", "fp32"):
         translator.translate(["bank"], Decoding(precision=precision), ["law"])
     assert asked == ["int8", "fp32"]
+
+
+@pytest.mark.parametrize("place", ["translating", "writing"])
+def test_ctrl_c_leaves_whole_lines(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    class Output(io.BytesIO):
+        """The second batch meets Ctrl-C in the middle of a write."""
+
+        def write(self, data: Any) -> int:
+            if place == "writing" and self.tell():
+                super().write(data[:3])
+                signal.raise_signal(signal.SIGINT)
+                return super().write(data[3:])
+            return super().write(data)
+
+    original, calls, written = Translator.translate, itertools.count(), Output()
+
+    def interrupted(self: Translator, *given: Any) -> Any:
+        if next(calls) == 1 and place == "translating":
+            signal.raise_signal(signal.SIGINT)
+        return original(self, *given)
+
+    monkeypatch.setattr(Translator, "translate", interrupted)
+    monkeypatch.setattr("mdnmt.decode.translator.plain_text", lambda *given: "déjà vu")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="utf-8"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank\n" * 8)))
+    assert main(["translate", "--device", "cpu", "--run", str(run), "--batch-lines", "2"]) == 130
+    assert written.getvalue().decode() == "déjà vu\n" * {"translating": 2, "writing": 4}[place]
+    assert capsys.readouterr().err == "mdnmt translate: stopped by Ctrl-C\n"
 
 
 @pytest.mark.parametrize("name", ["stdin", "stdout"])
