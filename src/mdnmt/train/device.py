@@ -19,6 +19,8 @@ from mdnmt.gpu import take
 def choose_device(name: str = "auto") -> torch.device:
     """Return the named device, or for `auto` a GPU where there is one; a GPU is this process's alone until it ends.
 
+    A GPU is always returned with its index, which `torch.cuda.set_device` and NCCL need.
+
     Raises:
         ConfigError: there is no such device, or it does not work.
     """
@@ -30,12 +32,33 @@ def choose_device(name: str = "auto") -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
+        if device.type == "cuda" and device.index is None:
+            device = torch.device("cuda", _index_of_this_worker())
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError) as error:
         there = ["auto", "cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
         why = str(error).partition("\n")[0]
         raise ConfigError(f"no device {name!r}; there are: {', '.join(there)} (torch says: {why})") from None
     return device
+
+
+def _index_of_this_worker() -> int:
+    # A process that locked a card sees only that one. Where several are visible (the cards cannot be listed, or the
+    # process that started this one locked them), LOCAL_RANK of torchrun chooses.
+    local_rank = os.environ.get("LOCAL_RANK", "")
+    if local_rank.isdecimal() and torch.cuda.device_count() > 1:
+        return int(local_rank)
+    return torch.cuda.current_device()
+
+
+def refuse_one_gpu_for_all(name: str, count: int) -> None:
+    """Refuse a device that names one GPU for several workers: all of them would compute on that card.
+
+    Raises:
+        ConfigError: it does.
+    """
+    if count > 1 and ":" in name:
+        raise ConfigError(f"found --device {name} for {count} workers, expected auto, cpu or cuda")
 
 
 def autocast_dtype(recipe: Training, device: torch.device) -> torch.dtype | None:

@@ -17,7 +17,8 @@ import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from mdnmt import gpu
-from mdnmt.errors import EXIT_USER, ConfigError, MdnmtError
+from mdnmt.errors import EXIT_USER, MdnmtError
+from mdnmt.train.device import refuse_one_gpu_for_all
 from mdnmt.train.parallel import STORE, LostWorker, Workers
 
 ADDRESS = "127.0.0.1"
@@ -52,8 +53,7 @@ def launched(command: Sequence[str], count: int, *, device: str, limit_minutes: 
         ConfigError: `device` names one GPU, or there are fewer GPUs than workers.
         LostWorker: one is gone, and which, and why.
     """
-    if ":" in device:
-        raise ConfigError(f"found --device {device} for {count} workers, expected auto, cpu or cuda")
+    refuse_one_gpu_for_all(device, count)
     uses_cuda = device != "cpu" and torch.version.cuda is not None
     cards = gpu.take(count, limit_minutes=limit_minutes) if uses_cuda else []
     # By its name a machine may be found at an address that a firewall closes; all workers are on this one.

@@ -29,7 +29,7 @@ from mdnmt.tasks.segment import segmentation_files
 from mdnmt.train.batches import usable
 from mdnmt.train.conditions import BEGINS, attempt, attempts
 from mdnmt.train.counts import count_words
-from mdnmt.train.device import choose_device, make_deterministic
+from mdnmt.train.device import choose_device, make_deterministic, refuse_one_gpu_for_all
 from mdnmt.train.initialise import InitialWeights, initialise, read_initial
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog, lost_validations, read_metrics, write_curves
@@ -106,12 +106,14 @@ def train_run(
     Raises:
         Interrupted: stopped by a signal or the time limit, with everything saved.
         LostWorker: another worker of the same job is gone.
+        ConfigError: `device` does not exist, or names one GPU for several workers.
         LeaseError: another process trains this run.
         DataError: the data is not that of the spec.
         CheckpointError: `initial` is not what the spec starts from, or does not fit.
     """
     paths, setup, habits = RunPaths(run_folder), setup or Setup(), habits or Habits()
     workers = workers or from_environment()
+    refuse_one_gpu_for_all(device, workers.count)
     first = workers.is_first
     with (
         StopRequest() as stop,

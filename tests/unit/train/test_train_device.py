@@ -1,14 +1,21 @@
-"""The quick way for float32 products stays as exact as float32, and leaves torch's settings as they were."""
+"""A GPU has an index, and float32 products through oneDNN stay exact and leave torch's settings as they were."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
-from mdnmt.train.device import has_native_bf16, quick_float32
+from mdnmt.errors import ConfigError
+from mdnmt.train import device as device_module
+from mdnmt.train.device import choose_device, has_native_bf16, quick_float32, refuse_one_gpu_for_all
+from mdnmt.train.parallel import Workers
+from mdnmt.train.run import train_run
 
 CPU = torch.device("cpu")
 GROWTH = """
@@ -68,3 +75,73 @@ def test_memory_does_not_grow_with_the_number_of_shapes_unless_somebody_wants_it
     assert ours < 60, grown
     if has_native_bf16(CPU):  # else the products are not made by oneDNN
         assert theirs > 200, grown
+
+
+def _pretend_cuda(monkeypatch: pytest.MonkeyPatch, *, count: int) -> None:
+    zeros = torch.zeros
+
+    def made(size: int, *, device: torch.device) -> torch.Tensor:
+        assert device.index is not None
+        if device.index >= count:
+            raise RuntimeError("CUDA error: invalid device ordinal")
+        return zeros(size)
+
+    monkeypatch.setattr(device_module, "take", lambda number=None: [])
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch, "zeros", made)
+
+
+@pytest.mark.parametrize(
+    ("name", "local_rank", "count", "index"),
+    [
+        ("auto", None, 1, 0),
+        ("cuda", None, 4, 0),
+        ("cuda:2", None, 4, 2),
+        ("cuda", "3", 4, 3),
+        ("auto", "3", 1, 0),  # it locked one card and sees no other
+    ],
+)
+def test_a_gpu_has_the_index_that_torch_needs(
+    monkeypatch: pytest.MonkeyPatch, name: str, local_rank: str | None, count: int, index: int
+) -> None:
+    _pretend_cuda(monkeypatch, count=count)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    if local_rank is not None:
+        monkeypatch.setenv("LOCAL_RANK", local_rank)
+    chosen = choose_device(name)
+    assert (chosen.type, chosen.index) == ("cuda", index)
+
+
+def test_workers_join_on_the_device_that_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What torch.cuda.set_device does first: without an index it raises ValueError.
+    seen: list[int] = []
+    monkeypatch.setattr(torch.cuda, "set_device", lambda d: seen.append(torch.cuda._utils._get_device_index(d)))
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda *_, **__: None)
+    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda *_, **__: None)
+    _pretend_cuda(monkeypatch, count=2)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with Workers(1, 2).joined(choose_device("cuda"), 1.0):
+        pass
+    assert seen == [1]
+    with pytest.raises(ValueError, match="specified index"), Workers(1, 2).joined(torch.device("cuda"), 1.0):
+        pass
+
+
+def test_a_gpu_too_many_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    _pretend_cuda(monkeypatch, count=2)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(ConfigError, match=r"no device 'cuda'; there are: auto, cpu, cuda:0, cuda:1"):
+        choose_device("cuda")
+
+
+def test_several_workers_never_share_a_named_gpu(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="found --device cuda:1 for 2 workers"):
+        refuse_one_gpu_for_all("cuda:1", 2)
+    for name, count in (("cuda:1", 1), ("cuda", 2), ("auto", 2), ("cpu", 2)):
+        refuse_one_gpu_for_all(name, count)
+    with pytest.raises(ConfigError, match="found --device cuda:0 for 2 workers"):  # as one of torchrun's
+        train_run(make_spec(), toy_task, tmp_path / "run", device="cuda:0", workers=Workers(1, 2))
+    assert not (tmp_path / "run").exists()
