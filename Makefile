@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke rules synthetic long slurm test golden check format report-partial clean
+.PHONY: help setup demo smoke rules synthetic long slurm test golden check check-cuda format report-partial clean
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
@@ -16,6 +16,7 @@ help:
 	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"
 	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
 	@echo "make check           formatting, types, lint, spelling"
+	@echo "make check-cuda      every method on fake CUDA tensors, without a GPU (downloads the CUDA build of torch, gigabytes)"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
 	@echo "make format          put code and rules into shape"
 	@echo "make clean           list runs and tasks that no study names any more (results stay)"
@@ -71,6 +72,16 @@ check: setup
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 	$(BIN)/codespell
+
+# By hand before a release, not in CI: its environment is the CUDA build of torch (=== takes no +cpu build), 7 GB.
+.venv-cuda/installed: envs/requirements.txt
+	@$(PYTHON) -m venv .venv-cuda
+	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c envs/requirements.txt \
+		"torch===$$(sed -n 's/^torch==//p' envs/requirements.txt)" numpy pydantic PyYAML safetensors sacrebleu
+	@touch $@
+
+check-cuda: .venv-cuda/installed
+	PYTHONPATH=src .venv-cuda/bin/python tests/gpu/fake_cuda.py
 
 format: setup
 	$(BIN)/ruff check --fix src tests

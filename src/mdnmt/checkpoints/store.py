@@ -1,6 +1,8 @@
 """A run's checkpoints: a directory each, whole or absent, the newest whole one always to be found.
 
     ckpt/update-00000400/{model,optimizer,generators}.safetensors, state.json, manifest.json
+    ckpt/weights-00000200/model.safetensors, manifest.json      kept for the average only; no run resumes from it
+    ckpt/model.safetensors                                      of a finished run: a second name of its final weights
 
 A checkpoint is built in a temporary directory beside its place, every file synced, the manifest last, and then renamed.
 One process at a time writes here: the run's lease (`mdnmt.train.lease`) sees to that.
@@ -13,7 +15,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +26,7 @@ from mdnmt.checkpoints import weights as tensor_files
 from mdnmt.checkpoints.manifest import Manifest, read_manifest, write_manifest
 from mdnmt.checkpoints.refused import RefusedCheckpoint
 from mdnmt.errors import CheckpointError
-from mdnmt.fsio import remove_tree, sync_directory, write_bytes
+from mdnmt.fsio import atomic_path, remove_tree, sync_directory, write_bytes
 
 _T = TypeVar("_T")
 
@@ -37,8 +39,9 @@ _MODEL, _OPTIMIZER, _GENERATORS, _STATE = (
 # While an update is saved a second time the first save stands under this name.
 _REPLACED = ".replaced"
 _NAME = re.compile(r"update-(\d{8,})(\.replaced)?")
+_WEIGHTS_NAME = re.compile(r"weights-(\d{8,})")
 # What a killed save or removal leaves behind.
-_LEFTOVER = re.compile(r"\.update-\d{8,}(\.[\w-]+)*\.(tmp|removed)")
+_LEFTOVER = re.compile(r"\.(update|weights)-\d{8,}(\.[\w-]+)*\.(tmp|removed)")
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,17 @@ class CheckpointStore:
         """Return the directory of the checkpoint of `update`."""
         return self.directory / f"update-{update:08d}"
 
+    def weights_path(self, update: int) -> Path:
+        """Return the directory of the weights of `update`, where nothing else of its checkpoint is kept."""
+        return self.directory / f"weights-{update:08d}"
+
     def updates(self) -> list[int]:
-        """Return the updates that have a checkpoint, whole or damaged, in rising order."""
-        return sorted({int(match[1]) for match in self._matches() if match})
+        """Return the updates that have a checkpoint, whole or damaged, in ascending order."""
+        return sorted({int(match[1]) for match in self._matches(_NAME)})
+
+    def weights_updates(self) -> list[int]:
+        """Return the updates of which only the weights are kept, in ascending order."""
+        return sorted(int(match[1]) for match in self._matches(_WEIGHTS_NAME))
 
     def save(
         self,
@@ -129,7 +140,7 @@ class CheckpointStore:
         Raises:
             RefusedCheckpoint: as `load`.
         """
-        return self._first_whole(update, self._read_weights)
+        return self._first_whole(update, self._read_weights, [self.weights_path(update)])
 
     def load_latest(self) -> Checkpoint | None:
         """Return the newest checkpoint that is whole, or None where none was ever saved.
@@ -155,32 +166,77 @@ class CheckpointStore:
                 f"{self.directory}: none of {len(refusals)} checkpoints is whole (newest: {refusals[0]}); "
                 "restore one from a copy, or remove the directory to train anew"
             )
+        if self.weights_updates():
+            raise CheckpointError(
+                f"{self.directory}: holds only weights for the average, and no checkpoint to resume from: restore one "
+                "from a copy, or remove the directory to train anew"
+            )
         return None
 
-    def prune(self, keep: Collection[int] | Callable[[list[int]], Collection[int]]) -> None:
-        """Remove all checkpoints but those of `keep` (updates, or a function of the updates that are there).
+    def prune(
+        self, keep: Collection[int] | Callable[[list[int]], Collection[int]], weights_of: Collection[int] = ()
+    ) -> None:
+        """Remove all checkpoints except those of `keep` (updates, or a function of the updates that are there).
 
-        Each vanishes in one step, so that a kill leaves none half removed.
+        Each is removed or renamed in one step, so that a kill leaves none in part.
+
+        Args:
+            keep: whole, to resume from.
+            weights_of: of these the weights are kept, without the optimiser's state.
         """
         updates = self.updates()
         wanted = set(keep(updates) if callable(keep) else keep)
         for update in updates:
-            if update not in wanted:
-                for folder in self._candidates(update):
-                    remove_tree(folder)
+            if update in wanted:
+                continue
+            if update in weights_of:
+                self._rename_to_weights(update)
+            for folder in self._candidates(update):
+                remove_tree(folder)
+        for update in self.weights_updates():
+            if update in wanted or update not in weights_of:
+                remove_tree(self.weights_path(update))
+            else:
+                for name in (_OPTIMIZER, _GENERATORS, _STATE):
+                    (self.weights_path(update) / name).unlink(missing_ok=True)
 
-    def _matches(self) -> list[re.Match[str] | None]:
+    def finish(self, results: Iterable[Path]) -> None:
+        """Keep of a finished run its newest checkpoint and its results, under a second name beside it.
+
+        Where the workflow removes the results of a job whose end it did not see, they come back from here.
+        """
+        for path in results:
+            with atomic_path(self.result(path)) as temporary:
+                try:
+                    os.link(path, temporary)
+                except OSError:  # a file system without hard links
+                    shutil.copyfile(path, temporary)
+        self.prune(self.updates()[-1:])
+
+    def result(self, path: Path) -> Path:
+        """Return where `finish` keeps a result."""
+        return self.directory / path.name
+
+    def _rename_to_weights(self, update: int) -> None:
+        target = self.weights_path(update)
+        if target.exists():
+            remove_tree(target)
+        self._candidates(update)[0].replace(target)
+        sync_directory(self.directory)
+
+    def _matches(self, name: re.Pattern[str]) -> list[re.Match[str]]:
         if not self.directory.is_dir():
             return []
-        return [_NAME.fullmatch(entry.name) for entry in self.directory.iterdir()]
+        return [match for entry in self.directory.iterdir() if (match := name.fullmatch(entry.name))]
 
     def _candidates(self, update: int) -> list[Path]:
         final = self.path(update)
         return [folder for folder in (final, final.with_name(final.name + _REPLACED)) if folder.exists()]
 
-    def _first_whole(self, update: int, read: Callable[[int, Path], _T]) -> _T:
+    def _first_whole(self, update: int, read: Callable[[int, Path], _T], others: Iterable[Path] = ()) -> _T:
         first_refusal: RefusedCheckpoint | None = None
-        for folder in self._candidates(update) or [self.path(update)]:
+        folders = [*self._candidates(update), *(folder for folder in others if folder.exists())]
+        for folder in folders or [self.path(update)]:
             try:
                 return read(update, folder)
             except RefusedCheckpoint as refusal:
@@ -236,8 +292,8 @@ class CheckpointStore:
             final.replace(replaced)
         temporary.replace(final)
         sync_directory(self.directory)
-        for match in self._matches():
-            if match and match[2]:
+        for match in self._matches(_NAME):
+            if match[2]:
                 remove_tree(self.directory / match[0])
 
 

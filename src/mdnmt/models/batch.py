@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -36,6 +37,12 @@ class Batch:
         return self.label_N.numel()
 
     def to(self, device: torch.device) -> Batch:
-        """Return the same batch on `device`."""
-        moved = {field.name: getattr(self, field.name).to(device, non_blocking=True) for field in fields(self)}
-        return replace(self, **moved)
+        """Return the same batch on `device`; a pinned one is copied while the CPU goes on."""
+        return self._map(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pinned(self) -> Batch:
+        """Return the same batch in pinned memory, which a GPU reads by itself."""
+        return self._map(Tensor.pin_memory)
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        return replace(self, **{field.name: change(getattr(self, field.name)) for field in fields(self)})

@@ -114,13 +114,14 @@ def hardware(records: list[TrainingRecord]) -> str:
 
 
 def kept_sizes(parameters: int, average: int) -> tuple[int, int]:
-    """Return the least and the most bytes of a finished run: its model, and checkpoints of model and Adam's moments.
+    """Return the least and the most bytes of a finished run: its weights, and its newest checkpoint.
 
-    Kept are the last two, those that are averaged and the best (docs/how-it-works.md).
+    A checkpoint has the weights and Adam's two moments.
+
+    A recipe that averages may write the weights of the other rule as well (docs/how-it-works.md).
     """
-    checkpoint = 3 * 4 * parameters
-    kept = max(2, average)
-    return 4 * parameters + kept * checkpoint, 4 * parameters + (kept + 1) * checkpoint
+    weights, checkpoint = 4 * parameters, 3 * 4 * parameters
+    return weights + checkpoint, (2 if average else 1) * weights + checkpoint
 
 
 def _one(device: str) -> str:

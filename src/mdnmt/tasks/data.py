@@ -23,7 +23,8 @@ class Ragged:
     """Sentences of different lengths in one flat array; each ends with </s>."""
 
     def __init__(self, tokens: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        self.tokens, self.offsets = tokens, offsets
+        # Plain views: indexing the subclass np.memmap costs more than the sentences of a small batch.
+        self.tokens, self.offsets = np.asarray(tokens), np.asarray(offsets)
         # Lengths in pieces, </s> included.
         self.lengths: NDArray[np.int64] = np.diff(offsets)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from mdnmt.decode.batches import length_batches
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.data import Split
+from mdnmt.tasks.data import Ragged, Split
 from mdnmt.train.domain_sampling import sample
 
 Indices = NDArray[np.int64]
@@ -71,31 +72,41 @@ def spread(rows: Indices, count: int) -> Indices:
     return chosen
 
 
-def pad(rows: list[NDArray[np.int32]], width: int) -> torch.Tensor:
-    """Return the rows as one [len(rows), width] tensor, padded with 0 on the right."""
-    padded = np.zeros((len(rows), width), dtype=np.int64)
-    for index, row in enumerate(rows):
-        padded[index, : len(row)] = row
-    return torch.from_numpy(padded)
+def padded_shape(split: Split, indices: Indices) -> tuple[int, int]:
+    """Return the widths S and T to which a batch of these sentences is padded."""
+    return int(split.source.lengths[indices].max()), int(split.target.lengths[indices].max())
 
 
 def collate(split: Split, indices: Indices, *, bos: int, like: Indices | None = None) -> Batch:
     """Return the batch of the given sentences, padded as if the sentences `like` were in it; `bos` is the id of <s>."""
-    source_rows = [split.source[int(index)] for index in indices]
-    target_rows = [split.target[int(index)] for index in indices]
-    widest = indices if like is None else like
-    source_BS = pad(source_rows, int(split.source.lengths[widest].max()))
-    label_BT = pad(target_rows, int(split.target.lengths[widest].max()))
-    lengths_B1 = torch.tensor([[len(row)] for row in target_rows])
-    target_mask_BT = torch.arange(label_BT.size(1)) < lengths_B1
-    target_BT = torch.cat([torch.full_like(label_BT[:, :1], bos), label_BT[:, :-1]], dim=1)
-    label_index_N = target_mask_BT.flatten().nonzero().squeeze(1)
+    source_width, target_width = padded_shape(split, indices if like is None else like)
+    source_N, source_index_N, _ = _gather(split.source, indices, source_width)
+    label_N, label_index_N, start_B = _gather(split.target, indices, target_width)
+    decoder_input_N = np.empty_like(label_N)
+    decoder_input_N[1:] = label_N[:-1]
+    decoder_input_N[start_B] = bos
     return Batch(
-        source_BS=source_BS,
-        source_mask_BS=source_BS != 0,
-        target_BT=target_BT * target_mask_BT,
-        target_mask_BT=target_mask_BT,
-        label_N=label_BT.flatten()[label_index_N],
-        label_index_N=label_index_N,
+        source_BS=_scatter(source_N, source_index_N, len(indices), source_width),
+        source_mask_BS=_scatter(source_N != 0, source_index_N, len(indices), source_width),
+        target_BT=_scatter(decoder_input_N, label_index_N, len(indices), target_width),
+        target_mask_BT=_scatter(np.ones(len(label_N), dtype=np.bool_), label_index_N, len(indices), target_width),
+        label_N=torch.from_numpy(label_N),
+        label_index_N=torch.from_numpy(label_index_N),
         domain_B=torch.from_numpy(split.domains[indices].astype(np.int64)),
     )
+
+
+def _gather(side: Ragged, indices: Indices, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Indices]:
+    """Return the N tokens of the sentences, their places in a flattened [B, width], and where each sentence begins."""
+    lengths_B = side.lengths[indices]
+    start_B = np.cumsum(lengths_B) - lengths_B
+    place_N = np.arange(int(lengths_B.sum()))
+    tokens_N = side.tokens[np.repeat(side.offsets[indices] - start_B, lengths_B) + place_N].astype(np.int64)
+    return tokens_N, np.repeat(np.arange(len(indices)) * width - start_B, lengths_B) + place_N, start_B
+
+
+def _scatter(values_N: NDArray[Any], index_N: NDArray[np.int64], rows: int, width: int) -> torch.Tensor:
+    """Return the values as one [rows, width] tensor, padded with 0."""
+    padded = np.zeros(rows * width, dtype=values_N.dtype)
+    padded[index_N] = values_N
+    return torch.from_numpy(padded).view(rows, width)

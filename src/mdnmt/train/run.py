@@ -17,7 +17,7 @@ from mdnmt import fsio, provenance
 from mdnmt.checkpoints.average import average_weights
 from mdnmt.checkpoints.refused import RefusedCheckpoint
 from mdnmt.checkpoints.store import CheckpointStore
-from mdnmt.checkpoints.weights import save_model
+from mdnmt.checkpoints.weights import load_model, save_model
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import CheckpointError, DataError
 from mdnmt.fingerprint import sha256_file
@@ -236,6 +236,7 @@ def _finish(
             "provenance": {**provenance.collect(), **gpu, **origin},
         },
     )
+    trainer.store.finish([paths.model, *([paths.alternative] if alternative else [])])
 
 
 def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Path) -> dict[str, dict[str, float]]:
@@ -244,12 +245,17 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
     Raises:
         CheckpointError: a checkpoint is damaged.
     """
+    store = trainer.store
+    have = {*store.updates(), *store.weights_updates()}
     try:
-        weights = average_weights([trainer.store.load_weights(update) for update in updates])
+        if not have.issuperset(updates) and store.result(path).exists():
+            weights = load_model(store.result(path))  # the run was finished before
+        else:
+            weights = average_weights([store.load_weights(update) for update in updates])
     except RefusedCheckpoint as refusal:
         raise CheckpointError(
             f"{refusal}; the final weights need it: remove it and all later checkpoints, then start the same command "
-            "again, which goes on from the one before"
+            "again, which resumes from the last one before that is whole"
         ) from None
     trainer.method.model.load_state_dict(weights)
     measures = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)

@@ -10,25 +10,26 @@ from typing import Any, Literal
 import torch
 
 from mdnmt.checkpoints import generators
-from mdnmt.checkpoints.retention import kept
+from mdnmt.checkpoints.retention import kept, kept_weights
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.methods.method import Method
 from mdnmt.tasks.data import TaskData
-from mdnmt.train.batches import collate, usable
+from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import TRAINING_SAMPLE, VALIDATION, MetricsLog
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.order import Order
+from mdnmt.train.order import Chosen, Order
 from mdnmt.train.parallel import Workers
+from mdnmt.train.prefetch import Prefetcher
 from mdnmt.train.progress import Progress
 from mdnmt.train.schedule import learning_rate
 from mdnmt.train.shared_state import share_checkpoint
-from mdnmt.train.shares import deal, may_cut
+from mdnmt.train.shares import Share, deal, may_cut
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.step import leave_gradients
 from mdnmt.train.validation import Validation
@@ -98,9 +99,11 @@ class Trainer:
             )
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
         self._refuse_long_sentences()
-        self._order = Order(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
+        order = Order(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
         if counts_epochs(self.recipe):
-            self.recipe = in_updates(self.recipe, self._order.updates_per_epoch())
+            self.recipe = in_updates(self.recipe, order.updates_per_epoch())
+        self._prefetcher = Prefetcher(self.train_split, order, self._shares, bos=data.target_vocab.bos, device=device)
+        self._epochs = 0.0
         self._window = Window(device, self.workers, [loss.name for loss in method.losses])
         self._saved_update: int | None = None
         self._started = self._last_save = self._last_line = time.monotonic()
@@ -156,12 +159,16 @@ class Trainer:
         self.method.model.train()
         if self.habits.on_nan == "rollback" and self._saved_update is None:
             self._save()  # something to go back to
-        while not self.progress.is_over(self.recipe):
-            try:
-                self._advance()
-                self._stop_if_asked(stop)
-            except NotFinite as error:
-                self._answer(str(error))
+        self._prefetcher.seek(self.progress)
+        try:
+            while not self.progress.is_over(self.recipe):
+                try:
+                    self._advance()
+                    self._stop_if_asked(stop)
+                except NotFinite as error:
+                    self._answer(str(error))
+        finally:
+            self._prefetcher.close()
 
     def _advance(self) -> None:
         """Do one update, and whatever is due behind it."""
@@ -197,15 +204,18 @@ class Trainer:
         """Return the time since this trainer was made."""
         return time.monotonic() - self._started
 
+    def _shares(self, chosen: Chosen) -> list[Share]:
+        return deal(chosen.batches, self.workers.rank, self.workers.count, may_cut=self.may_cut)
+
     def _update(self) -> None:
         progress, workers = self.progress, self.workers
         self.method.begin_update(progress.update + 1, self.recipe.max_updates)
         workers.seed(self.spec.seed, progress.update + 1)
-        chosen = self._order.next(progress)
-        shares = deal(chosen.batches, workers.rank, workers.count, may_cut=self.may_cut)
+        prepared = self._prefetcher.next()
+        chosen, shares = prepared.chosen, prepared.shares
         found = leave_gradients(
             self.method,
-            [collate(self.train_split, one.rows, bos=self.data.target_vocab.bos, like=one.whole) for one in shares],
+            prepared.batches,
             self.recipe,
             self.device,
             self.dtype,
@@ -215,6 +225,7 @@ class Trainer:
             want_norms=self.habits.on_nan == "rollback",
         )
         progress.update += 1
+        progress.epoch, progress.position, self._epochs = prepared.epoch, prepared.position, prepared.epochs
         losses = {one.number: named for one, named in zip(shares, found.losses, strict=True)}
         self._window.add(Step(progress.update, chosen, losses, found.norms))
         self.optimiser.step(learning_rate(progress.update, self.recipe))
@@ -246,6 +257,7 @@ class Trainer:
         if not self.resume():
             raise TrainingError(f"{place}; there is no checkpoint to go back to")
         self.progress.skipped = [*skipped, mine]
+        self._prefetcher.seek(self.progress)
         self.metrics.append(
             {"event": "rollback", "at_update": culprit.update, "to_update": self.progress.update, **mine}
         )
@@ -267,7 +279,7 @@ class Trainer:
         self.metrics.append(
             {
                 "update": progress.update,
-                "epoch": self._order.epochs(progress),
+                "epoch": self._epochs,
                 "split": "train",
                 "domain": "all",
                 # Of translation alone, so that methods with other auxiliary losses can be compared.
@@ -289,7 +301,7 @@ class Trainer:
     def _validate(self) -> None:
         self._refuse_broken_weights()
         progress = self.progress
-        first, epoch = self.workers.is_first, self._order.epochs(progress)
+        first, epoch = self.workers.is_first, self._epochs
         model = self.method.model
         measures = self.workers.shared_json(self.validation(model, self.device, self.dtype) if first else None)
         sample = self.validation.on_training_text(model, self.device, self.dtype) if first else {}
@@ -320,12 +332,8 @@ class Trainer:
         state = self.conditions.with_progress(progress)
         self.store.save(progress.update, model.state_dict(), self.optimiser.state(), generators.capture(), state)
         self.store.prune(
-            kept(
-                self.store.updates(),
-                last=KEEP_LAST,
-                best=progress.best_update,
-                average=progress.newest(self.recipe),
-            )
+            kept(self.store.updates(), last=KEEP_LAST),
+            weights_of=kept_weights(progress.best_update, progress.newest(self.recipe)),
         )
         self._last_save = time.monotonic()
 

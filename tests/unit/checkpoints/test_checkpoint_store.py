@@ -11,7 +11,7 @@ import torch
 
 from mdnmt.checkpoints.generators import capture
 from mdnmt.checkpoints.refused import RefusedCheckpoint
-from mdnmt.checkpoints.retention import kept
+from mdnmt.checkpoints.retention import kept, kept_weights
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.errors import CheckpointError
 
@@ -188,18 +188,69 @@ def test_pruning_keeps_what_it_is_told(tmp_path: Path) -> None:
     store = store_with(tmp_path, 1, 2, 3, 4)
     store.prune({1, 3, 4, 77})
     assert store.updates() == [1, 3, 4]
-    store.prune(lambda updates: kept(updates, last=1, best=1, average=[]))
-    assert store.updates() == [1, 4]
-    assert len(list(store.directory.iterdir())) == 2
+    store.prune(lambda updates: kept(updates, last=1))
+    assert store.updates() == [4]
+    assert len(list(store.directory.iterdir())) == 1
 
 
-def test_retention_keeps_the_newest_the_best_and_the_averaged() -> None:
-    updates = [100, 200, 300, 400, 500]
-    assert kept(updates, last=2, best=None, average=[]) == {400, 500}
-    assert kept(updates, last=2, best=100, average=[300, 900]) == {100, 300, 400, 500}
-    assert kept([], last=2, best=3, average=[]) == set()
+def test_retention_keeps_the_newest_whole_and_the_weights_of_the_best_and_the_averaged() -> None:
+    assert kept([100, 200, 300, 400, 500], last=2) == {400, 500}
+    assert kept([], last=2) == set()
+    assert kept_weights(100, [300, 900]) == {100, 300, 900} and kept_weights(None) == set()
     with pytest.raises(ValueError, match="last=0"):
-        kept(updates, last=0, best=100, average=[])
+        kept([100], last=0)
+
+
+def test_what_is_kept_for_the_average_is_weights_and_no_run_resumes_from_it(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 1, 2, 3, 4)
+    before = {update: store.load_weights(update) for update in (1, 2)}
+    store.prune({3, 4}, weights_of={1, 2, 4, 77})
+    assert (store.updates(), store.weights_updates()) == ([3, 4], [1, 2])
+    assert {path.name for path in store.weights_path(1).iterdir()} == {"model.safetensors", "manifest.json"}
+    for update, weights in before.items():
+        assert all(torch.equal(store.load_weights(update)[name], weights[name]) for name in weights)
+        with pytest.raises(RefusedCheckpoint, match="no such checkpoint"):
+            store.load(update)
+    for update in (3, 4):
+        (store.path(update) / "state.json").unlink()
+    with pytest.raises(CheckpointError, match="none of 2 checkpoints is whole"):
+        store.load_latest()
+    store.prune((), weights_of={1})
+    assert (store.updates(), store.weights_updates()) == ([], [1])
+    with pytest.raises(CheckpointError, match="only weights for the average"):
+        store.load_latest()
+
+
+def test_an_update_saved_again_replaces_the_weights_kept_of_it(tmp_path: Path) -> None:
+    store = store_with(tmp_path, 1, 2)
+    store.prune({2}, weights_of={1})
+    old = store.load_weights(1)
+    changed = {name: value + 1 for name, value in old.items()}
+    store.save(1, changed, {}, {}, {})
+    store.prune({2}, weights_of={1})
+    assert store.weights_updates() == [1]
+    assert all(torch.equal(store.load_weights(1)[name], changed[name]) for name in old)
+
+
+def test_a_kill_while_weights_are_set_apart_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_with(tmp_path, 1, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda *_, **__: 1 / 0)  # right behind the renaming
+        with pytest.raises(ZeroDivisionError):
+            store.prune({2}, weights_of={1})
+    assert store.load_weights(1)
+    store.prune({2}, weights_of={1})
+    assert {path.name for path in store.weights_path(1).iterdir()} == {"model.safetensors", "manifest.json"}
+
+
+def test_a_finished_run_keeps_its_newest_checkpoint_and_its_results(tmp_path: Path) -> None:
+    store, model = store_with(tmp_path, 1, 2, 3), tmp_path / "model.safetensors"
+    model.write_bytes(b"weights")
+    store.prune({2, 3}, weights_of={1})
+    store.finish([model])
+    model.unlink()
+    assert store.result(model).read_bytes() == b"weights"
+    assert (store.updates(), store.weights_updates()) == ([3], [])
 
 
 @pytest.mark.parametrize("state", [{"a": (1, 2)}, {1: "a"}, {"loss": float("nan")}])

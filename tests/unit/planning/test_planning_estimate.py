@@ -94,8 +94,8 @@ def test_translations_are_scaled_from_the_nearest_one() -> None:
 
 def test_kept_checkpoints() -> None:
     # model, and two or three checkpoints of the model and the two moments of Adam, four bytes a number
-    assert estimate.kept_sizes(1000, average=0) == (4000 + 2 * 12000, 4000 + 3 * 12000)
-    assert estimate.kept_sizes(1000, average=10) == (4000 + 10 * 12000, 4000 + 11 * 12000)
+    assert estimate.kept_sizes(1000, average=0) == (4000 + 12000, 4000 + 12000)
+    assert estimate.kept_sizes(1000, average=10) == (4000 + 12000, 2 * 4000 + 12000)
 
 
 @pytest.mark.parametrize(

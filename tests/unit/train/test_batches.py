@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, pairwise
+from random import Random
 
 import numpy as np
 import torch
@@ -118,3 +119,22 @@ def test_collate_pads_on_the_right_and_shifts_the_target() -> None:
     assert batch.label_index_N.tolist() == [0, 1, 2, 3, 4, 8, 9]
     assert batch.domain_B.tolist() == [1, 2, 0]
     assert batch.num_target_tokens == 7
+
+
+@given(PAIRS.filter(bool), st.randoms())
+def test_collate_holds_every_sentence_as_it_is(pairs: list[tuple[int, int, int]], random: Random) -> None:
+    split = split_of(pairs)
+    rows = random.sample(range(len(pairs)), random.randint(1, len(pairs)))
+    batch = collate(split, np.array(rows), bos=1, like=np.arange(len(pairs)))
+    assert batch.source_BS.shape == (len(rows), split.source.lengths.max())
+    assert batch.target_BT.shape == (len(rows), split.target.lengths.max())
+    labels = torch.zeros(batch.target_BT.numel(), dtype=torch.int64)
+    labels[batch.label_index_N] = batch.label_N
+    for number, row in enumerate(rows):
+        source, target = split.source[row].tolist(), split.target[row].tolist()
+        assert batch.source_BS[number].tolist() == source + [0] * (batch.source_BS.size(1) - len(source))
+        assert labels.view_as(batch.target_BT)[number][: len(target)].tolist() == target
+        assert batch.target_BT[number][: len(target)].tolist() == [1, *target[:-1]]
+        assert not batch.target_BT[number][len(target) :].any()
+    assert torch.equal(batch.source_mask_BS, batch.source_BS != 0)
+    assert torch.equal(batch.target_mask_BT, batch.target_BT != 0)

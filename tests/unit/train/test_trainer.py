@@ -99,9 +99,14 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     # A head, the training lines, and at each validation two domains and all, of validation and of training text.
     assert len(paths.curves.read_text().splitlines()) == 1 + 24 // 5 + 3 * 3 * 2
     assert not paths.lease.exists()
-    # The last two, the best and those that were averaged, and nothing else.
-    kept = CheckpointStore(paths.checkpoints, spec.fingerprint).updates()
-    assert set(kept) == {16, 24} | {record["best_update"]}
+    # The newest, and a second name of the final weights: the command writes them again where they were removed.
+    names = {path.name for path in paths.checkpoints.iterdir()}
+    assert names - {paths.alternative.name} == {"update-00000024", "model.safetensors"}
+    before = paths.model.read_bytes()
+    paths.model.unlink()
+    train(spec, toy_task, tmp_path)
+    assert paths.model.read_bytes() == before
+    assert {path.name for path in paths.checkpoints.iterdir()} == names
     [first, *_] = records(tmp_path, "train")
     assert set(first["losses"]) == ({"generation"} if builder == "transformer" else {"generation", "proportion"})
     # What curves show is the loss that all methods have; what is minimised is the sum.
@@ -213,7 +218,7 @@ def test_a_run_on_one_domain_reads_no_other(make_spec: Any, toy_task: Path, tmp_
         return original(split, indices, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdnmt.train.trainer.collate", spy)
+        patch.setattr("mdnmt.train.prefetch.collate", spy)
         patch.setattr("mdnmt.train.validation.collate", spy)
         train(make_spec("transformer", domains=["law"]), toy_task, tmp_path)
     assert seen == {1}
