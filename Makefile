@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke rules synthetic long slurm test golden check check-cuda format report-partial clean
+.PHONY: help setup demo smoke rules synthetic long slurm test golden check check-cuda gpu format report-partial clean
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
@@ -16,6 +16,7 @@ help:
 	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"
 	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
 	@echo "make check           formatting, types, lint, spelling"
+	@echo "make gpu             on a machine with an NVIDIA GPU: tests, speed, a study of four methods (exit 75: once more)"
 	@echo "make check-cuda      every method on fake CUDA tensors, without a GPU (downloads the CUDA build of torch, gigabytes)"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
 	@echo "make format          put code and rules into shape"
@@ -72,6 +73,12 @@ check: setup
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 	$(BIN)/codespell
+
+# With the Python at hand where it has what training needs (no network then), else with this project's environment.
+gpu:
+	@if $(PYTHON) -c 'import torch, numpy, pydantic, yaml, safetensors, sacrebleu' 2> /dev/null; \
+	then $(PYTHON) benchmarks/gpu_suite.py; \
+	else $(MAKE) --no-print-directory setup && $(BIN)/python benchmarks/gpu_suite.py; fi
 
 # By hand before a release, not in CI: its environment is the CUDA build of torch (=== takes no +cpu build), 7 GB.
 .venv-cuda/installed: envs/requirements.txt

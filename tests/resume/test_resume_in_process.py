@@ -319,8 +319,9 @@ def test_a_damaged_checkpoint_of_the_average_is_an_error_that_says_what_to_do(
     with signal_after(11), pytest.raises(Interrupted):
         train(spec, toy_task, tmp_path / "run")
     paths = RunPaths(tmp_path / "run")
-    victim = paths.checkpoints / "weights-00000008" / "model.safetensors"
-    victim.write_bytes(victim.read_bytes()[:-5])
+    damaged = paths.checkpoints / "update-00000008" / "model.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+    victim = paths.checkpoints / "weights-00000008" / "model.safetensors"  # its place when it is averaged
     with pytest.raises(CheckpointError, match="remove it and all later checkpoints") as caught:
         train(spec, toy_task, paths.folder)
     assert str(victim) in str(caught.value) and "\n" not in str(caught.value)
