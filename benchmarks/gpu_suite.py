@@ -94,8 +94,8 @@ def run_tests(options: argparse.Namespace) -> dict[str, Any]:
     """Return how a part of tests/gpu ended."""
     if importlib.util.find_spec("pytest") is None:
         return {"outcome": "not run: pytest is not installed"}
-    # -n0 where pytest-xdist is there; the bare names of options that only it knows would be refused elsewhere.
-    command = [sys.executable, "-m", "pytest", "-q", "-rf", "tests/gpu", "-k", TESTS[options.stage]]
+
+    command = [sys.executable, "-m", "pytest", "-rf", "tests/gpu", "-k", TESTS[options.stage]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]

@@ -36,7 +36,10 @@ DEVICE = torch.device("cuda", 0)
 VOCAB, DOMAINS, SENTENCES, LENGTH = 32_000, 3, 7, 19
 LAYERS = 2  # of encoder and decoder: further ones are the same code
 # What is meant to be as it is: file and kind -> reason.
-INTENDED = {("models/cross_entropy.py", "float64"): "losses of words are added up in float64: N numbers, not N x V"}
+INTENDED = {
+    ("models/cross_entropy.py", "float64"): "losses of words are added up in float64: N numbers, not N x V",
+    ("models/latent_depth.py", "synchronisation"): "blocks to skip are read once for a batch to translate, not trained",
+}
 PRECISIONS: dict[str, torch.dtype | None] = {"fp32": None, "bf16": torch.bfloat16}
 
 
@@ -71,6 +74,10 @@ def move(model: nn.Module) -> None:
                 module._parameters[name] = moved.setdefault(id(value), nn.Parameter(value.detach().to(DEVICE)))
         for name, buffer in module._buffers.items():
             module._buffers[name] = None if buffer is None else buffer.to(DEVICE)
+        if type(module)._apply is not nn.Module._apply:
+            # It moves what it keeps in plain lists by itself (mdnmt.models.naive_mixing).
+            for kept in (one for value in vars(module).values() if isinstance(value, list) for one in value):
+                move(kept)
 
 
 def fake_method(name: str, mode: FakeTensorMode) -> Method:
@@ -133,6 +140,9 @@ def _one_update(method: Method, dtype: torch.dtype | None) -> None:
 
 def _one_word(method: Method, dtype: torch.dtype | None) -> None:
     method.model.eval()
+    for module in method.model.modules():
+        if hasattr(module, "may_skip"):
+            module.may_skip = False  # fake tensors do not say which blocks are skipped: all are computed
     batch = fake_batch().to(DEVICE)
     with torch.no_grad(), torch.autocast("cuda", dtype, enabled=dtype is not None):
         state = method.model.start(batch.source_BS, batch.source_mask_BS, batch.domain_B)
