@@ -10,9 +10,10 @@ from typing import Any
 from mdnmt import fsio
 
 STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}"
     "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.3rem .8rem;border-bottom:1px solid #ccc;"
-    "text-align:right}th:first-child,td:first-child{text-align:left}thead th{border-bottom:2px solid #444}"
+    "text-align:right;vertical-align:bottom}th:first-child,td:first-child{text-align:left;"
+    "white-space:nowrap}thead th{border-bottom:2px solid #444}"
     "p.note{color:#555;max-width:48rem}.bad{color:#a00}"
 )
 Column = tuple[str, Callable[[dict[str, Any]], str]]
@@ -29,7 +30,7 @@ def write(out: Path, key: dict[str, Any], stages: Sequence[str]) -> Path:
 def page(key: dict[str, Any], stages: dict[str, dict[str, Any]]) -> str:
     """Return the page."""
     head = stages["machine"]["found"]
-    commit = str(key["commit"] or "no commit")[:12]
+    commit = str(key["commit"] or "no commit")[:12] + (" with changes" if key.get("changed") else "")
     speed = {name.partition("-")[2]: one for name, one in stages.items() if name.startswith("speed-")}
     demo = {name.partition("-")[2]: one for name, one in stages.items() if name.startswith("demo-")}
     tests = {name: one for name, one in stages.items() if name.startswith("tests-")}
@@ -44,7 +45,9 @@ def page(key: dict[str, Any], stages: dict[str, dict[str, Any]]) -> str:
         "<h2>Training speed</h2>",
         _table("model", speed, _SPEED),
         '<p class="note">Each model is trained by the trainer itself. Words are target tokens. Launches are estimated '
-        "by the operators of one update that compute on the device; synchronisations make the CPU wait for it.</p>",
+        "by the operators of one update that compute on the device; synchronisations, of one update as well, make the "
+        "CPU wait for it. The rate is that of the matrix products above. Processes: those a stage took; s and kJ: its "
+        "time and energy.</p>",
         "<h2>Study gpu-demo</h2>",
         _table("method", demo, _DEMO),
         f'<p class="note">Text: {escape(", ".join(texts) or "none")}. BLEU is that of greedy translation of validation '
@@ -72,16 +75,16 @@ def _memory(one: dict[str, Any]) -> str:
 
 
 _SPEED: list[Column] = [
-    ("million parameters", _number("parameters", ",.1f", 1e-6)),
+    ("parameters, 10⁶", _number("parameters", ",.1f", 1e-6)),
     ("words/s", _number("words_per_second")),
-    ("% of the matrix rate", _number("share_of_rate", ".1f", 100)),
-    ("launches an update", _number("launches_per_update")),
+    ("% of rate", _number("share_of_rate", ".1f", 100)),
+    ("launches", _number("launches_per_update")),
     ("synchronisations", _number("synchronisations_per_update")),
     ("scalars copied", _number("scalar_copies_per_update")),
     ("peak MiB", _memory),
 ]
 _DEMO: list[Column] = [
-    ("million parameters", _number("parameters", ",.1f", 1e-6)),
+    ("parameters, 10⁶", _number("parameters", ",.1f", 1e-6)),
     ("updates", _number("updates")),
     ("words/s", _number("words_per_second")),
     ("BLEU", _number("bleu", ".1f")),

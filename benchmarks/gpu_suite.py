@@ -19,6 +19,7 @@ Needs torch 2.11 or newer with CUDA, numpy, pydantic, PyYAML, safetensors and sa
 from __future__ import annotations
 
 import argparse
+import fcntl
 import importlib.util
 import os
 import re
@@ -27,6 +28,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +97,6 @@ def run_tests(options: argparse.Namespace) -> dict[str, Any]:
     """Return how a part of tests/gpu ended."""
     if importlib.util.find_spec("pytest") is None:
         return {"outcome": "not run: pytest is not installed"}
-
     command = [sys.executable, "-m", "pytest", "-rf", "tests/gpu", "-k", TESTS[options.stage]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.strip()]
@@ -116,6 +118,7 @@ def train_method(options: argparse.Namespace) -> dict[str, Any] | None:
     """Return the figures of a method of the study; None: saved, to be gone on with."""
     import generated_task
 
+    from mdnmt.cli import main as mdnmt_main
     from mdnmt.config.method import load_method
     from mdnmt.config.run import RunSpec
     from mdnmt.config.training import Training, laid_over
@@ -144,9 +147,8 @@ def train_method(options: argparse.Namespace) -> dict[str, Any] | None:
     )
     run = options.out / "work" / f"gpu-demo-{name}-{spec.fingerprint}"
     minutes = options.stage_minutes * 0.85  # the rest is for reading, saving and the last validation
-    command = [sys.executable, "-m", "mdnmt.cli", "train", "--spec", spec.model_dump_json(), "--task", str(task)]
-    command += ["--out", str(run), "--method", name, "--device", options.device, "--stop-after-minutes", str(minutes)]
-    status = subprocess.run(command, cwd=ROOT).returncode
+    verb = ["train", "--spec", spec.model_dump_json(), "--task", str(task), "--out", str(run), "--method", name]
+    status = mdnmt_main([*verb, "--device", options.device, "--stop-after-minutes", str(minutes)])
     if status == 75:
         return None
     if status:
@@ -171,7 +173,8 @@ def key(options: argparse.Namespace) -> dict[str, Any]:
     from mdnmt.provenance import git_state
 
     name = torch.cuda.get_device_name() if options.device != "cpu" else "CPU"
-    return {"device": name, "torch": torch.__version__, "commit": git_state()[0], "toy": options.toy}
+    commit, changed = git_state()
+    return {"device": name, "torch": torch.__version__, "commit": commit, "changed": changed, "toy": options.toy}
 
 
 def stage_file(out: Path, stage: str) -> Path:
@@ -253,7 +256,7 @@ def do_slice(options: argparse.Namespace, stage: str, wanted: dict[str, Any]) ->
     started = time.monotonic()
     with Power(options.device) as power:
         try:
-            status = subprocess.run(command, timeout=60 * options.stage_minutes).returncode
+            status = subprocess.run(command, timeout=60 * options.stage_minutes, close_fds=False).returncode
         except subprocess.TimeoutExpired:
             status = 75
     seconds = time.monotonic() - started
@@ -272,6 +275,23 @@ def do_slice(options: argparse.Namespace, stage: str, wanted: dict[str, Any]) ->
     begun.unlink()
     found_file.unlink(missing_ok=True)
     return True
+
+
+@contextmanager
+def only_one(out: Path) -> Iterator[None]:
+    """Wait until no other process works on this report; stages inherit the lock, so one that outlived a kill counts."""
+    out.mkdir(parents=True, exist_ok=True)
+    lock = os.open(out / "lock", os.O_RDWR | os.O_CREAT)
+    os.set_inheritable(lock, True)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"mdnmt: another process works on {out}, or a stage of a killed one; waiting for it", file=sys.stderr)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -295,6 +315,12 @@ def main(argv: list[str] | None = None) -> int:
         sys.path.insert(0, source)
     if options.stage:
         return run_stage(options)
+    with only_one(options.out):
+        return do_all(options)
+
+
+def do_all(options: argparse.Namespace) -> int:
+    """Do the stages that are left, then write the page."""
     wanted, slices = key(options), 0
     for stage in STAGES:
         while not is_done(options.out, stage, wanted):
