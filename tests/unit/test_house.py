@@ -29,6 +29,7 @@ BOTTOM = {
     "fingerprint": set(),
     "paths": set(),
     "gpu": {"errors"},
+    "machine": {"errors"},
     "provenance": {"__init__", "code_hash"},
     "welch": set(),
 }
@@ -50,7 +51,7 @@ PACKAGES: dict[str, set[str]] = {
     "audit": {"config", "methods", "models"},
     "studies": {"claims", "config", "corpora", "methods", "paper", "pretrained", "score", "tasks", "train"},
     "watch": {"config", "planning", "studies", "train"},
-    "planning": {"config", "corpora", "methods", "models", "paper", "pretrained", "studies"},
+    "planning": {"config", "corpora", "methods", "models", "paper", "pretrained", "studies", "train"},
 }
 # What a bare GPU machine has; the two that cut words are reached through `tasks.segment` alone.
 TRAINING = {"torch", "numpy", "pydantic", "yaml", "safetensors", "sacrebleu"}

@@ -12,6 +12,7 @@ from mdnmt.corpora.availability import why_lost
 from mdnmt.errors import MdnmtError
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.planning.jobs import Jobs, look_only_when_a_job_ends, settle, shell_prefix
+from mdnmt.planning.memory import require_memory
 from mdnmt.score.comet_files import segments_of
 from mdnmt.studies import figure_specs, report_specs, table_specs, together
 from mdnmt.studies.claim_specs import claims_spec
@@ -131,6 +132,10 @@ PARTIAL = replace(
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
 JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)  # what jobs ask a cluster for; at home nobody asks
+try:
+    require_memory(STUDY, PLACES, None if workflow.local_exec else CLUSTER, PROJECT.device)
+except MdnmtError as error:
+    raise WorkflowError(str(error))
 CORES = CLUSTER.cores if IN_JOB or not workflow.resource_settings.cores else workflow.cores
 # Habits of this machine change no result. They travel as resources, not as params: Snakemake makes a job anew when its
 # params change, and a changed habit must not.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -10,36 +10,44 @@ from torch import Tensor
 from mdnmt.errors import CheckpointError
 
 
-def average_weights(checkpoints: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+def average_weights(checkpoints: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Return the mean of every floating-point tensor, accumulated in float64 and given back in its own dtype.
 
-    Tensors that are not floating point (counters, masks) are those of the last checkpoint.
+    Tensors that are not floating point (counters, masks) are those of the last checkpoint. One checkpoint at a time is
+    in memory, besides the sums, if they come from a generator.
 
     Raises:
         CheckpointError: there are none, or their names, shapes or dtypes differ.
     """
-    if not checkpoints:
-        raise CheckpointError("no checkpoint to average: expected at least one")
-    last = checkpoints[-1]
-    for position, weights in enumerate(checkpoints):
-        if odd := sorted(weights.keys() ^ last.keys()):
-            raise CheckpointError(
-                f"checkpoints to average are of different models: {odd[0]!r} is not in both number {position + 1} "
-                f"and number {len(checkpoints)}; average checkpoints of one run"
-            )
+    sums: dict[str, Tensor] = {}
+    first: dict[str, Tensor] = {}  # shapes and dtypes alone
+    weights: dict[str, Tensor] = {}
+    number = 0
+    for number, weights in enumerate(checkpoints, start=1):
+        if number == 1:
+            first = {name: tensor.to("meta") for name, tensor in weights.items()}
+        _require_same(first, weights, number)
         for name, tensor in weights.items():
-            if tensor.shape != last[name].shape or tensor.dtype != last[name].dtype:
-                raise CheckpointError(
-                    f"checkpoints to average are of different models: {name!r} is {tuple(tensor.shape)} {tensor.dtype} "
-                    f"in number {position + 1}, {tuple(last[name].shape)} {last[name].dtype} in the last"
-                )
-    return {name: _mean([weights[name] for weights in checkpoints]) for name in last}
+            if tensor.is_floating_point():
+                total = sums.setdefault(name, torch.zeros_like(tensor, dtype=torch.float64))
+                total += tensor.to(torch.float64)
+    if not number:
+        raise CheckpointError("no checkpoint to average: expected at least one")
+    return {
+        name: (sums.pop(name) / number).to(tensor.dtype) if name in sums else tensor.clone()
+        for name, tensor in weights.items()
+    }
 
 
-def _mean(tensors: list[Tensor]) -> Tensor:
-    if not tensors[-1].is_floating_point():
-        return tensors[-1].clone()
-    total = torch.zeros_like(tensors[-1], dtype=torch.float64)
-    for tensor in tensors:
-        total += tensor.to(torch.float64)
-    return (total / len(tensors)).to(tensors[-1].dtype)
+def _require_same(first: dict[str, Tensor], weights: dict[str, Tensor], number: int) -> None:
+    if odd := sorted(weights.keys() ^ first.keys()):
+        raise CheckpointError(
+            f"checkpoints to average are of different models: {odd[0]!r} is not in both number 1 "
+            f"and number {number}; average checkpoints of one run"
+        )
+    for name, tensor in weights.items():
+        if tensor.shape != first[name].shape or tensor.dtype != first[name].dtype:
+            raise CheckpointError(
+                f"checkpoints to average are of different models: {name!r} is {tuple(first[name].shape)} "
+                f"{first[name].dtype} in number 1, {tuple(tensor.shape)} {tensor.dtype} in number {number}"
+            )

@@ -24,10 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Resolve the study, look at what is there, and print the plan."""
     import json
+    import shutil
 
+    from mdnmt.config.cluster import load_cluster
     from mdnmt.config.loader import load_yaml, validate_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import shown
+    from mdnmt.planning.layout import places_of
+    from mdnmt.planning.memory import require_memory
     from mdnmt.planning.needs import table_of
     from mdnmt.planning.plan import as_json, make_plan
     from mdnmt.planning.text import cells_text, plan_text
@@ -37,6 +41,8 @@ def run(args: argparse.Namespace) -> None:
     project = validate_model(given, ProjectConfig, f"{args.config_folder}/config.yaml or --config")
     name, provisional = args.study or project.study, project.first_downloads
     study = resolve(args.config_folder, name, args.corpora, project.seeds, provisional=provisional)
+    cluster = load_cluster(args.config_folder) if shutil.which("sbatch") else None
+    require_memory(study, places_of(study, args.results), cluster, project.device)
     plan = make_plan(study, args.results, args.corpora, args.benchmarks, _device(project.device))
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.json:

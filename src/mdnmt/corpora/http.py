@@ -26,6 +26,7 @@ from mdnmt.config.corpus_source import HttpSource
 from mdnmt.corpora.progress import progress
 from mdnmt.corpora.spec import FileSpec
 from mdnmt.errors import FetchError
+from mdnmt.machine import require_space
 
 TIMEOUT_S = 60.0  # without a byte
 PAUSES_S = (1.0, 3.0, 9.0, 27.0)  # between attempts that brought nothing new
@@ -136,6 +137,7 @@ class _Transfer:
                 raise _Again("another part was sent than the one that was asked for")
             self._check_size(size, response)
             size = self._wanted.size_bytes if size is None else size
+            require_space(self._path, (size or 0) - begins, "the rest of the download" if begins else "the download")
             if not begins:
                 self._forget()
                 whole = _Whole(self._url, size, _validator(response.headers))

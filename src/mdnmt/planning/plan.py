@@ -83,6 +83,11 @@ class Plan:
         return sum(plan.to_add[0] for plan in self.runs), sum(plan.to_add[1] for plan in self.runs)
 
     @property
+    def memory_bytes(self) -> int:
+        """Return the estimated memory of the largest training that is left; 0: there is none."""
+        return max((plan.memory_bytes or 0 for plan in self.runs), default=0)
+
+    @property
     def used_bytes(self) -> int:
         """Return the bytes of runs and data that are there."""
         return sum(plan.used_bytes for plan in self.runs) + sum(task.used_bytes for task in self.tasks)
@@ -169,6 +174,7 @@ def _run(plan: Plan, one: RunPlan) -> dict[str, Any]:
         "translated": one.translated,
         "missing": one.missing,
         "parameters": one.parameters,
+        "memory_bytes": one.memory_bytes,
         "updates_made": one.made,
         "updates": one.updates,
         "train_seconds": _range(one.train),

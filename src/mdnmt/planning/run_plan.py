@@ -19,6 +19,7 @@ from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study
 from mdnmt.studies.told import translated_as
+from mdnmt.train.footprint import footprint
 
 # Of a test sentence, in pieces; and of a test set whose size the task does not give.
 PIECES_A_SENTENCE = 30
@@ -36,6 +37,7 @@ class RunPlan:
         made: updates so far.
         updates: that it will make at most; None: not known.
         parameters: of its model; None: not known.
+        memory_bytes: that its training will need, estimated; None: not known, or it is done.
         train: left to train; None: cannot be said.
         decode: left to translate; None: likewise.
         spent_seconds: of one CPU thread or one GPU, that its training took; None: it has not ended.
@@ -50,6 +52,7 @@ class RunPlan:
     made: int
     updates: int | None
     parameters: int | None
+    memory_bytes: int | None
     train: Estimate | None
     decode: Estimate | None
     spent_seconds: float | None
@@ -91,12 +94,14 @@ class RunPlanner:
         paths, spec, work = RunPaths(Path(self.places.run(run))), spec_of(run), self._work(run)
         done = progress(paths.metrics) if state == "begun" else Progress(0, 0.0)
         train = decode = updates = None
-        to_add = (0, 0)
+        to_add, memory = (0, 0), None
         if spec is not None and work is not None:
             updates = 0 if _is_untrained(spec) else done.max_updates or self._updates(run, spec)
             train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
             decode = self._decode(to_translate, work) if to_translate else NOTHING
             if state != "done" and updates:
+                target_vocab = self.vocabs[run.task].target
+                memory = footprint(work.parameters, spec.architecture, target_vocab, spec.training).total
                 to_add = estimate.kept_sizes(work.parameters, spec.training.average_checkpoints)
         used = size_bytes(paths.folder)
         record = next((one for one in self.records if run.spec is not None and one.spec == run.spec), None)
@@ -107,6 +112,7 @@ class RunPlanner:
             made=(updates or 0) if state == "done" else done.updates,
             updates=updates,
             parameters=work.parameters if work is not None else None,
+            memory_bytes=memory,
             train=train,
             decode=decode,
             spent_seconds=record.seconds * record.threads if record is not None else None,

@@ -131,6 +131,10 @@ def _head(plan: Plan) -> str:
     low, high = plan.to_add
     used = amount(plan.used_bytes, plan.used_bytes) if plan.used_bytes else "nothing"
     lines += _wrapped(f"Disk: {amount(low, high) if high else 'nothing'} to come, {used} there.")
+    if plan.memory_bytes:
+        where = "of the GPU" if plan.device == "cuda" else "of a machine"
+        need = amount(plan.memory_bytes, plan.memory_bytes)
+        lines += _wrapped(f"Memory {where}: about {need} for the largest training.")
     everything = plan.if_all
     if everything.high > left.high:
         more = plan.to_add_if_all

@@ -74,7 +74,13 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
         model = load_pretrained(folder, dropout=config.dropout, attention_dropout=config.attention_dropout)
         return Method(cast(Transformer, model.to(device)), [LabelSmoothedCrossEntropy(config.label_smoothing)])
 
-    return Setup(read=read, build=build, keep=lambda _, kept: keep_segmentation(folder, kept))
+    # The size stands in the weights' files, which the loader checks.
+    return Setup(
+        read=read,
+        build=build,
+        keep=lambda _, kept: keep_segmentation(folder, kept),
+        parameters=lambda spec, data: count_parameters(empty(folder)),
+    )
 
 
 def keep_segmentation(folder: Path, kept: Path) -> None:

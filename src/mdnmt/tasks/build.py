@@ -11,6 +11,7 @@ from mdnmt import fsio
 from mdnmt.corpora.part import part_folder
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
+from mdnmt.machine import require_space
 from mdnmt.tasks.binarise import encode_split
 from mdnmt.tasks.encode import Encoder, learn_encoder
 from mdnmt.tasks.form import Form
@@ -27,6 +28,8 @@ from mdnmt.tasks.tokenised import SIDES, Tokenised, tokenise_splits
 from mdnmt.tasks.workers import Map, workers
 
 MANIFEST = "task.json"
+# Text and arrays of a pair, and what stands beside them while they are made; more with long sentences.
+LEAST_BYTES_A_PAIR = 300
 _PACKAGES = {
     "moses": ("sacremoses",),
     "jieba": ("jieba", "sacremoses"),
@@ -57,9 +60,12 @@ def build_task(
         lines_per_chunk: how much text a process takes at a time; the same bytes come out whatever it is.
 
     Raises:
+        TooLarge: there is not enough disk space for that many pairs.
         DataError: a corpus is not what it should be, or has too little text; where, and what to do.
     """
     _check_corpora(spec, corpora)
+    pairs = sum((domain.train or 0) + (domain.valid or 0) + (domain.test or 0) for domain in spec.domains)
+    require_space(out, pairs * LEAST_BYTES_A_PAIR, f"data of {pairs:,} pairs")
     with part_folder(out) as part, workers(jobs) as run:
         scratch = part / "scratch"
         texts, cleaning = domain_texts(spec, corpora, scratch, run, say, lines_per_chunk)

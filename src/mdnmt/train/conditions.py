@@ -29,6 +29,7 @@ BEGINS = ("start", "resume")  # events of metrics.jsonl that begin an attempt
 _CHANGE_NO_WEIGHT = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.refused"),
+    *("mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.outline"),
     *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics", "mdnmt.train.conditions"),
     *("mdnmt.corpora", "mdnmt.corpora.local", "mdnmt.tasks.stanford"),
 )

@@ -23,6 +23,7 @@ from mdnmt.errors import CheckpointError, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
+from mdnmt.methods.outline import shapes_only
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
 from mdnmt.tasks.segment import segmentation_files
@@ -30,6 +31,7 @@ from mdnmt.train.batches import usable
 from mdnmt.train.conditions import BEGINS, attempt, attempts
 from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic, refuse_one_gpu_for_all
+from mdnmt.train.footprint import device_memory, footprint, require_disk
 from mdnmt.train.initialise import InitialWeights, initialise, read_initial
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog, lost_validations, read_metrics, write_curves
@@ -39,12 +41,23 @@ from mdnmt.train.signals import StopRequest
 from mdnmt.train.trainer import Habits, Trainer
 
 
+def count_parameters(spec: RunSpec, data: TaskData) -> int:
+    """Return the parameters of a run's model, without memory for them."""
+    architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
+    with shapes_only():
+        method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains))
+    return sum(parameter.numel() for parameter in method.model.parameters())
+
+
+def _vocab_sizes(data: TaskData) -> VocabSizes:
+    joint = data.source_vocab.tokens == data.target_vocab.tokens
+    return VocabSizes(len(data.source_vocab), len(data.target_vocab), joint)
+
+
 def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
     """Return the method of a run for the vocabularies and domains of its task, on `device` and ready to be trained."""
     architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
-    joint = data.source_vocab.tokens == data.target_vocab.tokens
-    sizes = VocabSizes(len(data.source_vocab), len(data.target_vocab), joint)
-    method = build(spec.builder, architecture, sizes, len(data.domains))
+    method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains))
     method.model.to(device)
     if method.prepare is not None:
         labels = [data.domains.index(domain) for domain in spec.domains]
@@ -69,11 +82,13 @@ class Setup:
         read: returns the data as the model takes it.
         build: returns the method, on the device.
         keep: puts into a folder of the run what turns text into the model's words.
+        parameters: returns the size of the model before it is built; None: not known.
     """
 
     read: Callable[[RunSpec, TaskData], TaskData] = lambda spec, data: data
     build: Callable[[RunSpec, TaskData, torch.device], Method] = build_method
     keep: Callable[[TaskData, Path], None] = copy_segmentation
+    parameters: Callable[[RunSpec, TaskData], int | None] = count_parameters
 
 
 def train_run(
@@ -109,6 +124,7 @@ def train_run(
         ConfigError: `device` does not exist, or names one GPU for several workers.
         LeaseError: another process trains this run.
         DataError: the data is not that of the spec.
+        TooLarge: the machine plainly lacks the memory or the disk space.
         CheckpointError: `initial` is not what the spec starts from, or does not fit.
     """
     paths, setup, habits = RunPaths(run_folder), setup or Setup(), habits or Habits()
@@ -124,6 +140,11 @@ def train_run(
         _refuse_other_data(spec, data, task_folder)
         make_deterministic(spec.seed, threads)
         chosen = choose_device(device)
+        if (parameters := setup.parameters(spec, data)) is not None:
+            needed = footprint(parameters, spec.architecture, len(data.target_vocab), spec.training)
+            needed.require(device_memory(chosen), f"run {spec.fingerprint}")
+            if first:
+                require_disk(run_folder, parameters, spec.training)
         data = setup.read(spec, data)
         method = setup.build(spec, data, chosen)
         start = read_initial(spec, initial)
@@ -251,7 +272,7 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
         if not have.issuperset(updates) and store.result(path).exists():
             weights = load_model(store.result(path))  # the run was finished before
         else:
-            weights = average_weights([store.load_weights(update) for update in updates])
+            weights = average_weights(store.load_weights(update) for update in updates)
     except RefusedCheckpoint as refusal:
         raise CheckpointError(
             f"{refusal}; the final weights need it: remove it and all later checkpoints, then start the same command "

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from mdnmt.config.corpus_source import HttpSource
 from mdnmt.corpora import http
 from mdnmt.corpora.spec import FileSpec
 from mdnmt.errors import FetchError
+from mdnmt.machine import TooLarge
 
 DATA = random.Random(3).randbytes(200_000)
 NAME = "corpus.zip"
@@ -383,3 +386,21 @@ def test_a_part_that_is_not_the_one_asked_for_is_not_taken(serve: Any, tmp_path:
     http.download(client.source, client.wanted, tmp_path, bytes_max=LARGE, sleep=meanwhile)
     assert client.has(DATA + b"more")
     assert [request.get("Range") for request in site.requests] == [None, "bytes=50000-", None]
+
+
+def test_a_file_that_the_disk_cannot_hold_is_not_begun(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, url = serve()
+    site.cuts = [150_000]
+    client = Client(tmp_path, url)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=199_999))
+    with pytest.raises(TooLarge, match=rf"{NAME}: the download needs at least 0\.2 MB, 0\.2 MB are free there"):
+        client.download()
+    assert list(tmp_path.iterdir()) == []
+    # Of a download cut short only the rest needs room.
+    room = iter([200_000, 50_000])
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=next(room)))
+    site.cuts = [150_000]
+    client.download()
+    assert client.has(DATA)

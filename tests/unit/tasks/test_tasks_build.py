@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import ConfigError, DataError
+from mdnmt.machine import TooLarge
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.data import Ragged, TaskData
 from mdnmt.tasks.segment import Segmenter, plain_text
@@ -314,3 +317,14 @@ def test_the_verb_builds_and_reports_errors_in_one_line(house: House, capsys: py
     (house.root / "law" / "train.en").write_bytes(b"\xff\n")
     assert main(["task", "--spec", house.spec().model_dump_json(), *arguments]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_too_small_a_disk_is_named_before_anything_is_read(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.fetch()
+    monkeypatch.setattr("mdnmt.tasks.build.domain_texts", lambda *_: pytest.fail("began to read"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=40_000))
+    with pytest.raises(TooLarge, match=r"out: data of 146 pairs needs at least 0\.0 MB, 0\.0 MB are free there"):
+        house.build()
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,91 @@
+"""What this machine has: memory, and room on its disks; work that cannot fit is refused before it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.errors import MdnmtError
+
+
+class TooLarge(MdnmtError):
+    """Work needs more memory or disk space than this machine has."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An amount of memory in bytes, and what has it, in words."""
+
+    size_bytes: int
+    owner: str
+
+
+def host_memory(root: Path = Path("/")) -> Memory:
+    """Return the memory that this process may use: that of the host, or a smaller limit of its cgroup.
+
+    Args:
+        root: where `proc` and `sys` are mounted.
+    """
+    host = Memory(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "this machine")
+    limits = [Memory(limit, "the cgroup of this process (a container or a job)") for limit in _cgroup_limits(root)]
+    return min([host, *limits], key=lambda memory: memory.size_bytes)
+
+
+def _cgroup_limits(root: Path) -> list[int]:
+    """Return the memory limits of this process's control groups, versions 1 and 2, and of the groups above."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    files = []
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers not in {"", "memory"}:
+            continue
+        base, name = ("sys/fs/cgroup", "memory.max") if not controllers else ("sys/fs/cgroup/memory", _VERSION_1)
+        inner = Path(group.lstrip("/"))
+        files += [root / base / folder / name for folder in (inner, *inner.parents)]
+    return [int(text) for file in files if (text := _text(file)).isdecimal()]
+
+
+_VERSION_1 = "memory.limit_in_bytes"
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def free_bytes(path: Path) -> int:
+    """Return the free space of the file system on which `path` is or will be, as an ordinary user may fill it."""
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def require_space(path: Path, needed: int, what: str) -> None:
+    """Refuse work that needs more disk space than there is.
+
+    Args:
+        path: where it will be written.
+        needed: bytes, no more than it certainly takes.
+        what: what takes them, in words.
+
+    Raises:
+        TooLarge: naming need and free space.
+    """
+    if needed > (free := free_bytes(path)):
+        raise TooLarge(
+            f"{path}: {what} needs at least {in_gb(needed)}, {in_gb(free)} are free there; nothing was started: "
+            "make room, or put the folder on a larger disk (a symbolic link will do), then start the same command again"
+        )
+
+
+def in_gb(size_bytes: int) -> str:
+    """Return a number of bytes in words: GB with one decimal, or MB below a tenth of a GB."""
+    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 10**8 else f"{size_bytes / 1e6:.1f} MB"

@@ -1,0 +1,108 @@
+"""How much memory and disk space a run needs, estimated before it starts; what plainly cannot fit is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mdnmt.config.training import Training
+from mdnmt.machine import Memory, TooLarge, host_memory, in_gb, require_space
+
+FLOAT = 4  # bytes
+# Weights, gradients, and Adam's two moments: all four exist at every update.
+STATES = 4
+# While a checkpoint is saved: copies of weights and moments and the bytes of the files, in memory of the host.
+# Measured, see docs/planning.md.
+SAVING_BYTES = 27  # per parameter
+# The interpreter with torch, before a model exists.
+PROGRAM_BYTES = 300_000_000
+# Values that a layer keeps for the backward pass, per token: in units of the model's width (the decoder has a second
+# attention), and of the width inside the feed-forward block. Of the output layer: copies of the logits. Counted from
+# the blocks in mdnmt.models, attention weights of 30 words included; docs/planning.md compares it with measured peaks.
+ENCODER_WIDTHS, DECODER_WIDTHS, INNER_WIDTHS, LOGITS = 12, 20, 3, 4
+TOKENS_A_SENTENCE = 30  # of a batch counted in sentences
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes of memory that a training needs.
+
+    Attributes:
+        states: of weights, gradients and Adam's moments; certain.
+        activations: kept for the backward pass; an estimate.
+        saving: of copies while a checkpoint is saved; an estimate.
+    """
+
+    states: int
+    activations: int
+    saving: int
+
+    @property
+    def total(self) -> int:
+        """Return the estimate of all of it, program included."""
+        return PROGRAM_BYTES + self.states + max(self.activations, self.saving)
+
+    def require(self, memory: Memory, what: str) -> None:
+        """Refuse a run whose states alone do not fit; the rest is too uncertain to refuse for.
+
+        Raises:
+            TooLarge: naming the estimate and the limit.
+        """
+        if self.states > memory.size_bytes:
+            raise TooLarge(
+                f"{what}: training needs about {in_gb(self.total)} of memory ({in_gb(self.states)} for weights, "
+                f"gradients and Adam's moments alone), {memory.owner} has {in_gb(memory.size_bytes)}; nothing was "
+                "started: make the model smaller (model_dim, ffn_dim, layers, vocabulary), or use a larger machine"
+            )
+
+
+def footprint(parameters: int, architecture: dict[str, Any], target_vocab: int, training: Training) -> Footprint:
+    """Estimate the memory of a training.
+
+    Args:
+        parameters: of the model.
+        architecture: its complete options.
+        target_vocab: size of the target vocabulary.
+        training: the recipe, of which the size of a batch counts.
+    """
+    tokens = training.max_tokens
+    if training.batch_sentences is not None:
+        tokens = training.batch_sentences * TOKENS_A_SENTENCE
+    width, inner = architecture.get("model_dim", 0), architecture.get("ffn_dim", 0)
+    of_encoder = architecture.get("encoder_layers", 0) * (ENCODER_WIDTHS * width + INNER_WIDTHS * inner)
+    of_decoder = architecture.get("decoder_layers", 0) * (DECODER_WIDTHS * width + INNER_WIDTHS * inner)
+    activations = FLOAT * tokens * (of_encoder + of_decoder + LOGITS * target_vocab)
+    return Footprint(STATES * FLOAT * parameters, activations, SAVING_BYTES * parameters)
+
+
+def device_memory(device: torch.device) -> Memory:
+    """Return the memory of the device that trains."""
+    if device.type == "cuda":
+        found = torch.cuda.get_device_properties(device)
+        return Memory(found.total_memory, f"the GPU ({found.name})")
+    return host_memory()
+
+
+def least_checkpoint_bytes(parameters: int, training: Training) -> int:
+    """Return the bytes that the checkpoints and final weights of a run certainly take at the end.
+
+    A checkpoint holds the weights and Adam's moments. Kept are those that are averaged, at least two while one is
+    written; how many there will be is not known where patience may end the run or validations are counted in epochs.
+    """
+    kept = 2
+    if not training.patience and training.validate_every_epochs is None and training.max_epochs is None:
+        kept = max(kept, min(training.average_checkpoints, training.max_updates // training.validate_every))
+    return FLOAT * parameters * (3 * kept + 1)
+
+
+def require_disk(folder: Path, parameters: int, training: Training) -> None:
+    """Refuse a run whose checkpoints do not fit on the disk; what it has written before counts as room.
+
+    Raises:
+        TooLarge: naming need and free space.
+    """
+    there = sum(path.stat().st_size for path in folder.rglob("*.safetensors")) if folder.is_dir() else 0
+    require_space(folder, least_checkpoint_bytes(parameters, training) - there, "its checkpoints and weights")

@@ -1,0 +1,59 @@
+"""Memory limits of the machine and free space of its disks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mdnmt.errors import EXIT_USER
+from mdnmt.machine import Memory, TooLarge, free_bytes, host_memory, in_gb, require_space
+
+HOST = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def machine(root: Path, groups: str, limits: dict[str, str]) -> Path:
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(groups)
+    for name, text in limits.items():
+        file = root / "sys/fs/cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits", "expected"),
+    [
+        ("0::/user/job\n", {"user/job/memory.max": "max\n", "user/memory.max": "3000\n"}, 3000),
+        ("0::/user/job\n", {"user/job/memory.max": "2000\n", "user/memory.max": "3000\n"}, 2000),
+        ("0::/\n", {"memory.max": "5000\n"}, 5000),
+        ("4:memory:/slurm/job_7\n1:cpu:/\n", {"memory/slurm/job_7/memory.limit_in_bytes": "4000\n"}, 4000),
+        ("4:memory:/inside\n", {"memory/memory.limit_in_bytes": "9223372036854771712\n"}, HOST),
+        ("0::/job\n", {"job/memory.max": "max\n"}, HOST),
+        ("", {}, HOST),
+    ],
+)
+def test_the_smallest_limit_counts(tmp_path: Path, groups: str, limits: dict[str, str], expected: int) -> None:
+    found = host_memory(machine(tmp_path, groups, limits))
+    assert found.size_bytes == expected
+    assert ("cgroup" in found.owner) == (expected < HOST)
+
+
+def test_without_control_groups_the_host_counts(tmp_path: Path) -> None:
+    assert host_memory(tmp_path) == Memory(HOST, "this machine")
+
+
+def test_too_little_space_names_need_and_free_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: asked.append(path) or SimpleNamespace(free=2 * 10**9))
+    folder = tmp_path / "not" / "yet"
+    assert free_bytes(folder) == 2 * 10**9 and asked == [tmp_path]
+    require_space(folder, 2 * 10**9, "the data")
+    with pytest.raises(TooLarge, match=r"yet: the data needs at least 10\.0 GB, 2\.0 GB are free there") as caught:
+        require_space(folder, 10**10, "the data")
+    assert caught.value.exit_code == EXIT_USER and "\n" not in str(caught.value)
+    assert in_gb(12_340_000) == "12.3 MB"
