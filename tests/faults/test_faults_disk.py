@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from faulty import Disk, dies_writing, read_only, small_disk
@@ -31,6 +32,12 @@ def contents(folder: Path) -> dict[str, bytes]:
 def disk(tmp_path: Path) -> Iterator[Disk]:
     with small_disk(tmp_path / "disk") as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def _was_free_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the check before the start find room: here the disk fills up afterwards."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10**12))
 
 
 @pytest.fixture

@@ -82,13 +82,13 @@ class Setup:
         read: returns the data as the model takes it.
         build: returns the method, on the device.
         keep: puts into a folder of the run what turns text into the model's words.
-        parameters: returns the size of the model before it is built; None: not known.
+        parameters: returns the size of the model before it is built.
     """
 
     read: Callable[[RunSpec, TaskData], TaskData] = lambda spec, data: data
     build: Callable[[RunSpec, TaskData, torch.device], Method] = build_method
     keep: Callable[[TaskData, Path], None] = copy_segmentation
-    parameters: Callable[[RunSpec, TaskData], int | None] = count_parameters
+    parameters: Callable[[RunSpec, TaskData], int] = count_parameters
 
 
 def train_run(
@@ -140,11 +140,7 @@ def train_run(
         _refuse_other_data(spec, data, task_folder)
         make_deterministic(spec.seed, threads)
         chosen = choose_device(device)
-        if (parameters := setup.parameters(spec, data)) is not None:
-            needed = footprint(parameters, spec.architecture, len(data.target_vocab), spec.training)
-            needed.require(device_memory(chosen), f"run {spec.fingerprint}")
-            if first:
-                require_disk(run_folder, parameters, spec.training)
+        _refuse_too_large(spec, data, setup.parameters(spec, data), chosen, run_folder)
         data = setup.read(spec, data)
         method = setup.build(spec, data, chosen)
         start = read_initial(spec, initial)
@@ -175,6 +171,12 @@ def _refuse_other_data(spec: RunSpec, data: TaskData, folder: Path) -> None:
         )
     if unknown := [domain for domain in spec.domains if domain not in data.domains]:
         raise DataError(f"{folder}: has no domain {unknown[0]!r}; it has {', '.join(data.domains)}")
+
+
+def _refuse_too_large(spec: RunSpec, data: TaskData, parameters: int, device: torch.device, folder: Path) -> None:
+    needed = footprint(parameters, spec.architecture, len(data.target_vocab), spec.training)
+    needed.require(device_memory(device), f"run {spec.fingerprint}")
+    require_disk(folder, parameters, spec.training)
 
 
 def _train(trainer: Trainer, start: InitialWeights | None, stop: StopRequest) -> None:
