@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdnmt import __version__, commands
-from mdnmt.errors import EXIT_USER, MdnmtError, shown
+from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, shown
 
 THEN = "then"  # between two verbs on one command line
 _FULL = "; files made before are untouched: make room, then start the same command again"
@@ -104,6 +104,8 @@ def _one(arguments: list[str]) -> int:
         what = error.strerror or str(error) or type(error).__name__
         place = error.filename or getattr(args, "out", None)  # a full disk names no file
         where = f"{place}: " if place else ""
+        if place and error.errno in {errno.EACCES, errno.EPERM}:
+            what += owned_by_another(Path(os.fsdecode(place)))
         print(shown(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"), file=sys.stderr)
         try:
             sys.stdout.flush()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import unicodedata
+from pathlib import Path
 
 EXIT_USER = 2
 EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
@@ -15,6 +18,23 @@ def shown(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in hidden else c for c in text)
+
+
+def owned_by_another(path: Path) -> str:
+    """Return who owns a path that cannot be written, or the nearest folder that exists; empty if it is this user."""
+    try:
+        while not path.exists() and path != path.parent:
+            path = path.parent
+        owner = path.stat().st_uid
+    except OSError:
+        return ""
+    if owner == os.geteuid():
+        return ""
+    try:
+        name = pwd.getpwuid(owner).pw_name
+    except KeyError:
+        name = f"user {owner}"
+    return f" ({path} belongs to {name})"
 
 
 class MdnmtError(Exception):

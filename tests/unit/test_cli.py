@@ -4,6 +4,8 @@ import argparse
 import errno
 import importlib
 import json
+import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +117,24 @@ def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(
     assert main(["unlock"]) == 130
     assert capsys.readouterr().err == "mdnmt unlock: stopped by Ctrl-C\n"
     assert (EXIT_USER, EXIT_COME_BACK) == (2, 75)
+
+
+def test_what_another_user_owns_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run" / "lease"
+
+    def refused(args: argparse.Namespace) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(place))
+
+    monkeypatch.setattr(module_of("unlock"), "run", refused)
+    assert main(["unlock"]) == 2
+    assert "belongs to" not in capsys.readouterr().err
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert main(["unlock"]) == 2
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    said = f"{place}: Permission denied ({tmp_path} belongs to {owner})"
+    assert capsys.readouterr().err == f"mdnmt unlock: {said}{WHAT_TO_DO[errno.EACCES]}\n"
 
 
 @pytest.mark.parametrize(

@@ -87,15 +87,15 @@ def device_memory(device: torch.device) -> Memory:
 
 
 def least_checkpoint_bytes(parameters: int, training: Training) -> int:
-    """Return the bytes that the checkpoints and final weights of a run certainly take at the end.
+    """Return the bytes that the checkpoints of a run in training certainly take.
 
-    A checkpoint holds the weights and Adam's moments. Kept are those that are averaged, at least two while one is
-    written; how many there will be is not known where patience may end the run or validations are counted in epochs.
+    There are two whole checkpoints (weights and Adam's moments), and the weights of others that will be averaged; how
+    many of these come is not known where patience may end the run or validations are counted in epochs.
     """
-    kept = 2
+    averaged = 0
     if not training.patience and training.validate_every_epochs is None and training.max_epochs is None:
-        kept = max(kept, min(training.average_checkpoints, training.max_updates // training.validate_every))
-    return FLOAT * parameters * (3 * kept + 1)
+        averaged = min(training.average_checkpoints, training.max_updates // training.validate_every)
+    return FLOAT * parameters * (3 * 2 + max(0, averaged - 2))
 
 
 def require_disk(folder: Path, parameters: int, training: Training) -> None:
@@ -105,4 +105,4 @@ def require_disk(folder: Path, parameters: int, training: Training) -> None:
         TooLarge: naming need and free space.
     """
     there = sum(path.stat().st_size for path in folder.rglob("*.safetensors")) if folder.is_dir() else 0
-    require_space(folder, least_checkpoint_bytes(parameters, training) - there, "its checkpoints and weights")
+    require_space(folder, least_checkpoint_bytes(parameters, training) - there, "its checkpoints")
