@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+from errno import EACCES, EPERM
 from pathlib import Path
 
 from pydantic import BaseModel
 
+from mdnmt.errors import EXIT_USER, owned_by_another, shown
 from mdnmt.fsio import write_text
 from mdnmt.paper import specs
 from mdnmt.pretrained.files import TOY
@@ -24,7 +27,14 @@ def spec_file(spec: BaseModel | str) -> str:
     text = spec if isinstance(spec, str) else spec.model_dump_json()
     path = SPECS / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
     if not path.exists():
-        write_text(path, f"{text}\n")
+        try:
+            write_text(path, f"{text}\n")
+        except OSError as error:
+            # While Snakemake reads the rules: it shows a traceback of any error but its own, and exits with 1.
+            owner = owned_by_another(path) if error.errno in {EACCES, EPERM} else ""
+            said = f"{path}: {error.strerror or error}{owner}; make room or give write permission, then start again"
+            print(f"snakemake: {shown(said)}", file=sys.stderr)
+            raise SystemExit(EXIT_USER) from None
     return str(path)
 
 
