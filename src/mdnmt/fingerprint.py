@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 # A stage's number is raised when its code changes what it produces from the same input.
-STAGE_VERSIONS = {"task": 1, "train": 6, "decode": 2, "score": 2, "analyse": 2, "labels": 2}
+STAGE_VERSIONS = {"task": 1, "train": 7, "decode": 2, "score": 2, "analyse": 2, "labels": 2}
 
 
 def canonical_json(value: Any) -> str:

@@ -64,6 +64,10 @@ class Training(Frozen):
     weight_decay: float = Field(1e-4, ge=0, description="decoupled: subtracts learning rate x decay x weight")
     clip_norm: float = Field(25.0, ge=0, description="0: no clipping")
     precision: Literal["auto", "fp32", "bf16"] = Field("auto", description="auto: bf16 where the device has it")
+    kernels: Literal["auto", "plain", "cpu"] = Field(
+        "auto",
+        description="cpu: kernels made for CPUs; plain: what a GPU runs, on any device; auto: by device",
+    )
     validate_every: int = Field(1000, gt=0, description="updates between validations; each leaves a checkpoint")
     validate_every_epochs: float | None = Field(
         None, gt=0, description="in place of validate_every: epochs between validations"

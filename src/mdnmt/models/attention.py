@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from mdnmt.models.cache import KeyValueCache
 from mdnmt.models.context import DomainContext
+from mdnmt.models.kernels import takes_cpu_kernel
+from mdnmt.models.kernels.scored_attention import scored_attention
 from mdnmt.models.projection import ProjectionFactory
-from mdnmt.models.scored_attention import scored_attention
 
 
 def split_heads(x_BTD: Tensor, num_heads: int) -> Tensor:
@@ -35,7 +36,7 @@ def fused_attention(
     decoding: bool = False,
 ) -> Tensor:
     """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], of torch's fused kernel, or what is faster on a CPU."""
-    if q_BHTE.device.type != "cpu":
+    if not takes_cpu_kernel(q_BHTE):
         return F.scaled_dot_product_attention(
             q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal
         )

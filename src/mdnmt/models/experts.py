@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
 from mdnmt.models.dropout import dropout
-from mdnmt.models.expert_sum import expert_sum
 from mdnmt.models.gate import DomainEmbedding, Gate
+from mdnmt.models.kernels import takes_cpu_kernel
+from mdnmt.models.kernels.expert_sum import expert_sum
 from mdnmt.models.projection import Linear
 
 
@@ -42,7 +43,7 @@ class Experts(nn.Module):
         x_MD, first_weight_ED = x_BTD.flatten(0, -2), self.first_weight.flatten(0, 1)
         share_MN = gate_BTN.expand(*x_BTD.shape[:-1], -1).flatten(0, -2)
         first_bias_E, second_weight_DE = self.first_bias.flatten(), self.second_weight.flatten(1)
-        if x_BTD.device.type == "cpu" and not torch.compiler.is_compiling():
+        if takes_cpu_kernel(x_BTD):
             rate = self.dropout if self.training else 0.0
             y_MD = expert_sum(x_MD, share_MN, first_weight_ED, first_bias_E, second_weight_DE, rate)
         else:

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mdnmt.models.kernels import takes_cpu_kernel
+
 
 def weighed(x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
     """Return p_1 x, ..., p_K x of each word, [B, T, K, D]."""
@@ -65,7 +67,7 @@ def _products(parts_BTKD: Tensor, x_BTD: Tensor) -> Tensor:
 
 
 def _sum(parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
-    if parts_BTKD.device.type != "cpu" or torch.compiler.is_compiling():
+    if not takes_cpu_kernel(parts_BTKD):
         return (share_BTK.unsqueeze(-1) * parts_BTKD).sum(-2)
     # Part by part, what is summed up stays near the processor, and nothing else is written.
     total_BTD = parts_BTKD[..., 0, :] * share_BTK[..., :1]

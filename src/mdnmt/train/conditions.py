@@ -16,7 +16,8 @@ from mdnmt import provenance
 from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.code_hash import code_hash
 from mdnmt.config.training import Training
-from mdnmt.errors import CheckpointError
+from mdnmt.errors import CheckpointError, ConfigError
+from mdnmt.models.kernels import Kernels
 from mdnmt.train.device import autocast_dtype, has_native_bf16
 from mdnmt.train.progress import Progress
 
@@ -49,10 +50,12 @@ class Conditions:
     Attributes:
         code: hash of the training code.
         precision: of the products of matrices; `auto` of the recipe is resolved when a run begins.
+        kernels: resolved likewise.
     """
 
     code: str
     precision: Precision
+    kernels: Kernels
 
     @property
     def dtype(self) -> torch.dtype | None:
@@ -65,9 +68,21 @@ class Conditions:
 
 
 def conditions_here(builder: str, recipe: Training, device: torch.device) -> Conditions:
-    """Return the conditions of a run that begins now, on this device."""
+    """Return the conditions of a run that begins now, on this device.
+
+    Raises:
+        ConfigError: the recipe asks for kernels that do not exist for the device.
+    """
     precision: Precision = "bf16" if autocast_dtype(recipe, device) is not None else "fp32"
-    return Conditions(training_code(builder), precision)
+    return Conditions(training_code(builder), precision, _kernels(recipe, device))
+
+
+def _kernels(recipe: Training, device: torch.device) -> Kernels:
+    if recipe.kernels == "cpu" and device.type != "cpu":
+        raise ConfigError(f"found training.kernels: cpu on device {device}, expected auto or plain there")
+    if recipe.kernels == "auto":
+        return "cpu" if device.type == "cpu" else "plain"
+    return recipe.kernels
 
 
 def progress_in(checkpoint: Checkpoint) -> Progress:
@@ -105,10 +120,10 @@ def refuse_other_code(
 
 
 def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
-    """Return the conditions under which a run goes on: this code, in the precision of the checkpoint.
+    """Return the conditions under which a run resumes: this code, with precision and kernels of the checkpoint.
 
     Raises:
-        CheckpointError: the recipe leaves the precision open, the run began in bf16, and this device has none.
+        CheckpointError: this device has no bf16 or not the kernels that the run began with, or the recipe names others.
     """
     began: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
     if recipe.precision == "auto" and began == "bf16" and not has_native_bf16(device):
@@ -117,7 +132,15 @@ def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: 
             "not multiply bf16 in hardware: start it where the device does, or set training.precision, which is "
             "another run"
         )
-    return Conditions(here.code, began)
+    kernels: Kernels = checkpoint.state.get(KEY, {}).get("kernels", here.kernels)
+    # A run that began on a GPU resumes on a CPU by the same plain formulas; the reverse does not exist.
+    if kernels != here.kernels and (recipe.kernels != "auto" or kernels == "cpu"):
+        raise CheckpointError(
+            f"the run began with kernels: {kernels} and has reached update {checkpoint.update}; device {device} with "
+            f"training.kernels: {recipe.kernels} gives kernels: {here.kernels}, which round differently: resume with "
+            f"training.kernels: {kernels} on a device that has them, or remove the run to start again"
+        )
+    return Conditions(here.code, began, kernels)
 
 
 def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:

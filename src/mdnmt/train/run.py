@@ -24,6 +24,7 @@ from mdnmt.fingerprint import sha256_file
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.methods.outline import shapes_only
+from mdnmt.models.kernels import using
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
 from mdnmt.tasks.segment import segmentation_files
@@ -192,7 +193,8 @@ def _train(trainer: Trainer, start: InitialWeights | None, stop: StopRequest) ->
     if resumed and trainer.workers.is_first:
         print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
     try:
-        trainer.run(stop)
+        with using(trainer.conditions.kernels):
+            trainer.run(stop)
     finally:
         trainer.metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
 
@@ -253,6 +255,7 @@ def _finish(
             "device": str(device),
             "workers": trainer.workers.count,
             "precision": trainer.conditions.precision,
+            "kernels": trainer.conditions.kernels,
             "code": trainer.conditions.code,
             "attempts": attempts(records),
             "threads": torch.get_num_threads(),
@@ -281,7 +284,8 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
             "again, which resumes from the last one before that is whole"
         ) from None
     trainer.method.model.load_state_dict(weights)
-    measures = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
+    with using(trainer.conditions.kernels):
+        measures = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
     # From the model, where tied weights are one tensor again and so are stored once.
     save_model(path, trainer.method.model.state_dict(), {"run": spec.fingerprint})
     return measures

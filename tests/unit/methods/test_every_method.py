@@ -34,7 +34,8 @@ TOY_OPTIONS = {"latent_depth": {"initial_logit": 0.0}}
 every_method = pytest.mark.parametrize("name", CONFIGS)
 # Compiling takes seconds: not once more for a method that is only wider.
 every_form = pytest.mark.parametrize("name", [name for name, one in CONFIGS.items() if "size" not in one.architecture])
-both_norms = pytest.mark.parametrize("norm", ["pre", "post"])
+# Each norm with other kernels, not the product of both: that would take twice the time.
+both_norms = pytest.mark.parametrize(("norm", "kernels"), [("pre", "cpu"), ("post", "plain")], indirect=["kernels"])
 
 
 @pytest.fixture
@@ -196,7 +197,8 @@ def test_a_training_step_has_no_graph_break(make_method: Any, make_batch: Any, n
     compiled = gradients(torch.compile(step, backend="eager", fullgraph=True))
     for one, other in zip(plain, compiled, strict=True):
         assert (one is None) == (other is None)
-        assert one is None or torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+        # Rounding is relative to the largest element: what cancels out to nearly nothing keeps the error of its terms.
+        assert one is None or (one - other).abs().max() <= 1e-5 * (1.0 + one.abs().max())
 
 
 @every_method

@@ -75,7 +75,12 @@ def make(random_method: Any) -> Any:
     return make
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join([case[0], str(case[1]), case[2], *case[3]]))
 def test_dmoe_equals_its_reference(make: Any, make_batch: Any, case: Any, dtype: torch.dtype) -> None:
     name, k, norm, more = case

@@ -67,7 +67,12 @@ def relative_error(found: Tensor, expected: Tensor) -> float:
     return ((found.double() - expected).abs().max() / expected.abs().max()).item()
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
 def test_it_equals_the_slow_reference(
     random_method: Any, make_batch: Any, case: dict[str, Any], dtype: torch.dtype

@@ -19,7 +19,12 @@ SOURCES = [[5, 6, 7, 2], [2], [8, 9, 10, 11, 2]]
 TARGETS = [[12, 2], [13, 14, 15, 2], [2]]
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 @pytest.mark.parametrize(("norm", "k"), [("pre", 3), ("post", 2)])
 @pytest.mark.parametrize("position", ["first", "last"])
 def test_it_equals_one_more_word(

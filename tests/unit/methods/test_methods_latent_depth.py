@@ -19,7 +19,12 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SIZES = {"encoder_layers": 1, "decoder_layers": 1, "num_heads": 2, "label_smoothing": 0.13, "dropout": 0.0}
 LABELS = [1, 0, 1]
 both_norms = pytest.mark.parametrize("norm", ["pre", "post"])
-both_types = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+both_types = pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 
 
 def sentences(lengths: list[int], seed: int) -> list[list[int]]:

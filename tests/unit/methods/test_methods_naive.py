@@ -51,7 +51,12 @@ def hidden_of(model: Any) -> dict[str, Tensor]:
     }
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 @pytest.mark.parametrize(
     ("sides", "norm", "k"), [("encoder", "pre", 2), ("encoder", "post", 3), ("both", "pre", 3), ("both", "post", 2)]
 )

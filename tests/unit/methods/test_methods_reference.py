@@ -39,7 +39,12 @@ def relative_error(found: Tensor, expected: Tensor) -> float:
     return ((found.double() - expected).abs().max() / expected.abs().max()).item()
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 @pytest.mark.parametrize("share", ["none", "decoder", "all"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_transformer(random_method: Any, make_batch: Any, norm: str, share: str, dtype: torch.dtype) -> None:
@@ -68,7 +73,12 @@ WALDM_CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 @pytest.mark.parametrize("case", WALDM_CASES, ids=lambda case: "-".join(map(str, case.values())))
 def test_waldm(random_method: Any, make_batch: Any, case: dict[str, Any], dtype: torch.dtype) -> None:
     options = {**case}

@@ -34,7 +34,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kernels", "dtype"),
+    [("plain", torch.float64), ("cpu", torch.float32)],
+    indirect=["kernels"],
+    ids=["plain-float64", "cpu-float32"],
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
 def test_output_and_losses_equal_the_reference(
     random_method: Any, make_batch: Any, case: dict[str, Any], dtype: torch.dtype

@@ -10,7 +10,7 @@ import torch
 from mdnmt.cli import main
 from mdnmt.code_hash import code_hash
 from mdnmt.config.project import ProjectConfig
-from mdnmt.errors import CheckpointError, Interrupted
+from mdnmt.errors import CheckpointError, ConfigError, Interrupted
 from mdnmt.paths import RunPaths
 from mdnmt.train import conditions, device
 from mdnmt.train.run import train_run
@@ -113,6 +113,37 @@ def test_a_run_in_bf16_is_refused_by_a_device_that_has_none(
     assert "\n" not in str(error.value)
     monkeypatch.setattr(conditions, "has_native_bf16", lambda _: True)
     assert go_on(spec, toy_task, tmp_path)["precision"] == "bf16"
+
+
+def test_a_run_keeps_its_kernels(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = make_spec(kernels="plain")
+    begin(spec, toy_task, tmp_path / "stopped")
+    resumed, whole = (go_on(spec, toy_task, tmp_path / name) for name in ("stopped", "whole"))
+    assert resumed["model_sha256"] == whole["model_sha256"] and resumed["resumes"] == 1
+    assert resumed["kernels"] == "plain" and [one["kernels"] for one in resumed["attempts"]] == ["plain", "plain"]
+    other = go_on(make_spec(), toy_task, tmp_path / "other")
+    assert other["kernels"] == "cpu" and other["model_sha256"] != whole["model_sha256"]
+
+
+def test_other_kernels_are_refused(make_spec: Any) -> None:
+    from mdnmt.checkpoints.store import Checkpoint
+    from mdnmt.train.progress import Progress
+
+    def resume(began: str, wanted: str, device: str) -> conditions.Conditions:
+        spec = make_spec(kernels=wanted)
+        here = conditions.conditions_here(spec.builder, spec.training, torch.device(device))
+        state = {**Progress(update=3).to_json(), "conditions": {"precision": "fp32", "kernels": began}}
+        checkpoint = Checkpoint(3, {}, {}, {}, state)
+        return conditions.resumed(checkpoint, here, spec.training, torch.device(device))
+
+    assert resume("plain", "auto", "cpu").kernels == "plain"  # moved from a GPU to a CPU
+    assert resume("cpu", "cpu", "cpu").kernels == "cpu"
+    for began, wanted, name in (("cpu", "auto", "cuda"), ("cpu", "plain", "cpu"), ("plain", "cpu", "cpu")):
+        with pytest.raises(CheckpointError, match=f"began with kernels: {began}") as error:
+            resume(began, wanted, name)
+        assert "\n" not in str(error.value)
+    with pytest.raises(ConfigError, match="kernels: cpu on device cuda"):
+        resume("cpu", "cpu", "cuda")
 
 
 @pytest.mark.parametrize(

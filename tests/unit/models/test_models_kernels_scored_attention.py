@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mdnmt.models.attention import fused_attention
-from mdnmt.models.scored_attention import scored_attention
+from mdnmt.models.kernels.scored_attention import scored_attention
 
 HEADS, WIDTH = 2, 8
 

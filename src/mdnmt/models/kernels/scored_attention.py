@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mdnmt.models.dropout import draw_kept, keep
+from mdnmt.models.kernels.packed_dropout import draw_kept, keep
 
 
 def scored_attention(

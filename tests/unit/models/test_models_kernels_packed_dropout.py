@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mdnmt.models.dropout import LEVELS, draw_kept, dropout
+from mdnmt.models.dropout import dropout
+from mdnmt.models.kernels.packed_dropout import LEVELS, draw_kept
 
 COUNT = 400_003  # no multiple of four
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mdnmt.models.dropout import draw_kept, keep
+from mdnmt.models.kernels.packed_dropout import draw_kept, keep
 
 PIECE_ENTRIES = 1 << 22
 # Fewer rows than this make slow products, whatever the experts.

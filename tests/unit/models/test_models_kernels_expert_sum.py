@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mdnmt.models import expert_sum
-from mdnmt.models.dropout import draw_kept, keep
+from mdnmt.models.kernels import expert_sum
+from mdnmt.models.kernels.packed_dropout import draw_kept, keep
 
 WORDS, EXPERTS, HIDDEN, DIM = 7, 3, 4, 5
 COLUMNS = EXPERTS * HIDDEN

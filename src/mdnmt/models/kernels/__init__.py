@@ -1,0 +1,35 @@
+"""Kernels that exist only to be fast on a CPU, each called from the block that holds the plain formula it replaces.
+
+A GPU always runs the plain formulas. `training.kernels: plain` runs them on a CPU as well, so that CPU tests cover the
+code that a GPU runs. Both compute the same up to rounding; dropout draws different random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Kernels = Literal["plain", "cpu"]
+
+# Of the whole process, not of a context: translation computes in several threads.
+_selected: Kernels = "cpu"
+
+
+@contextmanager
+def using(kernels: Kernels) -> Iterator[None]:
+    """Select the kernels for tensors on a CPU; tensors elsewhere always take the plain formulas."""
+    global _selected
+    before, _selected = _selected, kernels
+    try:
+        yield
+    finally:
+        _selected = before
+
+
+def takes_cpu_kernel(x: Tensor) -> bool:
+    """Return whether a block computes x by its CPU kernel; a compiler gets the plain formulas, to fuse them itself."""
+    return x.device.type == "cpu" and _selected == "cpu" and not torch.compiler.is_compiling()
