@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke rules synthetic long slurm test golden check check-cuda gpu format report-partial clean
+.PHONY: help setup demo smoke rules synthetic long slurm test golden check check-cuda gpu format report-partial clean \
+	fuzz audit-packages sbom
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
@@ -19,6 +20,9 @@ help:
 	@echo "make gpu             on a machine with an NVIDIA GPU: tests, speed, a study of four methods (exit 75: once more)"
 	@echo "make check-cuda      every method on fake CUDA tensors, without a GPU (downloads the CUDA build of torch, gigabytes)"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
+	@echo "make fuzz            damage a finished study at random: the same tables, or a line that names a file (minutes)"
+	@echo "make audit-packages  known vulnerabilities of the pinned packages (needs the network; a report, never an error)"
+	@echo "make sbom            list all installed packages in sbom.json (CycloneDX)"
 	@echo "make format          put code and rules into shape"
 	@echo "make clean           list runs and tasks that no study names any more (results stay)"
 
@@ -53,9 +57,15 @@ synthetic: setup
 	@echo "The report is ready, open results/synthetic/report.html"
 
 long: synthetic
-	$(BIN)/python -m pytest -rs tests/long
+	$(BIN)/python -m pytest -rs tests/long --ignore tests/long/test_long_fuzz.py
+	MDNMT_FUZZ_OPERATIONS=2000 MDNMT_FUZZ_RECORD=logs/fuzz.jsonl $(BIN)/python -m pytest -rs -s tests/long/test_long_fuzz.py
+	MDNMT_MUTATIONS=500 $(BIN)/python -m pytest -rs -s tests/faults/test_faults_mutated.py
 	MDNMT_BAD_CONFIGS=40 $(BIN)/python -m pytest -rs tests/faults/test_faults_config.py -k sample
 	MDNMT_CONTROLLER_DOWN_SECONDS=120 $(BIN)/python -m pytest -rs tests/slurm -k controller_down
+
+# Random operations on a finished study; `make long` makes 2,000.
+fuzz: setup
+	$(BIN)/python -m pytest -s tests/long/test_long_fuzz.py
 
 slurm: setup
 	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute
@@ -102,3 +112,17 @@ report-partial: setup
 
 clean: setup
 	@$(BIN)/mdnmt clean --stale
+
+# Tools of their own, so that the environment that trains has no package for them.
+SUPPLY_CHAIN := .venv-supply-chain
+
+$(SUPPLY_CHAIN)/installed: envs/supply-chain.txt
+	@$(PYTHON) -m venv $(SUPPLY_CHAIN)
+	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r envs/supply-chain.txt
+	@touch $@
+
+audit-packages: $(SUPPLY_CHAIN)/installed
+	@$(SUPPLY_CHAIN)/bin/python envs/supply_chain.py audit
+
+sbom: setup $(SUPPLY_CHAIN)/installed
+	@$(SUPPLY_CHAIN)/bin/python envs/supply_chain.py sbom $(BIN)/python sbom.json

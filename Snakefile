@@ -45,6 +45,8 @@ rule all:
         f"results/{STUDY.name}/report.html",
         TABLES,
         FIGURES,
+        # Snakemake does not make an input of the page again that is missing, as one is whose job refused to make it.
+        CLAIMS,
         # A run whose folder was removed is made again, though the tables are still there.
         after_downloads(all_tasks, models),
 

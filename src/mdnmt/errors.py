@@ -8,6 +8,7 @@ import unicodedata
 from pathlib import Path
 
 EXIT_USER = 2
+_MOST = 2000  # characters of a message
 EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
 
 
@@ -43,8 +44,9 @@ class MdnmtError(Exception):
     exit_code = EXIT_USER
 
     def __str__(self) -> str:
-        """Return the line; names and text in it may come from anywhere."""
-        return shown(super().__str__())
+        """Return the line; names and text in it may come from anywhere, and be of any length."""
+        line = super().__str__()
+        return shown(line if len(line) <= _MOST else f"{line[: _MOST - 505]} ... {line[-500:]}")
 
 
 class ConfigError(MdnmtError):
@@ -53,6 +55,13 @@ class ConfigError(MdnmtError):
 
 class DataError(MdnmtError):
     """A corpus or a task's data is not what it should be."""
+
+
+class DamagedTask(DataError):
+    """A file of a task's data is not what was written."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"{found}; remove the task's folder and start the same command again")
 
 
 class FetchError(DataError):

@@ -121,6 +121,12 @@ def write_sums(folder: Path, names: Iterable[str], made_from: Iterable[Path] = (
     write_sealed(folder / SUMS, {name: sha256_file(folder / name) for name in names}, made_from)
 
 
+def sealed(inputs: Iterable[Path]) -> list[Path]:
+    """Return the sealed files that vouch for `inputs`: a JSON file itself, else its folder's sums; if they exist."""
+    found = (path if path.suffix == ".json" else (path if path.is_dir() else path.parent) / SUMS for path in inputs)
+    return [path for path in dict.fromkeys(found) if path.exists()]
+
+
 def write_lines(path: Path, lines: list[str]) -> None:
     """Write `lines`, each ended by a newline, to `path`, atomically."""
     write_text(path, "".join(f"{line}\n" for line in lines))
@@ -157,10 +163,15 @@ def _check_origin(path: Path, value: dict[str, Any]) -> None:
         try:
             same = _content(source) == sha256
         except FileNotFoundError:
-            continue  # somebody may have removed translations to save space; they can no longer contradict
+            # Translations may be removed to save space, and then nothing contradicts. Where not even their folder is
+            # left, the file was copied here from a study of other runs.
+            if not here or source.parent.parent.is_dir():
+                continue
+            same = False
         if not same:
             raise DamagedFile(path, f"was made from another {address(source) or source} than the one that is there now")
-        read_json(source)  # which has an origin of its own
+        if source.suffix == ".json":
+            read_json(source)  # which has an origin of its own
 
 
 def _content(path: Path) -> str:

@@ -275,3 +275,37 @@ def test_a_file_is_refused_when_what_it_was_made_from_has_changed(tmp_path: Path
         fsio.read_json(last)
     source.unlink()  # what is gone cannot contradict
     assert fsio.read_json(last) == {"bleu": 30}
+
+
+def test_a_file_of_a_study_of_other_runs_is_refused(tmp_path: Path) -> None:
+    scores, tests = tmp_path / RUN / "test-01234567" / "scores.json", tmp_path / "results/tiny/significance/table.json"
+    fsio.write_sealed(scores, {"bleu": 30})
+    fsio.write_sealed(tests, {"p": 0.5}, made_from=[scores])
+    assert fsio.read_json(tests) == {"p": 0.5}
+    scores.unlink()
+    scores.parent.rmdir()
+    scores.parent.parent.rmdir()
+    with pytest.raises(fsio.DamagedFile, match=r"table\.json: was made from another runs/.*/scores.json"):
+        fsio.read_json(tests)
+    # Moved out of the results it is read wherever it is.
+    shutil.copy(tests, tmp_path / "table.json")
+    assert fsio.read_json(tmp_path / "table.json") == {"p": 0.5}
+
+
+def test_a_file_is_tied_to_files_of_any_format(tmp_path: Path) -> None:
+    table, form = tmp_path / "results/tiny/tables/t.json", tmp_path / "results/tiny/tables/t.csv"
+    fsio.write_text(form, "a,1\n")
+    fsio.write_sealed(table, {"a": 1}, made_from=[form])
+    assert fsio.read_json(table) == {"a": 1}
+    form.write_text("a,2\n")
+    with pytest.raises(fsio.DamagedFile, match=r"t\.json: was made from another tiny/tables/t\.csv than the one"):
+        fsio.read_json(table)
+
+
+def test_what_vouches_for_an_input(tmp_path: Path) -> None:
+    folder = tmp_path / "analysis"
+    fsio.write_lines(folder / "a.txt", ["a"])
+    fsio.write_sums(folder, ["a.txt"])
+    fsio.write_json(tmp_path / "b.json", {})
+    inputs = [folder, folder / "a.txt", tmp_path / "b.json", tmp_path / "gone.json", tmp_path / "c.txt"]
+    assert fsio.sealed(inputs) == [folder / "sums.json", tmp_path / "b.json"]

@@ -130,7 +130,8 @@ PARTIAL = replace(
 )
 
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
-FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf")]
+FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf", "json")]
+CLAIMS = [path for paper in STUDY.papers if (path := PLACES.claims(paper))]
 JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)  # what jobs ask a cluster for; at home nobody asks
 try:
     require_memory(STUDY, PLACES, None if workflow.local_exec else CLUSTER, PROJECT.device)

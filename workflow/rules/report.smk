@@ -25,8 +25,10 @@ rule report:
     input:
         tables=[PLACES.table(key, "json") for key in STUDY.config.tables],
         figures=[PLACES.figure(key, "png") for key in STUDY.config.figures],
+        # Not read: an edited one starts the page, which finds that it is not the one that was made.
+        forms=TABLES + FIGURES,
         translations=after_downloads(all_tasks, translations),
-        claims=[path for paper in STUDY.papers if (path := PLACES.claims(paper))],
+        claims=CLAIMS,
         audits=[path for paper in STUDY.papers if (path := PLACES.audit(paper))],
         runs=rules.runs_table.output.table,
     output:

@@ -20,8 +20,10 @@ def run(args: argparse.Namespace) -> None:
     """Build the table and write every format that was asked for."""
     from mdnmt import fsio
     from mdnmt.paper import render, render_html, render_latex, specs, tables
+    from mdnmt.studies.inputs import table_files
 
-    grid = tables.build(specs.parse_table(args.spec))
+    spec = specs.parse_table(args.spec)
+    grid = tables.build(spec)
     drawn = (
         (args.csv, render.to_csv),
         (args.markdown, render.to_markdown),
@@ -32,4 +34,6 @@ def run(args: argparse.Namespace) -> None:
         if path is not None:
             fsio.write_text(path, draw(grid))
     if args.json is not None:
-        fsio.write_sealed(args.json, grid.model_dump(mode="json"))
+        # The page refuses a table of other runs, and one of whose forms was edited.
+        forms = [path for path, _ in drawn if path is not None]
+        fsio.write_sealed(args.json, grid.model_dump(mode="json"), [*forms, *fsio.sealed(table_files(spec))])

@@ -52,7 +52,9 @@ def save(spec: AnyFigure, png: Path | None, pdf: Path | None, numbers: Path | No
         _save_pictures(spec, png, pdf)
     if numbers is not None:
         found = figure_module(spec.kind).measures(spec)
-        measures.write(numbers, spec.kind, spec.full_title, found, provenance.made_by(figure_code(spec.kind)))
+        made, pictures = provenance.made_by(figure_code(spec.kind)), [path for path in (png, pdf) if path is not None]
+        made_from = [*pictures, *fsio.sealed(inputs(spec))]
+        measures.write(numbers, spec.kind, spec.full_title, found, made, made_from)
 
 
 def _save_pictures(spec: AnyFigure, png: Path | None, pdf: Path | None) -> None:

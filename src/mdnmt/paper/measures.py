@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,17 @@ class Measure:
     at: At = field(default_factory=dict)
 
 
-def write(path: Path, kind: str, title: str, measures: Iterator[Measure], made: Mapping[str, Any]) -> None:
-    """Write {"kind", "title", "measures", "made"}; what is no finite number (a mean of nothing) is left out."""
+def write(
+    path: Path,
+    kind: str,
+    title: str,
+    measures: Iterator[Measure],
+    made: Mapping[str, Any],
+    made_from: Iterable[Path] = (),
+) -> None:
+    """Write {"kind", "title", "measures", "made"}, sealed; leave out what is not finite (a mean of nothing)."""
     found = [asdict(measure) for measure in measures if math.isfinite(measure.value)]
-    fsio.write_sealed(path, {"kind": kind, "title": title, "measures": found, "made": dict(made)})
+    fsio.write_sealed(path, {"kind": kind, "title": title, "measures": found, "made": dict(made)}, made_from)
 
 
 def entropy(shares: Any) -> Floats:

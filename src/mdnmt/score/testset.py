@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.config.decoding import Split
-from mdnmt.errors import DataError
+from mdnmt.errors import DamagedTask, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import SUMS, read_json, read_lines, write_lines, write_sums
 from mdnmt.tasks.segment import SEGMENTATION, Segmentation
@@ -70,7 +70,7 @@ class TestSets:
         path = self._path(domain, lang)
         lines = _read(path)[: self.limit]
         if self.sums.get(f"text/{path.name}") not in (None, sha256_file(path)):
-            raise DataError(f"{path}: was altered (sha256 differs from task.json); make the task anew")
+            raise DamagedTask(f"{path}: was altered (sha256 differs from task.json)")
         if not lines:
             raise DataError(f"{path}: no line; a test set needs at least one sentence")
         return lines
@@ -92,9 +92,7 @@ def load_test_sets(task_dir: Path, limit: int | None = None, split: Split = "tes
         task: Any = read_json(path)
         said = task.get("files", {}).get(SEGMENTATION)
         if said is not None and sha256_file(task_dir / SEGMENTATION) != said["sha256"]:
-            raise DataError(
-                f"{task_dir / SEGMENTATION}: was altered (sha256 differs from task.json); make the task anew"
-            )
+            raise DamagedTask(f"{task_dir / SEGMENTATION}: was altered (sha256 differs from task.json)")
         return TestSets(
             task_dir=task_dir,
             source_lang=str(task["source_lang"]),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from mdnmt.errors import DataError
+from mdnmt.errors import DamagedTask
 from mdnmt.tasks.pieces import MARKER
 
 
@@ -69,12 +69,12 @@ class Bpe:
         from subword_nmt.apply_bpe import BPE
 
         if not codes.startswith("#version: 0.2\n"):
-            raise DataError(f"{name}: does not begin with '#version: 0.2'; make the task anew")
+            raise DamagedTask(f"{name}: does not begin with '#version: 0.2'")
         merges = codes.rstrip("\n").split("\n")[1:]
         # subword-nmt ends the process at a malformed line, and at a file without any, so both are settled here.
         for number, merge in enumerate(merges, start=2):
             if len(merge.split(" ")) != 2:
-                raise DataError(f"{name}:{number}: {merge!r} are not two pieces; make the task anew")
+                raise DamagedTask(f"{name}:{number}: {merge!r} are not two pieces")
         self._bpe: Any = BPE(io.StringIO(codes), merges=-1 if merges else 0, separator=MARKER)
         self._known: dict[str, list[str]] = {}
 

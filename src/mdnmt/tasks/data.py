@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdnmt.errors import DataError
+from mdnmt.errors import DamagedTask, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import read_json, read_lines
 from mdnmt.tasks.vocab import Vocab
@@ -84,7 +84,7 @@ class TaskData:
         except FileNotFoundError:
             raise DataError(f"{path}: missing: the task's data is not finished; make it with `mdnmt task`") from None
         except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error}); make the task anew") from None
+            raise DamagedTask(f"{path}: cannot be read ({error})") from None
         try:
             if verify:
                 _verify(folder, manifest["files"])
@@ -100,7 +100,7 @@ class TaskData:
                 target_vocab=Vocab.load(folder / f"vocab.{target_lang}.txt"),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path}: is no manifest of a task ({error!r}); make the task anew") from None
+            raise DamagedTask(f"{path}: is no manifest of a task ({error!r})") from None
 
     def split(self, name: str) -> Split:
         """Return the split `train`, `valid` or `test`, memory-mapped.
@@ -114,7 +114,7 @@ class TaskData:
         domains = self._array(f"{name}.domains.npy")
         if not len(source) == len(target) == len(domains):
             counts = f"{len(source)}, {len(target)} and {len(domains)}"
-            raise DataError(f"{self.folder}: {name} has {counts} sentences, targets and labels; make the task anew")
+            raise DamagedTask(f"{self.folder}: {name} has {counts} sentences, targets and labels")
         return Split(source, target, domains)
 
     def text(self, split: str, domain: str, lang: str) -> list[str]:
@@ -140,7 +140,7 @@ class TaskData:
         try:
             return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{path}: cannot be read ({error}); make the task anew") from None
+            raise DamagedTask(f"{path}: cannot be read ({error})") from None
 
 
 def _verify(folder: Path, files: dict[str, dict[str, Any]]) -> None:
@@ -149,8 +149,8 @@ def _verify(folder: Path, files: dict[str, dict[str, Any]]) -> None:
         try:
             size = path.stat().st_size
             if size != expected["size_bytes"]:
-                raise DataError(f"{path}: has {size} bytes, expected {expected['size_bytes']}; make the task anew")
+                raise DamagedTask(f"{path}: has {size} bytes, expected {expected['size_bytes']}")
             if sha256_file(path) != expected["sha256"]:
-                raise DataError(f"{path}: was altered (sha256 differs from {MANIFEST}); make the task anew")
+                raise DamagedTask(f"{path}: was altered (sha256 differs from {MANIFEST})")
         except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror}); make the task anew") from None
+            raise DamagedTask(f"{path}: cannot be read ({error.strerror})") from None

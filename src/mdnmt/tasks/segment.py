@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
-from mdnmt.errors import ConfigError, DataError
+from mdnmt.errors import ConfigError, DamagedTask
 from mdnmt.tasks.bpe import Bpe
 from mdnmt.tasks.form import Form
 from mdnmt.tasks.pieces import join_pieces
@@ -63,7 +63,7 @@ class Segmentation:
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"{path}: cannot be read ({error}); make the task anew") from None
+            raise DamagedTask(f"{path}: cannot be read ({error})") from None
 
     def save(self, folder: Path) -> None:
         """Write it to a task's folder."""
@@ -106,7 +106,7 @@ class Segmenter:
                 try:
                     codes = Bpe(fsio.read_text(folder / name), name)
                 except (OSError, UnicodeDecodeError) as error:
-                    raise DataError(f"{folder / name}: cannot be read ({error}); make the task anew") from None
+                    raise DamagedTask(f"{folder / name}: cannot be read ({error})") from None
             return cls(codes, lang, how.tokenizer(lang), how.forms.get(domain or ""))
 
     def encode(self, line: str) -> list[str]:

@@ -117,17 +117,17 @@ KINDS = (
 def test_files_carry_their_provenance_and_are_the_same_twice(kind, analysed, tmp_path):
     spec = specs.parse_figure(json.dumps(spec_of(kind, analysed, tmp_path)))
     for name in ("one", "two"):
-        figures.save(spec, tmp_path / f"{name}.png", tmp_path / f"{name}.pdf", tmp_path / f"{name}.numbers")
-    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
-    assert (tmp_path / "one.numbers").read_bytes() == (tmp_path / "two.numbers").read_bytes()
-    numbers = json.loads((tmp_path / "one.numbers").read_text())
+        figures.save(spec, *(tmp_path / name / f"figure.{kind}" for kind in ("png", "pdf", "numbers")))
+    assert (tmp_path / "one/figure.png").read_bytes() == (tmp_path / "two/figure.png").read_bytes()
+    assert (tmp_path / "one/figure.numbers").read_bytes() == (tmp_path / "two/figure.numbers").read_bytes()
+    numbers = json.loads((tmp_path / "one/figure.numbers").read_text())
     assert (numbers["kind"], numbers["title"]) == (kind, "A title") and numbers["measures"]
     for measure in numbers["measures"]:
         assert set(measure) == {"method", "label", "seed", "name", "at", "value"}
-    pdf = (tmp_path / "one.pdf").read_bytes()
-    assert pdf == (tmp_path / "two.pdf").read_bytes()
+    pdf = (tmp_path / "one/figure.pdf").read_bytes()
+    assert pdf == (tmp_path / "two/figure.pdf").read_bytes()
     assert b"CreationDate" not in pdf and b"spec_sha256" in pdf
-    with Image.open(tmp_path / "one.png") as picture:
+    with Image.open(tmp_path / "one/figure.png") as picture:
         text = picture.text
         assert 900 <= picture.size[0] <= 1100
     made = json.loads(text["Provenance"])

@@ -1,0 +1,78 @@
+"""Report on the packages of the lock: known vulnerabilities, and what is installed (an SBOM in CycloneDX JSON).
+
+make audit-packages     pip-audit; a report, which neither a finding nor a missing network makes fail
+make sbom               sbom.json; fails where a package of the lock is missing in it or has another version
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+LOCK = Path("envs/requirements.txt")
+
+
+def locked(text: str) -> dict[str, str]:
+    """Return package -> version of a lock; names as package indexes compare them."""
+    return {_plain(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, flags=re.M)}
+
+
+def missing(lock: dict[str, str], sbom: dict[str, Any]) -> list[str]:
+    """Return the packages of a lock that an SBOM does not list in this version."""
+    # torch 2.13.0 is installed as 2.13.0+cpu.
+    listed = {(_plain(part["name"]), part.get("version", "").partition("+")[0]) for part in sbom["components"]}
+    return [f"{name}=={version}" for name, version in lock.items() if (name, version) not in listed]
+
+
+def summary(found: dict[str, Any]) -> list[str]:
+    """Return the lines of the report from what pip-audit found: packages that were looked up, and what is known."""
+    packages = found["dependencies"]
+    unknown = [part["name"] for part in packages if "skip_reason" in part]
+    bad = [(part, vulnerability) for part in packages for vulnerability in part.get("vulns", [])]
+    lines = [
+        f"{len(packages) - len(unknown)} of {len(packages)} packages looked up, "
+        f"{len(bad)} known vulnerabilities in {len({part['name'] for part, _ in bad})} of them"
+    ]
+    if unknown:
+        lines.append(f"not looked up (unknown to the service, or no network): {len(unknown)}: {', '.join(unknown)}")
+    for part, vulnerability in bad:
+        fixed = ", ".join(vulnerability["fix_versions"]) or "no version"
+        lines.append(f"{part['name']} {part['version']}: {vulnerability['id']}, fixed in {fixed}")
+    return lines
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def audit(tools: Path) -> int:
+    """Print the report of pip-audit on the lock; return 0."""
+    command = [tools / "pip-audit", "-r", LOCK, "--no-deps", "--disable-pip", "--progress-spinner", "off", "-f", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        lines = summary(json.loads(done.stdout))
+    except (ValueError, KeyError):
+        lines = ["no report: " + (done.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]]
+    print("\n".join(f"pip-audit: {line}" for line in lines))
+    return 0
+
+
+def sbom(tools: Path, python: str, out: Path) -> int:
+    """Write what is installed for `python`; return 1 where a package of the lock is missing in it."""
+    options = ["--output-reproducible", "--output-format", "JSON", "--output-file", out]
+    subprocess.run([tools / "cyclonedx-py", "environment", *options, python], check=True)
+    lock, found = locked(LOCK.read_text(encoding="utf-8")), json.loads(out.read_text(encoding="utf-8"))
+    if left_out := missing(lock, found):
+        print(f"{out}: does not list {', '.join(left_out)} of {LOCK}: run `make setup`", file=sys.stderr)
+        return 1
+    print(f"{out}: {len(found['components'])} packages, among them all {len(lock)} of {LOCK}")
+    return 0
+
+
+if __name__ == "__main__":
+    here = Path(sys.executable).parent
+    sys.exit(audit(here) if sys.argv[1:] == ["audit"] else sbom(here, sys.argv[2], Path(sys.argv[3])))

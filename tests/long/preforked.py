@@ -1,0 +1,210 @@
+"""A process that has imported everything, and forks once for each command: a stage then starts in milliseconds.
+
+Snakemake runs the rules of the workflow as they are. The `mdnmt` on its search path is a client of a few lines, which
+sends its words, working directory and open files to the server; the server forks, and the fork runs the verb. Each
+command has a process of its own, as in real life, and can be killed at any moment.
+
+    python preforked.py SOCKET
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SOCKET = "MDNMT_PREFORKED"  # in the environment of a client: the server's socket
+KILL = ".kill.json"  # in the working directory: which verb is killed, and at which event
+CLIENT = f"""#!{sys.executable} -IS
+import os, socket, json, sys, array
+with socket.socket(socket.AF_UNIX) as link:
+    link.connect(os.environ[{SOCKET!r}])
+    words = json.dumps(["mdnmt", os.getcwd(), sys.argv[1:]]).encode()
+    fds = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
+    link.sendmsg([len(words).to_bytes(8, "big")], fds)
+    link.sendall(words)
+    status = int(link.recv(16) or b"1")
+if status < 0:
+    os.kill(os.getpid(), -status)
+sys.exit(status)
+"""
+
+
+class Server:
+    """The server's process, and the client that reaches it.
+
+    Attributes:
+        folder: holds the socket and the client.
+        source: the folder of the package that it imports; None: the installed one.
+    """
+
+    def __init__(self, folder: Path, source: Path | None = None) -> None:
+        folder.mkdir(parents=True)
+        self.socket, client = folder / "socket", folder / "bin" / "mdnmt"
+        client.parent.mkdir()
+        client.write_text(CLIENT)
+        client.chmod(0o755)
+        path = os.pathsep.join([str(client.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
+        self.environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", SOCKET: str(self.socket)}
+        self.environment.pop("SNAKEMAKE_PROFILE", None)
+        self.environment["PYTHONPATH"] = str(source or "")
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, str(self.socket)],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+
+    def run(self, program: str, folder: Path, *words: str) -> tuple[int, str]:
+        """Run `mdnmt` or `snakemake` in a folder; return the status and all that it printed."""
+        log = folder / ".printed"
+        request = json.dumps([program, str(folder), words]).encode()
+        with log.open("wb") as printed, socket.socket(socket.AF_UNIX) as link, Path(os.devnull).open() as nothing:
+            link.connect(str(self.socket))
+            files = array.array("i", [nothing.fileno(), printed.fileno(), printed.fileno()])
+            link.sendmsg([len(request).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
+            link.sendall(request)
+            status = int(link.recv(16) or b"1")
+        return status, log.read_text(encoding="utf-8", errors="replace")
+
+    def warm(self, folder: Path, *words: str) -> None:
+        """Run a verb in the server itself, so that what it imports, compiles and caches is there for every fork."""
+        status, printed = self.run("warm", folder, *words)
+        assert status == 0, printed
+
+    def close(self) -> None:
+        """End the server."""
+        self.process.terminate()
+        self.process.wait()
+
+
+def _receive(link: socket.socket) -> tuple[Any, list[int]]:
+    """Return what a client asks for (program, folder, words), and its standard files."""
+    header, ancillary, _, _ = link.recvmsg(8, socket.CMSG_SPACE(3 * array.array("i").itemsize))
+    files = array.array("i")
+    for _, _, data in ancillary:
+        files.frombytes(data)
+    size, text = int.from_bytes(header, "big"), b""
+    while len(text) < size:
+        text += link.recv(size - len(text))
+    return json.loads(text), list(files)
+
+
+def die_at(event: int) -> None:
+    """Kill this process, with signal 9, at its event of that number that opens, renames or removes a file."""
+    left = event
+
+    def count(name: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        if name in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+
+
+def _armed(words: list[str]) -> int:
+    """Return at which event this verb is to be killed, once; 0: not at all."""
+    with contextlib.suppress(OSError, ValueError):
+        plan = json.loads(Path(KILL).read_text())
+        if not plan["verb"] or plan["verb"] in words:
+            Path(KILL).unlink()
+            return int(plan["event"])
+    return 0
+
+
+def _act(link: socket.socket, mains: dict[str, Callable[[list[str]], Any]], request: Any, files: list[int]) -> None:
+    """In a process of its own: do what a client asks for, in a child, and answer with the child's status."""
+    program, folder, words = request
+    os.chdir(folder)
+    event = _armed(words) if program == "mdnmt" else 0
+    child = os.fork()
+    if child == 0:
+        link.close()
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        sys.argv = [program, *words]
+        # The workflow puts the folder of Python before the search path of its commands: there it finds the client.
+        sys.executable = str(Path(os.environ[SOCKET]).parent / "bin" / "python")
+        if event:
+            die_at(event)
+        try:
+            status = mains[program](words)
+        except SystemExit as ended:
+            status = ended.code
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            status = 1
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status if isinstance(status, int) else int(status is not None))
+    _, ended = os.waitpid(child, 0)
+    with contextlib.suppress(OSError):
+        link.sendall(str(os.waitstatus_to_exitcode(ended)).encode())
+
+
+def _import_all() -> dict[str, Callable[[list[str]], Any]]:
+    import setuptools  # noqa: F401  (before anything imports distutils)
+    import snakemake.cli
+    import torch
+
+    import mdnmt.cli
+
+    torch.set_num_threads(1)
+    for module in pkgutil.walk_packages(mdnmt.__path__, "mdnmt."):
+        with contextlib.suppress(ImportError):  # COMET and the like, which are not installed everywhere
+            importlib.import_module(module.name)
+    from mdnmt.studies.code import code_of
+
+    for verb in mdnmt.cli.verbs():
+        code_of(verb.replace("-", "_"))  # the syntax trees of all modules, read once
+    return {"mdnmt": mdnmt.cli.main, "snakemake": snakemake.cli.main}
+
+
+def serve(place: str) -> None:
+    """Serve clients until the process is ended, or the one that started it."""
+    mains = _import_all()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(place)
+        server.listen(64)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks that ended are no zombies
+        print("ready", flush=True)
+        while True:
+            if sys.stdin in select.select([server, sys.stdin], [], [])[0]:
+                return
+            link, _ = server.accept()
+            request, files = _receive(link)
+            if request[0] == "warm":
+                os.chdir(request[1])
+                with Path(os.devnull).open("w") as nothing, contextlib.redirect_stdout(nothing):
+                    link.sendall(str(mains["mdnmt"](request[2])).encode())
+            elif os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                server.close()
+                _act(link, mains, request, files)
+                os._exit(0)
+            for file in files:
+                os.close(file)
+            link.close()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
