@@ -8,6 +8,7 @@ import json
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +284,15 @@ def test_weights_are_rounded_once_not_at_every_call(run: Path, monkeypatch: pyte
     assert asked == ["int8", "fp32"]
 
 
+@pytest.fixture
+def _python_takes_ctrl_c() -> Iterator[None]:
+    # Tests that a shell runs in the background inherit that SIGINT is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_python_takes_ctrl_c")
 @pytest.mark.parametrize("place", ["translating", "writing"])
 def test_ctrl_c_leaves_whole_lines(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, place: str

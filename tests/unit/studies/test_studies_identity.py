@@ -92,7 +92,8 @@ def other(key: str, value: Any) -> Any:
     if value is None:
         return UNSET[key]
     if isinstance(value, str):
-        return {"fp32": "bf16", "loss": "bleu", "inverse_sqrt": "polynomial", "average": "best"}[value]
+        choices = {"fp32": "bf16", "loss": "bleu", "inverse_sqrt": "polynomial", "average": "best", "auto": "plain"}
+        return choices[value]
     if isinstance(value, tuple):
         return [0.8, 0.9]
     return value + 1

@@ -147,6 +147,13 @@ def test_the_epoch_of_a_measurement_is_counted_in_parts(make_spec: Any, toy_task
         assert 20 in found
 
 
+@pytest.fixture
+def _checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A run that ends removes the checkpoints that it averaged.
+    monkeypatch.setattr(CheckpointStore, "finish", lambda self, results: None)
+
+
+@pytest.mark.usefixtures("_checkpoints_stay")
 def test_the_final_weights_are_the_mean_of_the_last_checkpoints(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec(average_checkpoints=3)
     paths = train(spec, toy_task, tmp_path)
@@ -157,6 +164,7 @@ def test_the_final_weights_are_the_mean_of_the_last_checkpoints(make_spec: Any, 
         assert torch.allclose(value.double(), mean, rtol=1e-6, atol=1e-8), name  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("_checkpoints_stay")
 @pytest.mark.parametrize("rule", ["average", "best"])
 def test_both_rules_leave_their_weights(make_spec: Any, toy_task: Path, tmp_path: Path, rule: str) -> None:
     spec = make_spec("transformer", average_checkpoints=3, final_weights=rule)
