@@ -7,10 +7,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Entries of one piece of the logits: few enough to stay near the processor's caches, enough to keep it busy.
-PIECE_ENTRIES = 1 << 20
+# Entries of one piece of the logits. On a CPU: few enough to stay near its caches, enough to keep it busy. Elsewhere:
+# few launches, and at most 256 MiB for each of the four float32 buffers of a piece. It does not depend on the memory of
+# the card, so that all cards of one kind round alike.
+PIECE_ENTRIES = {"cpu": 1 << 20}
+PIECE_ENTRIES_ELSEWHERE = 1 << 26
 # Fewer rows than this make slow products, whatever the vocabulary.
 MIN_PIECE_ROWS = 128
+
+
+def piece_rows(device: torch.device, vocab_size: int) -> int:
+    """Return how many target words have their logits in memory at a time."""
+    return max(MIN_PIECE_ROWS, PIECE_ENTRIES.get(device.type, PIECE_ENTRIES_ELSEWHERE) // vocab_size)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -74,7 +82,7 @@ def linear_cross_entropy(
     For each word it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true word included; the
     word's weight w is a constant, 1 where none is given.
     """
-    piece = max(MIN_PIECE_ROWS, PIECE_ENTRIES // weight_VD.size(0))
+    piece = piece_rows(hidden_ND.device, weight_VD.size(0))
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden_ND, weight_VD, label_N, label_smoothing, word_weight_N, piece
     )

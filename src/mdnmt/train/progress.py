@@ -20,7 +20,7 @@ class Progress:
         best_update: where it was reached.
         without_better: validations since then.
         validated: the updates at which validation took place, the newest last.
-        window: sums since the last training line: words, and each loss by name.
+        window: sums since the last training line: tokens, and each loss by name.
         skipped: what was rolled back and is left out since, each with `update`, `epoch` and `positions` of batches.
     """
 

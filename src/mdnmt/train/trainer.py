@@ -271,7 +271,7 @@ class Trainer:
     def _log(self) -> None:
         window, progress = self._window.read(), self.progress
         self._window.clear()
-        words = window.pop("words")
+        words = window.pop("tokens")
         loss = window["generation"] / words
         now = time.monotonic()
         speed = words / max(1e-9, now - self._last_line)

@@ -57,49 +57,51 @@ class Culprit:
 
 @dataclass
 class Window:
-    """Adds up words and the named losses; nothing is read off the device before it is asked for.
+    """Sums tokens and the named losses; values stay on the device until they are read.
 
-    Reading a number off a GPU at every update would hold it up; so would looking there whether it is finite.
+    Reading a number from a GPU at every update, or checking there whether it is finite, would make the host wait. The
+    tokens are known on the host and stay there.
     """
 
     device: torch.device
     workers: Workers
     names: list[str]
     sums: dict[str, Tensor] = field(default_factory=dict)
+    tokens: int = 0
     unread: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> None:
         """Take the numbers of an update."""
         self.unread.append(step)
-        # Each worker knows the words of all; they are counted once.
-        self._add("words", torch.tensor(float(step.chosen.num_words if self.workers.is_first else 0)))
+        # Each worker knows the tokens of all; they are counted once.
+        self.tokens += step.chosen.num_words if self.workers.is_first else 0
         for losses in step.losses.values():
             for name, value in losses.items():
                 self._add(name, value)
 
     def read(self) -> dict[str, float]:
-        """Return the sums over all workers, words first; empty where nothing was added since they were cleared.
+        """Return the sums over all workers, tokens first; empty where nothing was added since they were cleared.
 
         Raises:
             NotFinite: one is no finite number.
         """
-        names = ["words", *self.names]
-        own = [self.sums[name].item() if name in self.sums else 0.0 for name in names]
-        found = dict(zip(names, self.workers.total(own), strict=True))
+        own = [self.sums[name].item() if name in self.sums else 0.0 for name in self.names]
+        found = dict(zip(["tokens", *self.names], self.workers.total([float(self.tokens), *own]), strict=True))
         for name, value in found.items():
             if not math.isfinite(value):
                 raise NotFinite(f"the {name} loss became {value}")
         # All but the last: what its gradient did to the weights is not seen in any loss yet.
         del self.unread[:-1]
-        return found if self.sums else {}
+        return found if found["tokens"] else {}
 
     def clear(self) -> None:
         """Begin to add anew."""
-        self.sums = {}
+        self.sums, self.tokens = {}, 0
 
     def restore(self, sums: Mapping[str, float]) -> None:
         """Go on with saved sums, which the first worker takes over from all."""
-        kept = sums if self.workers.is_first else {}
+        kept = dict(sums) if self.workers.is_first else {}
+        self.tokens = int(kept.pop("tokens", 0))
         self.sums = {name: torch.tensor(value, dtype=torch.float64, device=self.device) for name, value in kept.items()}
         self.unread.clear()
 
