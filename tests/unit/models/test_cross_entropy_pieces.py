@@ -7,7 +7,7 @@ import torch
 
 from mdnmt.models import cross_entropy
 from mdnmt.models.cross_entropy import linear_cross_entropy, piece_rows
-from mdnmt.train.operator_count import OperatorCount
+from mdnmt.train.device_watch import DeviceWatch
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 
@@ -26,12 +26,12 @@ def test_the_size_of_a_piece_changes_launches_and_not_the_loss(monkeypatch: pyte
     for entries in (cross_entropy.PIECE_ENTRIES["cpu"], cross_entropy.PIECE_ENTRIES_ELSEWHERE):
         monkeypatch.setitem(cross_entropy.PIECE_ENTRIES, "cpu", entries)
         leaves = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
-        with OperatorCount() as count:
+        with DeviceWatch("cpu") as watch:
             loss = linear_cross_entropy(*leaves, labels, 0.1)
             loss.backward()  # type: ignore[no-untyped-call]
-        found.append((loss, *(leaf.grad for leaf in leaves), count))
+        found.append((loss, *(leaf.grad for leaf in leaves), watch))
     many, few = found
     for one, other in zip(many[:3], few[:3], strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
-    assert 5 * few[3].launches < many[3].launches
-    assert not few[3].waits
+    assert 5 * few[3].operators < many[3].operators
+    assert few[3].count("synchronisation") == 0

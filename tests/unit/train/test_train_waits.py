@@ -1,0 +1,72 @@
+"""An update makes the host wait for the device nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from mdnmt.checkpoints.store import CheckpointStore
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.data import TaskData
+from mdnmt.train.device_watch import DeviceWatch, Finding
+from mdnmt.train.metrics import MetricsLog
+from mdnmt.train.order import Chosen
+from mdnmt.train.parallel import Workers
+from mdnmt.train.run import build_method
+from mdnmt.train.signals import StopRequest
+from mdnmt.train.trainer import Habits, Trainer
+from mdnmt.train.window import Step, Window
+
+
+def test_sums_are_kept_without_a_copy_to_the_device() -> None:
+    watch = DeviceWatch("cuda")
+    with FakeTensorMode():
+        device = torch.device("cuda", 0)
+        losses = {0: {"generation": torch.empty((), device=device)}}
+        window = Window(device, Workers(), ["generation"])
+        with watch:
+            for update in (1, 2):
+                window.add(Step(update, Chosen(0, [0], [np.arange(2)], 7), losses, []))
+    assert window.tokens == 14 and window.sums["generation"].device == device
+    assert [finding for finding in watch.findings if finding.kind != "float64"] == []
+
+
+@pytest.mark.parametrize("builder", ["transformer", "waldm", "dmoe"])
+def test_no_update_reads_a_value(
+    monkeypatch: pytest.MonkeyPatch, make_spec: Any, toy_task: Path, tmp_path: Path, builder: str
+) -> None:
+    spec = make_spec(builder, max_updates=4, log_every=4, validate_every=4, clip_norm=1.0)
+    data, paths, cpu = TaskData.load(toy_task), RunPaths(tmp_path), torch.device("cpu")
+    found: list[list[Finding]] = []
+    with MetricsLog(paths.metrics) as metrics:
+        trainer = Trainer(
+            spec,
+            data,
+            build_method(spec, data, cpu),
+            device=cpu,
+            store=CheckpointStore(paths.checkpoints, spec.fingerprint),
+            metrics=metrics,
+            lease=None,
+            habits=Habits(),
+        )
+        update = trainer._update
+        prefetcher = cast(Any, trainer)._prefetcher
+
+        def watched() -> None:
+            # On a CPU run batches are made on the same device: prepared beforehand, they are not watched.
+            prepared = prefetcher.next()
+            with monkeypatch.context() as patch, DeviceWatch("cpu") as watch:
+                patch.setattr(prefetcher, "next", lambda: prepared)
+                update()
+            found.append([one for one in watch.findings if one.kind != "float64"])
+
+        monkeypatch.setattr(trainer, "_update", watched)
+        with StopRequest() as stop:
+            trainer.run(stop)
+    # The first update also checks the processor, once in a process.
+    assert found[1:] == [[], [], []]
