@@ -10,7 +10,7 @@ from pathlib import Path
 # runs/<task>/<method>/seed<k>-<fp>/..., tasks/<task>-<fp>/..., results/<study>/<folder>/...
 _ADDRESS = re.compile(
     r"/(?P<address>runs/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/.+|tasks/[^/]+-[0-9a-f]{8}/.+)$"
-    r"|/results/(?P<of_study>(?!runs/|tasks/)[^/]+/(?:partial/)?[a-z]+/[^/]+)$"
+    r"|/results/(?P<of_study>(?!runs/|tasks/|resources/)[^/]+/(?:partial/)?[a-z]+/[^/]+)$"
 )
 
 

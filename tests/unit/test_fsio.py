@@ -226,6 +226,7 @@ OTHER = "results/runs/task/mixed/seed2-4567abcd"
         ("results/demo/partial/tables/x.json", "demo/partial/tables/x.json"),
         ("/any/best-run/run.json", ""),
         ("results/runs/task/mixed/seed1/run.json", ""),
+        ("/checkouts/results/resources/corpora/sha256.json", ""),  # a checkout in a folder named results
     ],
 )
 def test_an_address_is_what_a_path_below_results_says(path: str, expected: str) -> None:

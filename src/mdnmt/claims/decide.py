@@ -195,10 +195,10 @@ def _undecided(made: Sequence[Comparison]) -> str:
         return f"{few} seed{'' if few == 1 else 's'}; a verdict needs {MIN_SEEDS}"
     fails = sum(one.holds is False for one in made)
     if open_ones and not fails:
-        return f"the 95 % interval of {len(open_ones)} of {len(made)} comparisons reaches over the threshold"
+        return f"the 95 % interval of {len(open_ones)} of {len(made)} comparisons includes the threshold"
     return (
-        f"of {len(made)} comparisons {len(made) - len(open_ones) - fails} hold by themselves, {fails} fail and "
-        f"{len(open_ones)} are open; after Holm's correction that decides nothing"
+        f"of {len(made)} comparisons {len(made) - len(open_ones) - fails} hold, {fails} fail and {len(open_ones)} are "
+        "open, each tested alone; with Holm's correction this is not enough for a verdict"
     )
 
 

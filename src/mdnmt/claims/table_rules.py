@@ -136,6 +136,9 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
                 elif cell.p is None or cell.delta is None:
                     yield absent(["the significance test"], title_of(rule.table), "not made")
                 else:
+                    holds = _starred(cell)
+                    # Corrected stars are facts here: the table has corrected for the number of comparisons already.
+                    uncorrected = holds is not None and table.grid.correction == "none"
                     yield Comparison(
                         what=f"{table.label(metric, key)}: {row.label} against {table.grid.baseline_label}",
                         left=cell.mean,
@@ -143,15 +146,16 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
                         difference=cell.delta,
                         half_width=_reach(cell),
                         toward=cell.star,
-                        holds=_starred(cell),
+                        holds=holds,
+                        p=cell.p if uncorrected else None,
                         num_seeds=cell.num_seeds,
                     )
 
 
 def _starred(cell: Cell) -> bool | None:
-    """Say whether a cell is better than the baseline; None: undecided, since a missing star shows nothing.
+    """Say whether a cell is significantly better (True) or significantly worse (False) than the baseline.
 
-    It is not better where it is significantly worse.
+    None: neither, or fewer than three seeds. A missing star alone does not show that a cell is not better.
     """
     if cell.num_seeds < MIN_SEEDS or cell.verdict is None:
         return None

@@ -78,10 +78,10 @@ def run(args: argparse.Namespace) -> int | None:
 
 
 def _write_recorded(args: argparse.Namespace) -> None:
-    """Write a line for each file of the corpora that a lock has.
+    """Write one line for each locked file of the corpora that were asked for: name, file, checksum.
 
     Raises:
-        FetchError: a lock has none of a corpus.
+        FetchError: neither lock names a corpus.
     """
     from mdnmt.corpora.lock import OWN_LOCK, read_lock
     from mdnmt.errors import FetchError
@@ -90,7 +90,7 @@ def _write_recorded(args: argparse.Namespace) -> None:
     locked = read_lock(args.config).corpora
     for name in args.corpora:
         if name not in locked:
-            raise FetchError(f"{name}: is in neither lock; it was removed from {OWN_LOCK} meanwhile, start again")
+            raise FetchError(f"{name}: no longer in {OWN_LOCK}: start the same command again, which records it")
     lines = [f"{name} {row.file} sha256 {row.sha256}\n" for name in args.corpora for row in locked[name]]
     write_text(args.recorded, "".join(lines))
 

@@ -11,4 +11,3 @@ class Margin(Frozen):
     """Differences from a published number that do not matter (docs/how-we-judge.md)."""
 
     points: float = Field(0.5, gt=0, lt=100, description="of BLEU, chrF, COMET and other scores, in points")
-    costs: float = Field(0.05, gt=0, lt=1, description="of time, memory and energy, as a share of the published number")

@@ -13,24 +13,19 @@ SIGNS = {"reproduced": "\N{ALMOST EQUAL TO}", "not reproduced": "\N{NOT EQUAL TO
 SIGNS["not comparable"] = "n/c"
 UNAVAILABLE = "not available"
 
-_FEW = f"fewer than {MIN_SEEDS} seeds"
 _EQUAL = "the two are equal, ours rounded as the published one is"
 
 
 def rules(kind: str, margin: Margin) -> dict[Verdict, str]:
     """Return what each verdict says in a table of this kind, for its legend."""
-    if kind == "corpora":
+    if kind in {"corpora", "resources"}:
         return {"reproduced": _EQUAL, "not reproduced": "they are not"}
     bounds = f"\N{PLUS-MINUS SIGN}{margin.points:g} points"
-    before, few = "", _FEW
-    if kind == "resources":
-        bounds = f"\N{PLUS-MINUS SIGN}{100 * margin.costs:g} % of the published number"
-        before, few = f"parameters: {_EQUAL}; time and memory: ", f"fewer than {MIN_SEEDS} measurements"
     return {
-        "reproduced": f"{before}the 95 % interval of our mean less the published number, taken as one run, lies inside "
+        "reproduced": "the 95 % interval of our mean less the published number, taken as one run, lies inside "
         f"{bounds}, or, where runs vary too much for that, the difference does and is not significant",
-        "not reproduced": f"{before and 'parameters: they are not; time and memory: '}the interval lies outside",
-        "inconclusive": f"{few}, or the interval reaches across a bound",
+        "not reproduced": "the interval lies outside",
+        "inconclusive": f"fewer than {MIN_SEEDS} seeds, or the interval reaches across a bound",
     }
 
 

@@ -58,6 +58,9 @@ def _shown(value: float, divisor: float, places: int) -> str:
     return thousands(value) if places == 0 else half_up(value / divisor, places)
 
 
+OTHER_MACHINE = "measured on another machine than the paper's"
+
+
 def _cells(
     spec: ResourceTableSpec, row: ResourceRow, measured: dict[str, Any], baseline: dict[str, Any], keys: set[str]
 ) -> list[Cell]:
@@ -83,13 +86,11 @@ def _cells(
 
 
 def _judgement(spec: ResourceTableSpec, key: str, value: float | None, printed: Printed | None) -> Judgement | None:
-    """Return the verdict: of parameters by their number, of time and memory by measurements, of which there is one."""
+    """Return the verdict: on parameters by their number; time and memory of another machine cannot be compared."""
     differs = first(spec.differs, spec.metric_differs.get(PRINTED.get(key, key)))
     if key == "num_parameters":
         return judge_count(value, printed, differs)
-    values = () if value is None else (value,)
-    margin = spec.margin.costs * abs(printed.value) if printed is not None and printed.value else spec.margin.costs
-    return judge(values, printed, differs, margin=margin, times="measurement")
+    return judge(() if value is None else (value,), printed, differs or OTHER_MACHINE)
 
 
 def _headers(keys: set[str], baseline_label: str | None) -> list[Header]:

@@ -122,10 +122,11 @@ def _decide(found: _Difference, times: str) -> tuple[Verdict, str, bool]:
     if found.reach(math.inf) >= margin >= away:
         # The interval is then wider than the margin to either side, so it holds 0: the difference is not significant.
         why = f"the difference lies inside {bounds} and is not significant"
-        return "reproduced", f"{why}; single runs vary too much for any number of {times}s to show more", True
+        return "reproduced", f"{why}; at this spread of single runs, more {times}s would not show more", True
     needed = _seeds_needed(found)
     decided_by = f"no number of {times}s" if needed is None else f"about {needed} {times}s"
-    return "inconclusive", f"the interval reaches across {bounds}; {decided_by} would decide it", False
+    why = f"the interval reaches across {bounds}; at this mean and spread {decided_by} would decide it"
+    return "inconclusive", why, False
 
 
 def _seeds_needed(found: _Difference) -> int | None:

@@ -81,7 +81,8 @@ def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
     """
     # Snakemake formats the prefix like a command of a rule: braces in a folder's name are doubled for it.
     folder = quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
-    path = f"export PATH={folder}:$PATH; "
+    # The prefix takes the place of Snakemake's own, which sets this: a command fails with any part of its pipe.
+    path = f"set -o pipefail; export PATH={folder}:$PATH; "
     modules = "".join(f"module load {name}; " for name in cluster.modules)
     return f"trap : TERM; {modules}{path}" if in_job else path
 

@@ -18,15 +18,21 @@ def heading(name: str, paper: PaperConfig, item: PaperTable | PaperFigure, task:
         task: the task that it is made from; None: the paper's own.
     """
     if not item.where or task is None or item.kind in WITHOUT_TEXT or is_own(name, item, task):
-        return printed_heading(paper, item)
+        return printed_heading(paper, item, task)
     return f"after {paper.cited_as}, {item.where}"
 
 
-def printed_heading(paper: PaperConfig, item: PaperTable | PaperFigure) -> str:
-    """Return the place of a table or figure, with its language pair where the paper has one number for several."""
+def printed_heading(paper: PaperConfig, item: PaperTable | PaperFigure, task: TaskConfig | None) -> str:
+    """Return the place of a table or figure, with its language pair where the paper has one number for several.
+
+    The pair is the task's, or without a task, or with one of another pair, the item's first.
+    """
     items: list[PaperTable | PaperFigure] = [*paper.tables.values(), *paper.figures.values()]
     is_divided = sum(other.where == item.where for other in items) > 1
-    return f"{item.where} ({item.pairs[0]})" if item.where and item.pairs and is_divided else item.where
+    if not (item.where and item.pairs and is_divided):
+        return item.where
+    pair = task.pair if task is not None and task.pair in item.pairs else item.pairs[0]
+    return f"{item.where} ({pair})"
 
 
 def is_own(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> bool:

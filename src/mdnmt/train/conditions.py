@@ -25,6 +25,7 @@ Precision = Literal["fp32", "bf16"]
 
 KEY = "conditions"  # in the state of a checkpoint, beside the counters
 BEGINS = ("start", "resume")  # events of metrics.jsonl that begin an attempt
+OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  # of an attempt, in its provenance
 # Modules that training imports and that change no weight: files, errors, locks, records, and (by way of cutting
 # Chinese text) the readers of corpora. A repair in one of them must not stop a run.
 _CHANGE_NO_WEIGHT = (
@@ -122,10 +123,14 @@ def refuse_other_code(
 def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
     """Return the conditions under which a run resumes: this code, with precision and kernels of the checkpoint.
 
+    A run that is over makes no update any more, and needs no more than its files written: any device can do that.
+
     Raises:
         CheckpointError: this device has no bf16 or not the kernels that the run began with, or the recipe names others.
     """
     began: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
+    if progress_in(checkpoint).is_over(recipe):
+        return Conditions(here.code, began, here.kernels)
     if recipe.precision == "auto" and began == "bf16" and not has_native_bf16(device):
         raise CheckpointError(
             f"the run began in bf16 (precision: auto) and has come to update {checkpoint.update}; device {device} does "
@@ -147,8 +152,17 @@ def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:
     """Return the record of an attempt that begins: commit, code, device, precision and versions."""
     made = provenance.collect()
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
-    record = {key: made[key] for key in ("mdnmt", "commit", "dirty", "python", "packages", "utc")}
+    record = {key: made[key] for key in OF_ATTEMPT if key in made}
     return {**record, "device": str(device), **gpu, **asdict(conditions)}
+
+
+def last_training(records: Iterable[Mapping[str, Any]], updates: int) -> dict[str, Any]:
+    """Return the record of the attempt that made the last of so many updates; empty where no attempt is recorded.
+
+    A later attempt only wrote the files of the finished run again.
+    """
+    made = [one for one in attempts(records) if one.get("at_update", 0) < updates]
+    return made[-1] if made else {}
 
 
 def attempts(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.data import TaskData
 from mdnmt.tasks.segment import segmentation_files
 from mdnmt.train.batches import usable
-from mdnmt.train.conditions import BEGINS, attempt, attempts
+from mdnmt.train.conditions import BEGINS, OF_ATTEMPT, attempt, attempts, last_training
 from mdnmt.train.counts import count_words
 from mdnmt.train.device import choose_device, make_deterministic, refuse_one_gpu_for_all
 from mdnmt.train.footprint import device_memory, footprint, require_disk
@@ -221,8 +221,7 @@ def _finish(
     method_name: str,
     origin: dict[str, str],
 ) -> None:
-    progress, device = trainer.progress, trainer.device
-    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    progress = trainer.progress
     averaged, others = progress.final(trainer.recipe), progress.alternative(trainer.recipe)
     alternative: dict[str, Any] = {}
     if others != averaged:
@@ -235,6 +234,9 @@ def _finish(
     records = read_metrics(paths.metrics)
     if lost := lost_validations(records, trainer.recipe.validate_every, progress.update):
         print(f"mdnmt: {paths.metrics}: lost the validation at update {lost[0]}; curves lack it", file=sys.stderr)
+    here = attempt(trainer.conditions, trainer.device)
+    trained = last_training(records, progress.update)
+    made_by = {key: value for key, value in (trained or here).items() if key in OF_ATTEMPT}
     write_curves(records, paths.curves)
     fsio.write_sums(paths.folder, [paths.curves.name])
     fsio.write_sealed(
@@ -252,14 +254,11 @@ def _finish(
             "seconds": sum(_slice_seconds(records)),
             "resumes": sum(record.get("event") == "resume" for record in records),
             "skipped_batches": progress.skipped,
-            "device": str(device),
             "workers": trainer.workers.count,
-            "precision": trainer.conditions.precision,
-            "kernels": trainer.conditions.kernels,
-            "code": trainer.conditions.code,
+            **{key: trained.get(key, here[key]) for key in ("device", "precision", "kernels", "code")},
             "attempts": attempts(records),
             "threads": torch.get_num_threads(),
-            "provenance": {**provenance.collect(), **gpu, **origin},
+            "provenance": {**provenance.collect(), **made_by, **origin},
         },
     )
     trainer.store.finish([paths.model, *([paths.alternative] if alternative else [])])

@@ -179,7 +179,7 @@ def _of_rows(rule: Any, tables: dict[str, Any], domains: list[str], seeds: int, 
         up = index if holds or metric != rule.metrics[-1] else -index
         cell = _cell(20.0 + up, seeds)
         if isinstance(rule, StarsRule):
-            cell |= {"delta": 1.0, "p": 0.01, "verdict": "better" if holds else "worse"}
+            cell |= {"delta": 1.0, "p": 1e-6, "verdict": "better" if holds else "worse"}
         tables.setdefault(rule.table, {}).setdefault(row, {})[metric, column] = cell
 
 

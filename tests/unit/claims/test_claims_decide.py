@@ -62,7 +62,7 @@ def test_reasons_say_what_decided(tmp_path: Path) -> None:
     one = found(high, [cell(20.0), cell(29.9)])
     assert one.verdict == "inconclusive"
     assert one.reason == (
-        "the 95 % interval of 1 of 2 comparisons reaches over the threshold; holds in 2 of 2 comparisons with 3 seeds"
+        "the 95 % interval of 1 of 2 comparisons includes the threshold; holds in 2 of 2 comparisons with 3 seeds"
     )
     one = found([cell(30.0, 1), cell(30.0, 1)], low)
     assert (one.verdict, one.num_seeds) == ("inconclusive", 1)

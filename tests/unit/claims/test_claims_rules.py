@@ -333,6 +333,12 @@ def test_stars_are_the_bootstraps(tmp_path: Path) -> None:
         (True, None),
     ]
     assert (found[0].left, found[0].right, found[0].difference) == (20.0, 18.5, 1.5)
+    uncorrected = found
+    table["correction"] = "holm"
+    corrected = list(star_comparisons(rule, spec_of(tmp_path, "tables", t=table)))
+    # Only where the table has not corrected for the number of comparisons, the claim has to.
+    assert [one.p for one in uncorrected[:4]] == [0.01, 0.01, None, None]
+    assert [one.p for one in corrected[:4]] == [None] * 4
     assert [one.missing for one in found[4:]] == [
         "the significance test in T (not made)",
         "BLEU on News of C in T (no number)",

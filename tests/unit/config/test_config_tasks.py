@@ -164,7 +164,14 @@ def test_a_recipe_is_one_for_every_builder_and_has_what_is_printed(paper: str) -
 @pytest.mark.parametrize("paper", PRINTED)
 def test_a_recipe_leaves_no_general_option_to_the_defaults_of_another_paper(paper: str) -> None:
     recipe = load_paper(CONFIG, paper).recipe
-    of_the_machine = {"precision", "log_every", "accumulate_batches", "validation_bleu_sentences", "validation_metric"}
+    of_the_machine = {
+        "precision",
+        "kernels",
+        "log_every",
+        "accumulate_batches",
+        "validation_bleu_sentences",
+        "validation_metric",
+    }
     of_the_machine |= {"training_sample_sentences"}
     unsaid = set(Training.model_fields) - set(recipe.training) - of_the_machine
     # Of each pair a recipe says one: they are two ways to give the same thing.

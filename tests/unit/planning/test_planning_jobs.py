@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -99,10 +100,11 @@ def test_a_limit_on_starts_is_kept_where_somebody_asked_for_it() -> None:
 def test_shell() -> None:
     cluster = ClusterConfig(modules=("cuda/12.4", "gcc"))
     at_home, in_job = shell_prefix(cluster, False), shell_prefix(cluster, True)
-    assert at_home.startswith("export PATH=") and "module" not in at_home
+    assert at_home.startswith("set -o pipefail; export PATH=") and "module" not in at_home
+    assert subprocess.run(["bash", "-c", f"{at_home} false | cat"], check=False).returncode == 1
     assert in_job == f"trap : TERM; module load cuda/12.4; module load gcc; {at_home}"
 
 
 def test_braces_in_the_environments_folder_survive_snakemakes_formatting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/a {b} c/.venv/bin/python")
-    assert shell_prefix(CLUSTER, in_job=False).format().startswith("export PATH='/a {b} c/.venv/bin':$PATH; ")
+    assert shell_prefix(CLUSTER, in_job=False).format().endswith("export PATH='/a {b} c/.venv/bin':$PATH; ")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mdnmt.config.paper import PaperConfig, PaperTable
+from mdnmt.config.paper import PaperConfig, PaperTable, load_paper
 from mdnmt.config.published import load_published
 from mdnmt.config.task import TaskConfig, load_task
 from mdnmt.paper.grid import Grid
@@ -134,6 +135,15 @@ def test_zhang_table_1_ends_with_its_total(paper: Study) -> None:
     assert total.sum_of == ("news", "laws", "thesis", "iwslt")
     # Whatever keeps a domain from being compared keeps the sum from it.
     assert total.differs == spec.rows[0].differs
+
+
+def test_a_number_for_several_pairs_names_the_pair_of_the_task() -> None:
+    paper = load_paper(CONFIG, "song2026")
+    table = paper.tables["table2-en-zh"]
+    assert table.pairs == ("EN-ZH", "ZH-EN")
+    for pair in table.pairs:
+        task: Any = SimpleNamespace(pair=pair, of="song2026", domains={})
+        assert heading("song2026", paper, table, task) == f"Table 2 ({pair})"
 
 
 def test_a_table_on_its_own_task_has_its_number(paper: Study) -> None:

@@ -301,7 +301,7 @@ def test_places_of_one_file_have_its_name_once() -> None:
     assert str(Finding("error", "odd", "look")) == "error: odd; look"
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_any_bytes_give_findings(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     project = Project(tmp_path_factory.mktemp("fuzz"))

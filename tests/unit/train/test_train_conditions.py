@@ -70,6 +70,9 @@ def test_a_run_that_is_over_is_finished_by_any_code(
     edit_code(monkeypatch)
     after = go_on(spec, toy_task, tmp_path)
     assert after["model_sha256"] == before["model_sha256"] and after["updates"] == before["updates"]
+    # The code that trained it, not the code that wrote its files again.
+    assert after["code"] == before["code"] and [one["code"] for one in after["attempts"]] == [before["code"], "0" * 16]
+    assert after["provenance"]["utc"] == before["provenance"]["utc"] == before["attempts"][0]["utc"]
 
 
 def test_the_verb_takes_the_option_and_the_workflow_passes_it(
@@ -112,6 +115,10 @@ def test_a_run_in_bf16_is_refused_by_a_device_that_has_none(
         go_on(spec, toy_task, tmp_path)
     assert "\n" not in str(error.value)
     monkeypatch.setattr(conditions, "has_native_bf16", lambda _: True)
+    assert go_on(spec, toy_task, tmp_path)["precision"] == "bf16"
+    # A run that is over makes no update any more: its files can be written again by any device.
+    monkeypatch.setattr(conditions, "has_native_bf16", lambda _: False)
+    RunPaths(tmp_path).model.unlink()
     assert go_on(spec, toy_task, tmp_path)["precision"] == "bf16"
 
 
