@@ -34,11 +34,17 @@ def verbs() -> list[str]:
 
 
 def _usage() -> str:
-    lines = [f"mdnmt {__version__}: multi-domain neural machine translation, rebuilt table by table", "", "verbs:"]
-    for verb in verbs():
-        module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
-        lines.append(f"  {verb:<16}{(module.__doc__ or '').strip().splitlines()[0]}")
-    return "\n".join([*lines, "", "mdnmt <verb> --help says more"])
+    lines = [f"mdnmt {__version__}: multi-domain neural machine translation, rebuilt table by table"]
+    named = {verb for section in commands.SECTIONS.values() for verb in section}
+    rest = {commands.OF_THE_WORKFLOW: tuple(verb for verb in verbs() if verb not in named)}
+    for heading, section in {**commands.SECTIONS, **rest}.items():
+        lines += ["", f"{heading}:"]
+        for verb in section:
+            module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+            lines.append(f"  {verb:<16}{(module.__doc__ or '').strip().splitlines()[0]}")
+    return "\n".join(
+        [*lines, "", "mdnmt <verb> --help says more; snakemake --cores all --config study=NAME makes a study"]
+    )
 
 
 def _drop_output() -> None:
