@@ -31,6 +31,7 @@ include: "workflow/rules/significance.smk"
 include: "workflow/rules/ambiguity.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/numbers.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/report.smk"
 
@@ -43,6 +44,7 @@ rule all:
     default_target: True
     input:
         f"results/{STUDY.name}/report.html",
+        f"results/{STUDY.name}/numbers.csv",
         TABLES,
         FIGURES,
         # Snakemake does not make an input of the page again that is missing, as one is whose job refused to make it.

@@ -30,6 +30,7 @@ BOTTOM = {
     "paths": set(),
     "gpu": {"errors"},
     "machine": {"errors"},
+    "results": {"numbers"},
     "provenance": {"__init__", "code_hash"},
     "welch": set(),
 }
@@ -47,9 +48,10 @@ PACKAGES: dict[str, set[str]] = {
     "pretrained": {"checkpoints", "config", "corpora", "decode", "methods", "models", "tasks", "train"},
     "analysis": {"config", "decode", "models", "pretrained", "tasks", "train"},
     "paper": {"config", "methods", "models"},  # the last two: diagrams of architectures
+    "numbers": {"config"},
     "claims": {"config", "paper"},
     "audit": {"config", "methods", "models"},
-    "studies": {"claims", "config", "corpora", "methods", "paper", "pretrained", "score", "tasks", "train"},
+    "studies": {"claims", "config", "corpora", "methods", "numbers", "paper", "pretrained", "score", "tasks", "train"},
     "watch": {"config", "planning", "studies", "train"},
     "planning": {"config", "corpora", "methods", "models", "paper", "pretrained", "studies", "train"},
 }

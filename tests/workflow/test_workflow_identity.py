@@ -11,7 +11,7 @@ from workflow.snakemake_project import Project, write_corpus
 pytestmark = pytest.mark.slow
 
 SHOWN = {"table", "figure", "claims", "runs_table", "report"}
-EVALUATED = {"decode", "score", "significance", "measure"}
+EVALUATED = {"decode", "score", "significance", "measure", "numbers"}
 ALL_RUNS = ["mixed/seed1", "waldm-edc/seed1"]
 BUMP = "from mdnmt import fingerprint\nfingerprint.STAGE_VERSIONS[{stage!r}] += 1\n"
 
@@ -76,8 +76,8 @@ def test_more_seeds_train_only_the_new_ones(project: Project) -> None:
     ("stage", "made"),
     [
         ("train", {"train", "analyse"} | EVALUATED | SHOWN),
-        ("decode", {"decode", "score", "significance"} | SHOWN),
-        ("score", {"score_copy"} | SHOWN),  # the others depend on the code itself
+        ("decode", {"decode", "score", "significance", "numbers"} | SHOWN),
+        ("score", {"score_copy", "numbers"} | SHOWN),  # the others depend on the code itself
         ("analyse", {"analyse"} | SHOWN),
     ],
 )
@@ -96,7 +96,7 @@ def test_beam_size_trains_nothing_even_when_a_corpus_moved_too(project: Project)
     move_corpus(project)
     project.edit("config/studies/tiny.yaml", "beam_size: 2", "beam_size: 3")
     plan = project.plan()
-    assert plan.rules - {"measure"} <= {"decode", "score", "significance"} | SHOWN
+    assert plan.rules - {"measure"} <= {"decode", "score", "significance", "numbers"} | SHOWN
     assert len(plan.outputs["decode"]) == 2
 
 

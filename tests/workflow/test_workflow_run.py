@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from workflow.snakemake_project import STUDY, Project
 
+from mdnmt import results
 from mdnmt.train.metrics import read_metrics
 
 pytestmark = pytest.mark.slow
@@ -36,6 +37,17 @@ def test_everything_is_there(finished: Project) -> None:
         assert record["updates"] == 6 and record["resumes"] == 0
         assert folder.name == f"seed1-{record['fingerprint']}"
     assert not list(finished.path("resources").rglob("*.part")) and not list(finished.folder.rglob("*.tmp"))
+
+
+def test_the_table_of_numbers_holds_every_score_of_the_results_table(finished: Project) -> None:
+    numbers = results.load("tiny", finished.path("results"))
+    assert set(numbers["method"]) == {"copy-source", "mixed", "waldm-edc"}
+    with finished.path("results/tiny/tables/jiang2020-table2.csv").open() as handle:
+        cells = [row for row in csv.DictReader(handle) if row["values"] and row["column"] != "avg"]
+    assert len({cell["method"] for cell in cells}) == 3
+    scored = numbers.query("at == '' and split == 'test'").set_index(["method", "domain", "metric"])["value"]
+    for cell in cells:
+        assert scored[cell["method"], cell["column"], cell["metric"]] == float(cell["values"])
 
 
 def test_the_default_profile_is_in_use_and_nothing_is_left_to_do(finished: Project) -> None:
@@ -68,6 +80,7 @@ def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) 
         "score",
         "significance",
         "measure",
+        "numbers",
         "claims",
         "table",
         "figure",

@@ -20,6 +20,7 @@ from mdnmt.studies.code import code_of, code_of_figure, code_of_table
 from mdnmt.studies.downloads import FirstDownloads
 from mdnmt.studies.fetching import declared_corpus, spec_to_fetch, to_fetch
 from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
+from mdnmt.studies.number_sources import number_sources
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.told import told_tasks, told_verbs, whole_tests

@@ -1,0 +1,23 @@
+"""Collect every number that a study's tables and figures are made of into one tidy table, numbers.csv."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument("--study", required=True, help="name of the study")
+    parser.add_argument("--spec", required=True, help="the files to read, as JSON (mdnmt.numbers.sources)")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the study's results")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Read all files and write the table and its seal."""
+    from mdnmt.config.loader import parse_spec
+    from mdnmt.numbers import table
+    from mdnmt.numbers.sources import NumberSources
+
+    sources = parse_spec(args.spec, NumberSources).sources
+    table.write(args.out, args.study, table.collect(sources), [source.path for source in sources])

@@ -1,0 +1,1 @@
+"""One tidy table of all numbers of a study."""

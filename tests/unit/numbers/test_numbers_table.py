@@ -1,0 +1,187 @@
+"""The tidy table: what each kind of file gives, and that nothing wrong gets in or out."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from mdnmt import fsio, results
+from mdnmt.errors import ConfigError, DataError
+from mdnmt.numbers import table
+from mdnmt.numbers.sources import COLUMNS, NumberSource
+
+RUN = "runs/tiny/mixed/seed1-0123abcd"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def scores(path: Path, law: float, n: int = 5, **more: Any) -> Path:
+    entry = {"bleu": {"score": law, "signature": "nrefs:1"}, "num_sentences": n}
+    fsio.write_sealed(path, {"domains": {"law": entry}, **more})
+    return path
+
+
+def source(path: Path, **changes: Any) -> NumberSource:
+    known = {"task": "tiny", "method": "mixed", "label_condition": "gold", "seed": 1, "split": "test"}
+    return NumberSource.model_validate({"kind": "scores", "path": path, **known, **changes})
+
+
+def made(folder: Path, law: float = 21.25) -> pd.DataFrame:
+    path = scores(folder / RUN / "test-0123abcd" / "scores.json", law)
+    copied = scores(folder / "tasks" / "tiny-0123abcd" / "copied-0123abcd" / "scores.json", 3.0)
+    sources = (
+        source(path, run=folder / RUN),
+        source(copied, method="copy-source", seed=None, label_condition=""),
+    )
+    table.write(folder / "tiny", "tiny", table.collect(sources), [one.path for one in sources])
+    return results.load("tiny", folder)
+
+
+def test_a_score_is_a_row_with_everything_known_of_it(folder: Path) -> None:
+    found = made(folder, 1 / 3)
+    assert tuple(found.columns) == COLUMNS
+    assert found.iloc[0].to_dict() == {
+        "task": "tiny",
+        "method": "mixed",
+        "variant": "",
+        "label_condition": "gold",
+        "seed": 1,
+        "split": "test",
+        "domain": "law",
+        "metric": "bleu",
+        "at": "",
+        "value": 1 / 3,  # all digits survive the file
+        "n": 5,
+        "signature": "nrefs:1",
+        "run": RUN,
+        "source": f"{RUN}/test-0123abcd/scores.json",
+    }
+    copied = found.iloc[1]
+    assert copied["seed"] is pd.NA and copied["run"] == "" and copied["source"].startswith("tasks/tiny-0123abcd/")
+
+
+def test_validation_sets_as_one_text_are_the_domain_all(folder: Path) -> None:
+    entry = {"bleu": {"score": 7.0, "signature": "s"}}
+    path = scores(folder / RUN / "valid-0123abcd" / "scores.json", 21.25, concatenated=entry)
+    found = table.collect((source(path, split="valid"),))
+    assert found[["split", "domain", "value", "n"]].to_numpy().tolist() == [
+        ["valid", "law", 21.25, 5],
+        ["valid", "all", 7.0, 5],
+    ]
+
+
+def test_curves_say_after_which_update_and_leave_out_what_is_not_finite(folder: Path) -> None:
+    run = folder / RUN
+    run.mkdir(parents=True)
+    header = "update\tepoch\tsplit\tdomain\tloss\tnll\tppl\taccuracy\tbleu\tlearning_rate"
+    lines = [header, "3\t0.5\tvalid\tlaw\t1.5\t\tinf\t0.25\t8.5\t", "4\t0.75\ttrain\tall\tnan\t\t\t\t\t0.001"]
+    (run / "curves.tsv").write_text("".join(f"{line}\n" for line in lines))
+    fsio.write_sums(run, ["curves.tsv"])
+    curves = source(run / "curves.tsv", kind="curves", split="", label_condition="", run=run)
+    found = table.collect((curves,))
+    assert found[["at", "split", "domain", "metric", "value"]].to_numpy().tolist() == [
+        ["update=3", "valid", "law", "loss", 1.5],
+        ["update=3", "valid", "law", "accuracy", 25.0],  # a percentage, as in scores.json
+        ["update=3", "valid", "law", "bleu", 8.5],
+        ["update=4", "train", "all", "learning_rate", 0.001],
+    ]
+    (run / "curves.tsv").write_text("\n".join(lines).replace("8.5", "9.5"))
+    with pytest.raises(fsio.DamagedFile, match="was altered"):
+        table.collect((curves,))
+
+
+def test_resources_are_those_of_the_row_of_the_system(folder: Path) -> None:
+    row = {"num_parameters": 7, "repeats": 2, "peak_memory_mb": None, "epoch_seconds": 2.5}
+    path = folder / "tiny" / "measure" / "tiny.json"
+    fsio.write_sealed(path, {"rows": {"mixed-law": {**row, "values": {"epoch_seconds": [2.0, 3.0]}}}})
+    found = table.collect((source(path, kind="resources", variant="mixed-law", split=""),))
+    by_name = found.set_index("metric")
+    assert by_name["value"].to_dict() == {"num_parameters": 7.0, "epoch_seconds": 2.5}
+    assert by_name.loc["epoch_seconds", "n"] == 2 and by_name.loc["num_parameters", "n"] is pd.NA
+    with pytest.raises(DataError, match=r"tiny\.json: expected resources \(KeyError: 'mixed'\)"):
+        table.collect((source(path, kind="resources", split=""),))
+
+
+def test_one_domain_scored_on_two_numbers_of_sentences_is_refused(folder: Path) -> None:
+    one = scores(folder / RUN / "test-0123abcd" / "scores.json", 1.0)
+    other = scores(folder / RUN.replace("mixed", "wdc") / "test-0123abcd" / "scores.json", 1.0, n=4)
+    with pytest.raises(DataError, match=r"wdc/.*: 4 test sentences for law of tiny, but 5 in runs/tiny/mixed/"):
+        table.collect((source(one), source(other, method="wdc")))
+    # Another split is another text.
+    assert len(table.collect((source(one), source(other, split="valid")))) == 2
+
+
+@pytest.mark.parametrize("what", ["missing", "no scores", "swapped"])
+def test_a_file_that_is_not_right_gives_no_table(folder: Path, what: str) -> None:
+    path = folder / RUN / "test-0123abcd" / "scores.json"
+    if what == "no scores":
+        fsio.write_sealed(path, {"other": 1})
+    if what == "swapped":
+        elsewhere = scores(folder / RUN.replace("mixed", "wdc") / "test-0123abcd" / "scores.json", 1.0)
+        path.parent.mkdir(parents=True)
+        shutil.copy(elsewhere, path)
+    said = {"missing": "no such file", "no scores": "expected scores", "swapped": "not for this place"}
+    with pytest.raises(DataError, match=said[what]) as caught:
+        table.collect((source(path),))
+    assert str(path) in str(caught.value)
+
+
+def test_an_edited_table_is_refused(folder: Path) -> None:
+    made(folder)
+    path = folder / "tiny" / "numbers.csv"
+    path.write_text(path.read_text().replace("21.25", "31.25"))
+    with pytest.raises(DataError, match=r"was altered.*remove it and run snakemake"):
+        results.load("tiny", folder)
+
+
+def test_a_table_whose_scores_have_changed_since_is_refused(folder: Path) -> None:
+    made(folder)
+    scores(folder / RUN / "test-0123abcd" / "scores.json", 22.0)
+    with pytest.raises(fsio.DamagedFile, match="was made from another"):
+        results.load("tiny", folder)
+
+
+def test_the_table_of_another_study_is_refused(folder: Path) -> None:
+    made(folder)
+    shutil.copytree(folder / "tiny", folder / "other")
+    with pytest.raises(DataError, match="is the table of study 'tiny', expected 'other'"):
+        results.load("other", folder)
+
+
+def test_a_table_can_be_taken_elsewhere_without_the_runs(folder: Path, tmp_path: Path) -> None:
+    here = made(folder)
+    shutil.copytree(folder / "tiny", tmp_path / "laptop" / "tiny")
+    pd.testing.assert_frame_equal(results.load("tiny", tmp_path / "laptop"), here)
+
+
+def test_a_study_that_is_not_made_says_how_it_is(folder: Path) -> None:
+    with pytest.raises(DataError, match="no such file; snakemake --cores all --config study=tiny makes it"):
+        results.load("tiny", folder)
+
+
+def test_published_numbers_are_those_of_the_files(tmp_path: Path) -> None:
+    config = Path(__file__).resolve().parents[3] / "config"
+    found = results.load_published(config)
+    lines = [
+        line
+        for path in config.glob("published/*.tsv")
+        for line in path.read_text().splitlines()[1:]
+        if line.strip() and not line.startswith(("#", "table\t"))
+    ]
+    assert len(found) == len(lines)
+    cell = found.query("exhibit == 'T1' and row == 'EN-FR/TED' and column == 'Train'").iloc[0]
+    assert (cell["paper"], cell["value"], cell["printed"], cell["recommended"]) == ("jiang2020", 516000, "516K", 226000)
+    assert found["star"].any() and found["recommended"].isna().any()
+    with pytest.raises(DataError, match="published: no"):
+        results.load_published(tmp_path)
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "p.tsv").write_text("nonsense\n")
+    with pytest.raises(ConfigError, match=r"p\.tsv"):
+        results.load_published(tmp_path)
