@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke rules synthetic long slurm test golden check check-cuda gpu format report-partial clean \
+.PHONY: help setup demo smoke rules synthetic long slurm test test-all golden check check-cuda gpu format report-partial clean \
 	fuzz audit-packages sbom
 
 help:
@@ -13,10 +13,11 @@ help:
 	@echo "make rules           every rule of the workflow on a few toy models (minutes)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
 	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study (hours)"
-	@echo "make test            set up, then the tests"
+	@echo "make test            set up, then the tests, without the slow ones (minutes)"
+	@echo "make test-all        all tests that pytest has; the slow ones start processes and run toy studies"
 	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"
 	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
-	@echo "make check           formatting, types, lint, spelling"
+	@echo "make check           formatting, types, lint, imports between rooms, house rules, spelling"
 	@echo "make gpu             on a machine with an NVIDIA GPU: tests, speed, a study of four methods (exit 75: once more)"
 	@echo "make check-cuda      every method on fake CUDA tensors, without a GPU (downloads the CUDA build of torch, gigabytes)"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
@@ -71,15 +72,21 @@ slurm: setup
 	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute
 
 test: setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs -m "not slow"
+	@echo "These were the fast tests. All of them: make test-all. Formatting, types and house rules: make check."
+
+test-all: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
 golden: setup
 	PYTHONPATH=tests $(BIN)/python tests/golden/golden_runs.py
 
 check: setup
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/house_rules.py
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 	$(BIN)/codespell
@@ -101,8 +108,8 @@ check-cuda: .venv-cuda/installed
 	PYTHONPATH=src .venv-cuda/bin/python tests/gpu/fake_cuda.py
 
 format: setup
-	$(BIN)/ruff check --fix src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/snakefmt Snakefile workflow
 
 report-partial: setup

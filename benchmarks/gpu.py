@@ -118,7 +118,7 @@ def measure(model: str, *, device: str, quick: bool, updates: int, rate: float, 
     if chosen.type == "cuda":
         torch.cuda.reset_peak_memory_stats(chosen)
     observed, original = Observed(chosen), trainer_module.Trainer._update
-    trainer_module.Trainer._update = observed.update(original)  # type: ignore[method-assign]
+    trainer_module.Trainer._update = observed.update(original)  # type: ignore[method-assign, assignment]
     try:
         train_run(spec, task, run.folder, device=device)
     finally:

@@ -145,7 +145,7 @@ def enlarged(size: Size, weights: int, grow: Literal["both", "ffn"]) -> Size:
 
     Widths are multiples of 16, those of heads of 8, which no processor here prefers to be larger.
     """
-    heads, layers = workload.COMMON["num_heads"], size["encoder_layers"] + size["decoder_layers"]
+    heads, layers = workload.NUM_HEADS, size["encoder_layers"] + size["decoder_layers"]
     found: list[tuple[float, Size]] = []
     for model_dim in range(8 * heads, 16 * size["model_dim"], 8 * heads):
         if grow == "ffn" and model_dim != size["model_dim"]:

@@ -28,7 +28,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import count, islice
@@ -67,8 +67,8 @@ class Clock:
     """Seconds by stage: those that pass, and those of processors, which other programs on the machine change less."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
-        self.cpu: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.cpu: defaultdict[str, float] = defaultdict(float)
 
     @contextlib.contextmanager
     def stage(self, name: str, around: str | None = None) -> Iterator[None]:
@@ -92,7 +92,7 @@ class Clock:
 def cpu_seconds() -> float:
     """Return what this process and its children, those that ended as well, have used of processors."""
     own = psutil.Process()
-    return sum(own.cpu_times()[:4]) + sum(sum(child.cpu_times()[:2]) for child in own.children(recursive=True))
+    return float(sum(own.cpu_times()[:4]) + sum(sum(child.cpu_times()[:2]) for child in own.children(recursive=True)))
 
 
 def write_lines(files: Sequence[Path], lines: int, folder: Path) -> None:
@@ -172,7 +172,7 @@ def plainly(folder: Path, langs: Sequence[str], options: argparse.Namespace) -> 
             flat = np.array([number for one in sentences for number in one], dtype=np.int32)
             files[f"{name}.{lang}.tokens.npy"] = as_npy(flat)
             files[f"{name}.{lang}.offsets.npy"] = as_npy(np.cumsum([0, *map(len, sentences)], dtype=np.int64))
-    clock.seconds["all"], clock.cpu["all"] = clock.seconds.total(), clock.cpu.total()
+    clock.seconds["all"], clock.cpu["all"] = sum(clock.seconds.values()), sum(clock.cpu.values())
     same = {name: digest(data) == digest((made / name).read_bytes()) for name, data in files.items()}
     return {"seconds": clock.seconds, "cpu": clock.cpu, "same": same}
 
@@ -217,7 +217,7 @@ def measured(how: str, folder: Path, options: argparse.Namespace, near: bool) ->
 
 def best(results: Sequence[dict[str, Any]], key: str, stages: Sequence[str]) -> float:
     """Return the fewest seconds of stages together."""
-    return min(sum(result[key][stage] for stage in stages) for result in results)
+    return min(sum(float(result[key][stage]) for stage in stages) for result in results)
 
 
 def report(how: str, lines: int, results: Sequence[dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ batches are random words.
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import torch
 import workload
 from torch import nn
+from torch._C._autograd import DeviceType
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -56,7 +57,7 @@ def name_parts(model: nn.Module) -> None:
     # The keys and values of the memory are made by a method, not by a call.
     for module in model.modules():
         if type(module).__name__ == "CrossAttention":
-            module.keys_values = _within(module.keys_values, "cross-attention")  # type: ignore[assignment, arg-type]
+            module.keys_values = _within(module.keys_values, "cross-attention")
 
 
 def _within(function: Any, part: str) -> Any:
@@ -75,13 +76,13 @@ def ancestor(event: FunctionEvent, start: str) -> FunctionEvent | None:
     return found
 
 
-def by_part(events: list[FunctionEvent], seconds: Any) -> Counter[str]:
+def by_part(events: list[FunctionEvent], seconds: Any) -> dict[str, float]:
     """Return seconds by part of the model, forward and backward together."""
     part_of: dict[int, str] = {}
     for event in events:
         if event.sequence_nr >= 0 and (part := ancestor(event, PART)) is not None:
             part_of.setdefault(event.sequence_nr, part.name)
-    found: Counter[str] = Counter()
+    found: defaultdict[str, float] = defaultdict(float)
     for event in events:
         node = ancestor(event, "autograd::engine::evaluate_function")
         around = ancestor(event, PART) or ancestor(event, STAGE)
@@ -112,14 +113,14 @@ def run_updates(
     return words
 
 
-def table(title: str, found: Counter[str], updates: int, rows: int) -> dict[str, float]:
+def table(title: str, found: dict[str, float], updates: int, rows: int) -> dict[str, float]:
     """Print and return milliseconds an update."""
-    total = found.total()
+    total, ordered = sum(found.values()), sorted(found.items(), key=lambda one: -one[1])
     print(f"\n| {title} | ms an update | % |\n|---|---|---|")
-    for name, seconds in found.most_common(rows):
+    for name, seconds in ordered[:rows]:
         print(f"| {name} | {1000 * seconds / updates:.1f} | {100 * seconds / total:.1f} |")
     print(f"| all | {1000 * total / updates:.1f} | 100.0 |")
-    return {name: 1000 * seconds / updates for name, seconds in found.most_common()}
+    return {name: 1000 * seconds / updates for name, seconds in ordered}
 
 
 def main() -> None:
@@ -151,13 +152,13 @@ def main() -> None:
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
     with profile(activities=activities) as found:
         words = run_updates(method, optimiser, split, batches[each : 2 * each], recipe, device)
-    events = [event for event in found.events() or [] if event.device_type == torch.autograd.DeviceType.CPU]
+    events = [event for event in found.events() or [] if event.device_type == DeviceType.CPU]
     quantity = "self_device_time_total" if device.type == "cuda" else "self_cpu_time_total"
 
     def seconds(event: FunctionEvent) -> float:
         return float(getattr(event, quantity)) / 1e6
 
-    operators: Counter[str] = Counter()
+    operators: defaultdict[str, float] = defaultdict(float)
     for event in events:
         operators[event.name] += seconds(event)
     title = f"{options.model}, {options.size}, {options.precision}, {device}"

@@ -11,7 +11,8 @@ from mdnmt import methods
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.tasks.data import Ragged, Split, TaskData
 
-COMMON = {"num_heads": 4, "norm": "post", "share_embeddings": "all", "dropout": 0.1, "label_smoothing": 0.1}
+NUM_HEADS = 4
+COMMON = {"num_heads": NUM_HEADS, "norm": "post", "share_embeddings": "all", "dropout": 0.1, "label_smoothing": 0.1}
 SIZES: dict[str, dict[str, Any]] = {
     "tiny": {"model_dim": 32, "ffn_dim": 64, "encoder_layers": 1, "decoder_layers": 1},
     "small": {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3},

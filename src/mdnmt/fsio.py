@@ -127,7 +127,7 @@ def sealed(inputs: Iterable[Path]) -> list[Path]:
     return [path for path in dict.fromkeys(found) if path.exists()]
 
 
-def write_lines(path: Path, lines: list[str]) -> None:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write `lines`, each ended by a newline, to `path`, atomically."""
     write_text(path, "".join(f"{line}\n" for line in lines))
 

@@ -14,7 +14,7 @@ from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.paper.made import Made
 from mdnmt.paper.tested import Tested
-from mdnmt.paper.verdict import Judgement
+from mdnmt.paper.verdict import NOT_AVAILABLE, NOT_MADE, VERDICTS, Judgement
 
 FORMAT = 2  # of the file; raise it when what stands in it changes its meaning
 
@@ -199,3 +199,21 @@ def read_grid(path: Path) -> Grid:
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path}: expected a table written by `mdnmt table --json`, found: {reason}") from error
+
+
+def tally(grids: Iterable[Grid]) -> dict[str, int]:
+    """Count the published cells of tables by verdict, in the order of `VERDICTS`.
+
+    Two more keys follow: `not made` (published, but we have no number) and `not available` (we have one, but the
+    published one cannot be had).
+    """
+    counts: dict[str, int] = dict.fromkeys((*VERDICTS, NOT_MADE, NOT_AVAILABLE), 0)
+    for grid in grids:
+        for cell in (cell for row in grid.rows for cell in row.cells):
+            if cell.judgement is not None:
+                counts[cell.judgement.verdict] += 1
+            elif cell.published is not None:
+                counts[NOT_MADE] += 1
+            elif cell.published_text and cell.mean is not None:
+                counts[NOT_AVAILABLE] += 1
+    return counts

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mdnmt.config.margin import Margin
-from mdnmt.paper.grid import Cell, Grid, GridRow, Reasons, column_names
+from mdnmt.paper.grid import Cell, Grid, GridRow, Reasons, column_names, tally
 from mdnmt.paper.numbers import signed
 from mdnmt.paper.spec_parts import Printed
-from mdnmt.paper.verdict import MIN_SEEDS, NOT_MADE, VERDICTS, Judgement, Verdict, tally
+from mdnmt.paper.verdict import MIN_SEEDS, NOT_MADE, VERDICTS, Judgement, Verdict
 
 # Short signs that no font lacks; in words they stand under each table.
 SIGNS = {"reproduced": "\N{ALMOST EQUAL TO}", "not reproduced": "\N{NOT EQUAL TO}", "inconclusive": "?"}

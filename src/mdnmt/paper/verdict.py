@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.margin import Margin
 from mdnmt.paper.numbers import half_up, mean, standard_deviation
 from mdnmt.paper.spec_parts import Printed
 from mdnmt.welch import quantile
-
-if TYPE_CHECKING:
-    from mdnmt.paper.grid import Grid
 
 Verdict = Literal["reproduced", "not reproduced", "inconclusive", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "inconclusive", "not comparable")
@@ -156,21 +153,3 @@ def judge_count(value: float | None, printed: Printed | None, differs: str | Non
         return Judgement(verdict="reproduced", reason=f"{ours} reads {theirs} when it is rounded alike")
     range_ = f"{math.ceil(low):,} to {math.ceil(high) - 1:,}"
     return Judgement(verdict="not reproduced", reason=f"found {ours}; {theirs} stands for {range_}")
-
-
-def tally(grids: Iterable[Grid]) -> dict[str, int]:
-    """Count the published cells of tables by verdict, in the order of `VERDICTS`.
-
-    Two more keys follow: `not made` (published, but we have no number) and `not available` (we have one, but the
-    published one cannot be had).
-    """
-    counts: dict[str, int] = dict.fromkeys((*VERDICTS, NOT_MADE, NOT_AVAILABLE), 0)
-    for grid in grids:
-        for cell in (cell for row in grid.rows for cell in row.cells):
-            if cell.judgement is not None:
-                counts[cell.judgement.verdict] += 1
-            elif cell.published is not None:
-                counts[NOT_MADE] += 1
-            elif cell.published_text and cell.mean is not None:
-                counts[NOT_AVAILABLE] += 1
-    return counts

@@ -6,10 +6,10 @@ import pytest
 from scipy import stats
 
 from mdnmt.paper.basis import basis
-from mdnmt.paper.grid import Cell, Grid, GridRow, Header
+from mdnmt.paper.grid import Cell, Grid, GridRow, Header, tally
 from mdnmt.paper.numbers import signed
 from mdnmt.paper.spec_parts import Printed
-from mdnmt.paper.verdict import VERDICTS, Judgement, judge, judge_count, rounding, tally
+from mdnmt.paper.verdict import VERDICTS, Judgement, judge, judge_count, rounding
 
 
 def printed(raw: str, value: float | None = None) -> Printed:

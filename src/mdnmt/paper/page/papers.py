@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mdnmt.paper.facts import NONE, Entry, PlainTable, number
-from mdnmt.paper.grid import Grid
+from mdnmt.paper.grid import Grid, tally
 from mdnmt.paper.page import audit as audits
 from mdnmt.paper.page import claims as claims_
 from mdnmt.paper.page.items import NOT_MADE, Item, ShownTable
 from mdnmt.paper.specs import ReportItem, ReportPaper
-from mdnmt.paper.verdict import NOT_AVAILABLE, VERDICTS, tally
+from mdnmt.paper.verdict import NOT_AVAILABLE, VERDICTS
 from mdnmt.paper.verdict import NOT_MADE as NO_NUMBER
 
 NOT_SHOWN = "not part of this study"
