@@ -28,7 +28,6 @@ from mdnmt.pretrained.config import Mbart50Config
 from mdnmt.studies.resolve import resolve
 
 DOCS = ROOT / "docs"
-BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 # Studies that a page tells the reader to make.
 MADE_ON_A_PAGE = {"demo-lr", "mine", "ffn"}
 
@@ -44,15 +43,16 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     return parser
 
 
-@BY_NAME
-def test_relative_links_resolve(page: Path) -> None:
-    for target in links(page):
-        if re.match(r"[a-z]+:", target):
-            continue
-        path, _, anchor = target.partition("#")
-        found = (page.parent / path).resolve() if path else page
-        assert found.exists(), f"{page.name}: {target}"
-        assert not anchor or anchor in headings(found), f"{page.name}: {target}"
+def resolves(page: Path, target: str) -> bool:
+    path, _, anchor = target.partition("#")
+    found = (page.parent / path).resolve() if path else page
+    return found.exists() and (not anchor or anchor in headings(found))
+
+
+def test_relative_links_resolve() -> None:
+    relative = [(page, target) for page in PAGES for target in links(page) if not re.match(r"[a-z]+:", target)]
+    assert len(relative) > len(PAGES)
+    assert [f"{page.name}: {target}" for page, target in relative if not resolves(page, target)] == []
 
 
 def test_every_page_of_docs_can_be_reached_from_the_readme() -> None:
@@ -64,24 +64,28 @@ def test_every_page_of_docs_can_be_reached_from_the_readme() -> None:
     assert set(DOCS.glob("**/*.md")) <= reached
 
 
-@BY_NAME
-def test_make_targets_exist(page: Path) -> None:
-    words = [line.split() for line in [*commands(page), *spans(page)] if line.startswith("make ")]
-    named = {word for line in words for word in line[1:] if "=" not in word}
-    assert named <= make_targets()
+def test_make_targets_exist() -> None:
+    lines = [(page, line) for page in PAGES for line in [*commands(page), *spans(page)] if line.startswith("make ")]
+    named = [(page, word) for page, line in lines for word in line.split()[1:] if "=" not in word]
+    assert named
+    assert [f"{page.name}: make {word}" for page, word in named if word not in make_targets()] == []
 
 
-@BY_NAME
-def test_verbs_exist(page: Path) -> None:
-    text = "\n".join([*commands(page), *spans(page)])
-    assert set(re.findall(r"(?:^|[ |`])mdnmt ([a-z][a-z-]+)(?![\w:])", text)) <= set(verbs())
+def test_verbs_exist() -> None:
+    texts = {page: "\n".join([*commands(page), *spans(page)]) for page in PAGES}
+    pattern = r"(?:^|[ |`])mdnmt ([a-z][a-z-]+)(?![\w:])"
+    named = [(page, verb) for page, text in texts.items() for verb in re.findall(pattern, text, re.MULTILINE)]
+    assert named
+    assert [f"{page.name}: mdnmt {verb}" for page, verb in named if verb not in verbs()] == []
 
 
-@BY_NAME
-def test_shell_blocks_parse(page: Path) -> None:
-    for block in blocks(page, "sh"):
-        done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+def test_shell_blocks_parse() -> None:
+    def complaint(text: str) -> str:
+        return subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False).stderr
+
+    found = [(page, block) for page in PAGES for block in blocks(page, "sh")]
+    assert found and complaint("if true")
+    assert [f"{page.name}: {said}" for page, block in found if (said := complaint(block.text))] == []
 
 
 def mdnmt_commands() -> Iterator[tuple[Path, list[str]]]:
@@ -101,9 +105,8 @@ def test_options_of_verbs_are_accepted() -> None:
     assert tried >= 4
 
 
-@BY_NAME
-def test_snakemake_commands_set_keys_that_exist(page: Path) -> None:
-    for line in commands(page):
+def test_snakemake_commands_set_keys_that_exist() -> None:
+    for line in (line for page in PAGES for line in commands(page)):
         words = shlex.split(line)
         if words[:1] != ["snakemake"]:
             continue
@@ -113,12 +116,12 @@ def test_snakemake_commands_set_keys_that_exist(page: Path) -> None:
         assert study in MADE_ON_A_PAGE or (ROOT / "config" / "studies" / f"{study}.yaml").is_file(), line
 
 
-@BY_NAME
-def test_yaml_blocks_are_yaml(page: Path, tmp_path: Path) -> None:
-    for number, block in enumerate(blocks(page, "yaml")):
-        path = tmp_path / f"{number}.yaml"
-        path.write_text(block.text, encoding="utf-8")
-        assert isinstance(load_yaml(path), dict)
+def test_yaml_blocks_are_yaml(tmp_path: Path) -> None:
+    for page in PAGES:
+        for number, block in enumerate(blocks(page, "yaml")):
+            path = tmp_path / f"{page.stem}-{number}.yaml"  # the error names it
+            path.write_text(block.text, encoding="utf-8")
+            assert isinstance(load_yaml(path), dict), path.name
 
 
 def test_the_two_commands_of_the_readme_are_those_of_the_makefile() -> None:

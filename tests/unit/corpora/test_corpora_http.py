@@ -77,9 +77,9 @@ def test_a_file_is_had_and_nothing_else_is_left(serve: Any, tmp_path: Path) -> N
     assert "Range" not in site.requests[0]
 
 
-@pytest.mark.parametrize("tenth", range(10))
+@pytest.mark.parametrize("tenth", [0, 5, 9])
 @pytest.mark.parametrize("pinned", [None, DATA])
-def test_a_cut_at_every_tenth_is_gone_on_from(serve: Any, tmp_path: Path, tenth: int, pinned: bytes | None) -> None:
+def test_a_download_that_was_cut_resumes(serve: Any, tmp_path: Path, tenth: int, pinned: bytes | None) -> None:
     site, url = serve()
     site.cuts = [len(DATA) * tenth // 10]
     client = Client(tmp_path, url, pinned=pinned)
@@ -103,7 +103,7 @@ def test_cuts_at_all_tenths_in_turn_are_gone_on_from(serve: Any, tmp_path: Path)
     assert set(client.pauses) == {http.PAUSES_S[0]}  # each attempt brought something new
 
 
-@pytest.mark.parametrize("tenth", range(1, 10))
+@pytest.mark.parametrize("tenth", [1, 5, 9])
 @pytest.mark.parametrize("etag", ['"one"', None])
 def test_a_server_without_ranges_is_asked_for_all_of_it(
     serve: Any, tmp_path: Path, tenth: int, etag: str | None
@@ -115,7 +115,7 @@ def test_a_server_without_ranges_is_asked_for_all_of_it(
     assert client.has(DATA)
 
 
-@pytest.mark.parametrize("tenth", range(1, 10))
+@pytest.mark.parametrize("tenth", [1, 5, 9])
 @pytest.mark.parametrize("etag", ['"one"', 'W/"weak"', None])
 @pytest.mark.parametrize("pinned", [True, False])
 def test_a_file_that_changes_meanwhile_is_never_two_halves(

@@ -1,4 +1,4 @@
-"""The tree of prefixes and its caches; test_every_method.py shows for every method that decoding with them is right."""
+"""The tree of prefixes and its caches; test_every_method.py shows for every form that decoding with them is right."""
 
 from __future__ import annotations
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from method_forms import CONFIGS, FORMS
 from torch import Tensor
 
 from mdnmt.config.decoding import PRECISIONS, Decoding, Precision
-from mdnmt.config.method import load_method
 from mdnmt.decode.batches import translate_ids
 from mdnmt.decode.products import NARROW, PRODUCTS, prepared, rounded
 from mdnmt.decode.translator import require_precision
 from mdnmt.errors import ConfigError
-from mdnmt.methods import BUILDERS
 from mdnmt.models.projection import Linear, MixedLinear
 
-CONFIG = Path(__file__).resolve().parents[3] / "config"
 BOUNDS: dict[Precision, float] = {"fp32": 1e-6, "bf16": 6e-3, "int8": 2e-2}  # of the error's norm, relative
-FILES = [path.stem for path in sorted((CONFIG / "methods").glob("*.yaml"))]
-NAMES = [name for name in FILES if "enlarged" not in name and load_method(CONFIG, name).builder in BUILDERS]
 CPU = torch.device("cpu")
 
 
@@ -53,12 +48,12 @@ def test_eight_bits_hold_the_largest_number_of_a_row_exactly() -> None:
     assert torch.allclose(whole * scale, x, atol=2.0 / 254)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_prepared_model_computes_what_the_model_does(
     random_method: Any, make_batch: Any, name: str, precision: Precision
 ) -> None:
-    config = load_method(CONFIG, name)
+    config = CONFIGS[name]
     sizes = {"model_dim": 32, "ffn_dim": 64, "num_heads": 2}
     options = {**config.architecture, **sizes, "num_domains": 3}
     method = random_method(config.builder, **options, dtype=torch.float32)

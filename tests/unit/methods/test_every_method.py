@@ -1,4 +1,4 @@
-"""What every file of config/methods must show, whatever its method is: found by the files, so none can be forgotten."""
+"""What every form of computation of config/methods must show; the forms are found in the files."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from typing import Any
 
 import pytest
 import torch
+from method_forms import CONFIGS, FORM_OF_BUILDER, FORMS
 from torch import Tensor, nn
 
 from mdnmt.checkpoints.weights import load_model, save_model
 from mdnmt.config.decoding import Decoding
-from mdnmt.config.method import load_method
 from mdnmt.config.training import Training
 from mdnmt.decode.beam import beam_search
-from mdnmt.methods import BUILDERS
 from mdnmt.methods.method import Method, WordCounts
 from mdnmt.train.optimiser import Optimiser
 
-CONFIG = Path(__file__).resolve().parents[3] / "config"
-FILES = sorted(path.stem for path in (CONFIG / "methods").glob("*.yaml"))
-# A pretrained model is not built by us: its own tests stand in tests/unit/pretrained.
-CONFIGS = {name: config for name in FILES if (config := load_method(CONFIG, name)).builder in BUILDERS}
 NUM_DOMAINS = 3
 SOURCES = [[5, 6, 2], [7, 8, 9, 10, 11, 2], [3, 2]]
 TARGETS = [[12, 13, 14, 2], [15, 2], [16, 17, 18, 19, 20, 21, 2]]
@@ -31,9 +26,9 @@ DOMAINS = [0, 1, 2]
 # Options that a test chooses so that both cases come up: here, blocks that are used and blocks that are skipped.
 TOY_OPTIONS = {"latent_depth": {"initial_logit": 0.0}}
 
-every_method = pytest.mark.parametrize("name", CONFIGS)
-# Compiling takes seconds: not once more for a method that is only wider.
-every_form = pytest.mark.parametrize("name", [name for name, one in CONFIGS.items() if "size" not in one.architecture])
+every_form = pytest.mark.parametrize("name", FORMS)
+# Compiling takes seconds.
+every_builder = pytest.mark.parametrize("name", FORM_OF_BUILDER.values())
 # Each norm with other kernels, not the product of both: that would take twice the time.
 both_norms = pytest.mark.parametrize(("norm", "kernels"), [("pre", "cpu"), ("post", "plain")], indirect=["kernels"])
 
@@ -63,7 +58,7 @@ def losses(method: Method, batch: Any) -> dict[str, Tensor]:
     return {loss.name: loss(output, batch) for loss in method.losses}
 
 
-@every_method
+@every_form
 @both_norms
 def test_token_by_token_decoding_equals_the_whole(make_method: Any, make_batch: Any, name: str, norm: str) -> None:
     method = make_method(name, norm=norm)
@@ -79,7 +74,7 @@ def test_token_by_token_decoding_equals_the_whole(make_method: Any, make_batch: 
             assert torch.allclose(found, expected[:, t], rtol=1e-9, atol=1e-10), f"word {t}"
 
 
-@every_method
+@every_form
 @both_norms
 def test_beams_may_be_reordered_and_sentences_dropped(make_method: Any, make_batch: Any, name: str, norm: str) -> None:
     method = make_method(name, norm=norm)
@@ -108,7 +103,7 @@ def test_beams_may_be_reordered_and_sentences_dropped(make_method: Any, make_bat
             ]
 
 
-@every_method
+@every_form
 @both_norms
 def test_padding_never_matters(make_method: Any, make_batch: Any, name: str, norm: str) -> None:
     method = make_method(name, norm=norm)
@@ -135,7 +130,7 @@ def assert_no_tensor_hides(model: nn.Module) -> None:
                     assert id(item) in registered, f"{type(module).__name__}.{name} hides a tensor"
 
 
-@every_method
+@every_form
 def test_every_parameter_is_registered_trained_clipped_and_saved(
     make_method: Any, make_batch: Any, tmp_path: Path, name: str
 ) -> None:
@@ -177,7 +172,7 @@ def test_every_parameter_is_registered_trained_clipped_and_saved(
     assert found[0] == found[1] and found[0][0]
 
 
-@every_form
+@every_builder
 def test_a_training_step_has_no_graph_break(make_method: Any, make_batch: Any, name: str) -> None:
     method = make_method(name, dtype=torch.float32, dropout=0.0, attention_dropout=0.0)
     method.model.train()
@@ -201,7 +196,7 @@ def test_a_training_step_has_no_graph_break(make_method: Any, make_batch: Any, n
         assert one is None or (one - other).abs().max() <= 1e-5 * (1.0 + one.abs().max())
 
 
-@every_method
+@every_form
 def test_it_computes_in_bf16(make_method: Any, make_batch: Any, name: str) -> None:
     method = make_method(name, dtype=torch.float32)
     batch = make_batch(SOURCES, TARGETS, DOMAINS)
