@@ -19,6 +19,10 @@ OLD = "0123abcd"
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Return a project with folders of all its tasks and runs, and of some that no study names."""
     made = Project.create(tmp_path / "project")
+    # Two studies are enough: each call resolves all of them, which takes seconds for those of the papers.
+    for path in made.path("config/studies").glob("*.yaml"):
+        if path.stem not in {"tiny", "demo"}:
+            path.unlink()
     monkeypatch.chdir(made.folder)
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 2)
     folders = [f"tasks/tiny-{study.tasks['tiny'].fingerprint}/copied-{study.copy_fingerprint('tiny')}"]
