@@ -73,7 +73,10 @@ def stop_at(update: int, rank: int, number: int) -> Any:
     return prepare
 
 
-@pytest.mark.parametrize("form", list(FORMS))
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("form", [name if name == "waldm" else pytest.param(name, marks=SLOW) for name in FORMS])
 def test_one_two_and_four_workers_have_one_loss_curve(
     make_spec: Any, toy_task: Path, tmp_path: Path, form: str
 ) -> None:
@@ -124,7 +127,7 @@ def test_all_workers_have_the_same_weights_and_each_its_own_dropout(
     assert len({line[1] for line in first + second}) == 8
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=SLOW), 1])
 def test_a_signal_to_any_worker_stops_all_and_they_go_on_as_if_nothing_had_been(
     make_spec: Any, toy_task: Path, tmp_path: Path, rank: int
 ) -> None:
@@ -139,7 +142,7 @@ def test_a_signal_to_any_worker_stops_all_and_they_go_on_as_if_nothing_had_been(
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("counts", [(1, 4), (4, 1)])
+@pytest.mark.parametrize("counts", [(1, 4), pytest.param((4, 1), marks=SLOW)])
 def test_another_number_of_workers_may_go_on_with_a_run(
     make_spec: Any, toy_task: Path, tmp_path: Path, counts: tuple[int, int]
 ) -> None:
@@ -150,8 +153,8 @@ def test_another_number_of_workers_may_go_on_with_a_run(
     assert losses(tmp_path / "run") == pytest.approx(losses(tmp_path / "whole"), rel=2e-5)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=SLOW)])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=SLOW), 1])
 def test_a_dead_or_hung_worker_ends_the_others_and_the_last_checkpoint_stands(
     make_spec: Any, toy_task: Path, tmp_path: Path, rank: int, number: int
 ) -> None:

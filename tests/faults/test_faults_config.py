@@ -355,6 +355,7 @@ THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "content", "said"), THROUGH_SNAKEMAKE)
 def test_snakemake_says_it_in_one_line_and_plans_nothing(
     project: Project, file: str, content: bytes, said: str
@@ -374,6 +375,7 @@ def test_snakemake_says_it_in_one_line_and_plans_nothing(
 SAMPLE = int(os.environ.get("MDNMT_BAD_CONFIGS", "2"))
 
 
+@pytest.mark.slow
 def test_a_sample_of_all_mistakes_goes_through_snakemake(project: Project) -> None:
     found = [bad for file in FILES if file != "deviations.yaml" for bad in mistakes_in(project.path("config"), file)]
     for bad in random.Random(2).sample(found, SAMPLE):

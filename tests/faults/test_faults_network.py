@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from finished import Finished, spec_of
 
 from mdnmt.config.corpus import load_corpus
@@ -100,6 +101,7 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_verbs_do_their_work_without_a_network(whole: Finished, tmp_path: Path) -> None:
     # In a network of its own that has nothing in it, where the system lets us; else every connection is an error.
     code = tmp_path / "startup"

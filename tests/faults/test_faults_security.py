@@ -318,6 +318,7 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_a_project_in_a_folder_with_a_hostile_name_is_planned_and_made(strange: Project) -> None:
     printed = strange.snakemake("-n", "-p", "--cores", "1")
     # What the rules tell a shell has none of the titles and labels in it: they travel in files.

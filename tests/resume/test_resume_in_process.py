@@ -112,7 +112,13 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunPaths]:
     return {name: RunPaths(tmp_path_factory.mktemp("whole") / name) for name in FORMS}
 
 
-@pytest.fixture(params=list(FORMS))
+# These three have most that a resume could lose: accumulation, numbers that change with the update, bf16 and a gate.
+IN_THE_FAST_TESTS = ("waldm", "ldspslv", "dmoe")
+
+
+@pytest.fixture(
+    params=[name if name in IN_THE_FAST_TESTS else pytest.param(name, marks=pytest.mark.slow) for name in FORMS]
+)
 def form(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

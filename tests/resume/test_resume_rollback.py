@@ -170,7 +170,9 @@ def test_rolled_back_it_is_the_run_without_the_batch(
     assert paths.curves.read_bytes() == expected.curves.read_bytes()
 
 
-@pytest.mark.parametrize("stopped", range(1, UPDATES))
+@pytest.mark.parametrize(
+    "stopped", [n if n in (5, 9) else pytest.param(n, marks=pytest.mark.slow) for n in range(1, UPDATES)]
+)
 def test_stopped_anywhere_and_resumed_it_is_the_same(spec: Any, toy_task: Path, tmp_path: Path, stopped: int) -> None:
     rows = [longest(toy_task, batches_of(spec, toy_task)[place]) for place in (5, 8)]
     original, sent = trainer_module.learning_rate, []

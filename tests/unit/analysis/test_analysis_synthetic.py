@@ -90,6 +90,7 @@ def test_every_word_is_one_piece(task: Path) -> None:
     assert set(rates) == {(1.0, 0.0)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_unambiguous_words_and_those_that_the_context_decides_are_right(
     name: str, measured: Callable[[str], dict[str, float]]
@@ -98,10 +99,12 @@ def test_unambiguous_words_and_those_that_the_context_decides_are_right(
     assert found["common"] > 95 and found["cue"] > 95 and found["context"] > 90
 
 
+@pytest.mark.slow
 def test_without_the_label_what_it_alone_decides_is_a_guess(measured: Callable[[str], dict[str, float]]) -> None:
     assert abs(measured("mixed")["label"] - 100 / NUM_DOMAINS) < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["domain-tag", "damha-dmoe-domain"])
 def test_with_the_label_it_is_known(name: str, measured: Callable[[str], dict[str, float]]) -> None:
     assert measured(name)["label"] > 95
