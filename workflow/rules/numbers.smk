@@ -12,7 +12,7 @@ rule numbers:
         "../../envs/environment.yaml"
     params:
         study=STUDY.name,
-        folder=f"results/{STUDY.name}",
+        folder=lambda w, output: Path(output.table).parent,
         spec=lambda w: spec_file(number_sources(STUDY, PLACES)),
         code=code_of("numbers"),
     message:
