@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,8 @@ def ended(words: list[str], output: Path) -> tuple[int, str]:
             log = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(log, 1)
             os.dup2(log, 2)
+            # pytest has put files of its own here.
+            sys.stdout = sys.stderr = os.fdopen(log, "w", encoding="utf-8", buffering=1)
             taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (taken + MOST_MEMORY, resource.RLIM_INFINITY))
             resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
