@@ -88,6 +88,7 @@ def style() -> Iterator[None]:
         "savefig.facecolor": "white",
         "figure.dpi": DPI,
         "savefig.dpi": DPI,
+        "xtick.major.pad": 6,  # a label at the left end must not touch the lowest label of the other axis
         "pdf.fonttype": 42,
         "svg.hashsalt": "mdnmt",
     }

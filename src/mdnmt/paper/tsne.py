@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from mdnmt.paper.specs import TsneSpec
 from mdnmt.paper.style import COLOURS, DPI, FAINT, GREY, MARKERS, WIDTH, empty, heading, legend_grid, more_room
 
 FOLDS = 5
+CHARACTER = 0.098  # width of a title's character, in inches: a little more than that of an average one
 
 
 @dataclass(frozen=True)
@@ -133,21 +135,24 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
     if not systems:
         reason = "; ".join(absent) or "no system was analysed"
         return empty(spec.full_title, reason), f"Not drawn: {reason}"
-    columns = min(2, len(systems))
+    columns = len(systems) if len(systems) <= 3 else 2
     rows = -(-len(systems) // columns)
-    panel = 2.25 if columns == 2 else 3.4
+    panel = {1: 3.4, 2: 2.25, 3: 1.7}[columns]
+    wide = (WIDTH - 0.1 * (columns + 1)) / columns
+    titles = [textwrap.fill(system.label, int(wide / CHARACTER)) for system in systems]
+    title_room = 0.17 * max(title.count("\n") for title in titles)
     chance = half_up(100 * max(float(np.mean(systems[0].domain == k)) for k in np.unique(systems[0].domain)), 0)
     used = " and ".join(f"{value:.3g}" for value in sorted({system.perplexity for system in systems}))
     detail = f"t-SNE, perplexity {used}, seed {spec.seed}; a mark is a sentence. Probe by chance: {chance}%."
     detail = (f"{spec.task}. " if spec.task else "") + detail
     room = more_room(detail)
     legend_columns, rows_room = legend_grid(names, 0.38)
-    head, foot, between = 0.86 + room + rows_room, 0.42 + 0.15 * len(absent), 0.62
+    head, foot = 0.86 + room + rows_room + title_room, 0.42 + 0.15 * len(absent)
+    between = 0.62 + title_room
     height = head + rows * panel + (rows - 1) * between + foot
     figure = Figure(figsize=(WIDTH, height), dpi=DPI)
     for position, system in enumerate(systems):
         row, column = divmod(position, columns)
-        wide = (WIDTH - 0.1 * (columns + 1)) / columns
         bottom = height - head - (row + 1) * panel - row * between
         place = (0.1 + column * (wide + 0.1), bottom, wide, panel - 0.28)
         axes = figure.add_axes((place[0] / WIDTH, place[1] / height, place[2] / WIDTH, place[3] / height))
@@ -157,7 +162,7 @@ def draw(spec: TsneSpec) -> tuple[Figure, str]:
         for spine in axes.spines.values():
             spine.set_visible(True)
             spine.set_color(FAINT)
-        axes.set_title(system.label, pad=4)
+        axes.set_title(titles[position], pad=4)
         axes.set_xlabel(_measures(system), size=8.5, color=GREY, labelpad=4, loc="left")
     handles = [
         Line2D([], [], marker=MARKERS[k % len(MARKERS)], color=COLOURS[k % len(COLOURS)], linestyle="", label=name)
