@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import canonical_json, sha256_file
-from mdnmt.paths import address
+from mdnmt.paths import address, to_remove
 
 SEAL, ADDRESS, MADE_FROM = "seal", "sealed_at", "made_from"  # keys of a sealed file
 SUMS = "sums.json"
@@ -28,10 +28,13 @@ _IN_MANIFEST = {"segmentation.json"}  # of a task, whose manifest holds its sha2
 
 
 class DamagedFile(DataError, ValueError):
-    """A file is not what was written; the one verb that wrote it can make it again."""
+    """A file is not what was written; the rule that made it can make it again."""
 
     def __init__(self, path: Path, found: str) -> None:
-        super().__init__(f"{path}: {found}; remove it and start the command that made it again")
+        if (folder := to_remove(path)) != path:
+            super().__init__(f"{path}: {found}; remove the folder {folder}, then start the same command again")
+        else:
+            super().__init__(f"{path}: {found}; remove it and start the command that made it again")
 
 
 def sync_directory(path: Path) -> None:

@@ -12,6 +12,11 @@ _ADDRESS = re.compile(
     r"/(?P<address>runs/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/.+|tasks/[^/]+-[0-9a-f]{8}/.+)$"
     r"|/results/(?P<of_study>(?!runs/|tasks/|resources/)[^/]+/(?:partial/)?[a-z]+/[^/]+)$"
 )
+# Analyses, translations, and the text of a task.
+_MADE_AS_FOLDER = re.compile(
+    r"(.*\bruns/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/(?:analysis-[^/]+|[^/]+/hyp)"
+    r"|.*\btasks/[^/]+-[0-9a-f]{8}(?:/copied-[^/]+/hyp|(?=/text/)))/"
+)
 
 
 def address(path: Path) -> str:
@@ -22,6 +27,16 @@ def address(path: Path) -> str:
     # Not resolved: `results` itself may be a link to another disk.
     found = _ADDRESS.search(os.path.abspath(path))  # noqa: PTH100  (Path.absolute keeps "..")
     return (found["address"] or found["of_study"]) if found else ""
+
+
+def to_remove(path: Path) -> Path:
+    """Return what to remove so that Snakemake makes a damaged file again.
+
+    That is the file itself, or the folder that it is in where a rule declares the folder as its output, or a task's
+    folder.
+    """
+    made = _MADE_AS_FOLDER.match(path.as_posix())
+    return Path(made[1]) if made else path
 
 
 @dataclass(frozen=True)

@@ -363,6 +363,8 @@ class DisturbedStudy:
             for path in named[:1]:
                 if "remove the task's folder" in line:
                     path = next(part for part in (path, *path.parents) if part.parent.name == "tasks")
+                elif folder := re.search(r"remove the folder ([^\s,]+)", line):
+                    path = self.folder / folder[1]
                 self.log.append(f"   removed {self.name(path)}")
                 for later in path.parent.glob("update-*") if "all later checkpoints" in line else ():
                     if later.name > path.name:

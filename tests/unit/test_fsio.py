@@ -233,6 +233,24 @@ def test_an_address_is_what_a_path_below_results_says(path: str, expected: str) 
     assert address(Path(path)) == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (f"/x/{RUN}/analysis-01234567/vectors.npz", f"/x/{RUN}/analysis-01234567"),
+        (f"{RUN}/test-01234567/hyp/law.txt", f"{RUN}/test-01234567/hyp"),
+        (f"{RUN}/test-01234567/scores.json", None),
+        ("results/tasks/a-01234567/text/train/law.en", "results/tasks/a-01234567"),
+        ("results/tasks/a-01234567/copied-01234567/hyp/law.txt", "results/tasks/a-01234567/copied-01234567/hyp"),
+        ("results/tasks/a-01234567/copied-01234567/scores.json", None),
+        ("results/tasks/a-01234567/task.json", None),
+    ],
+)
+def test_advice_names_what_snakemake_makes_again(path: str, expected: str | None) -> None:
+    said = str(fsio.DamagedFile(Path(path), "was altered"))
+    what = f"remove the folder {expected}, then" if expected else "remove it and"
+    assert said.startswith(f"{path}: was altered; {what} start")
+
+
 def test_a_sealed_file_is_refused_in_the_place_of_another(tmp_path: Path) -> None:
     for run in (RUN, OTHER):
         fsio.write_sealed(tmp_path / run / "run.json", {"run": run})
