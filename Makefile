@@ -88,7 +88,7 @@ check: setup
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/house_rules.py
 	$(BIN)/snakefmt --check Snakefile workflow
-	$(BIN)/snakemake --lint
+	$(BIN)/python tests/lint_workflow.py
 	$(BIN)/codespell
 
 # With the Python at hand where it has what training needs (no network then), else with this project's environment.

@@ -68,6 +68,14 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
     rule = {"kind": "cells", "table": "table2", "rows": ["mixed"], "than": ["mixed"]}
     claims = {"paper": "jiang2020", "title": "P", "tables": {"table2": f"{new}/table.json"}, "claims": {
         "c": {"says": "It translates.", "where": "sec. 1", "kind": "better", "rules": [rule]}}}  # fmt: skip
+    source = {
+        "kind": "scores",
+        "path": f"{test}/scores.json",
+        "task": "x",
+        "method": "mixed",
+        "seed": 3,
+        "split": "test",
+    }
     choices = json.dumps({"systems": [{"label": "Mixed", "method": "mixed", "seed": 3, "folder": test}]})
     row_of_runs = dict.fromkeys(
         ("task", "method", "label", "domains", "seed", "fingerprint", "test_dir", "reason"), "x"
@@ -89,6 +97,7 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["measure", "--runs", f'{{"mixed": "{run}"}}', *of_task, "--repeats", "1", "--out", f"{new}/m.json", *PLACES],
         ["table", "--spec", json.dumps(table), "--json", f"{new}/table.json", "--html", f"{new}/table.html"],
         ["figure", "--spec", json.dumps(curves), "--png", f"{new}/figure.png", "--json", f"{new}/figure.json"],
+        ["numbers", "--study", "x", "--spec", json.dumps({"sources": [source]}), "--out", f"{new}/x"],
         ["claims", "--spec", json.dumps(claims), "--json", f"{new}/claims.json"],
         ["runs", "--spec", json.dumps([{**row_of_runs, "run_dir": run}]), "--out", f"{new}/runs.tsv"],
         ["audit", "--config", str(ROOT / "config"), "--json", f"{new}/audit.json"],
@@ -139,5 +148,6 @@ def test_verbs_do_their_work_without_a_network(whole: Finished, tmp_path: Path) 
         "c.json",
         "words.json",
         "runs.tsv",
+        "x/numbers.csv",
     ):
         assert (new / name).stat().st_size > 0

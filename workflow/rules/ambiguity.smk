@@ -6,8 +6,6 @@ rule ambiguous_words:
         words="results/tasks/{task}-{fp}/ambiguous-words.json",
     log:
         "logs/ambiguity/{task}-{fp}-words.log",
-    conda:
-        "../../envs/environment.yaml"
     resources:
         **JOBS.light(),
     params:
@@ -27,8 +25,6 @@ rule ambiguity:
         counts=f"results/{STUDY.name}/ambiguity/{{task}}.json",
     log:
         f"logs/ambiguity/{STUDY.name}-{{task}}.log",
-    conda:
-        "../../envs/environment.yaml"
     resources:
         **JOBS.light(),
     params:

@@ -9,8 +9,6 @@ rule claims:
     log:
         f"logs/claims/{STUDY.name}-{{paper}}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(claims_of(w)),
         code=code_of("claims"),
@@ -26,8 +24,6 @@ rule audit:
     log:
         "logs/audit/{paper}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     resources:
         config=str(CONFIG),
     params:

@@ -9,8 +9,6 @@ rule comet:
         segments="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/comet-{comet_fp}.segments.json",
     log:
         "logs/comet/{task}-{method}-seed{seed}-{fp}-{test_fp}-{comet_fp}.log",
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", run_of, least_mem_mb=6000),
@@ -33,8 +31,6 @@ rule toy_comet:
     log:
         "logs/comet/toy.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     message:
         "Making a toy in place of COMET's weights"
     shell:

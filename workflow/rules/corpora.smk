@@ -8,8 +8,6 @@ rule fetch:
     wildcard_constraints:
         corpus="|".join(TO_FETCH) or "none",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     resources:
         lock=str(CONFIG / "corpora.lock.yaml"),
     params:
@@ -38,8 +36,6 @@ checkpoint first_downloads:
     wildcard_constraints:
         task="|".join(DOWNLOADS.pending) or "none",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     resources:
         config=str(CONFIG),
     params:

@@ -11,8 +11,6 @@ rule decode:
         "logs/decode/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
     benchmark:
         "logs/benchmarks/decode-{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.jsonl"
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", run_of),
@@ -38,8 +36,6 @@ rule analyse:
         folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/analysis-{test_fp}"),
     log:
         "logs/analyse/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", run_of),

@@ -17,8 +17,6 @@ rule figure:
         json=f"results/{STUDY.name}/figures/{{key}}.json",
     log:
         f"logs/figure/{STUDY.name}-{{key}}.log",
-    conda:
-        "../../envs/environment.yaml"
     resources:
         **JOBS.light(),
     params:

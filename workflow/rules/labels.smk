@@ -6,8 +6,6 @@ rule predicted_labels:
         labels="results/tasks/{task}-{fp}/predicted-labels-{labels_fp}.json",
     log:
         "logs/labels/{task}-{fp}-{labels_fp}.log",
-    conda:
-        "../../envs/environment.yaml"
     resources:
         **JOBS.light(),
     params:

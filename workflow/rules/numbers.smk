@@ -8,8 +8,6 @@ rule numbers:
     log:
         f"logs/numbers/{STUDY.name}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         study=STUDY.name,
         folder=lambda w, output: Path(output.table).parent,

@@ -10,8 +10,6 @@ rule runs_table:
     log:
         f"logs/runs/{STUDY.name}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(json.dumps(report_specs.run_rows(STUDY, PLACES))),
         code=code_of("runs"),
@@ -41,8 +39,6 @@ rule report:
     log:
         f"logs/report/{STUDY.name}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(report_specs.report_spec(STUDY, PLACES, COMMANDS)),
         code=code_of("report"),
@@ -59,8 +55,6 @@ rule table_partial:
     log:
         f"logs/table/{STUDY.name}-{{key}}-partial.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(table_specs.table_spec(STUDY, w.key, PARTIAL, partial=True)),
         code=lambda w: code_of_table(STUDY, w.key),
@@ -76,8 +70,6 @@ rule figure_partial:
     log:
         f"logs/figure/{STUDY.name}-{{key}}-partial.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PARTIAL, partial=True)),
         code=lambda w: code_of_figure(STUDY, w.key),
@@ -97,8 +89,6 @@ rule report_partial:
     log:
         f"logs/report/{STUDY.name}-partial.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         runs=spec_file(json.dumps(report_specs.run_rows(STUDY, PARTIAL))),
         spec=spec_file(report_specs.report_spec(STUDY, PARTIAL, COMMANDS, partial=True)),

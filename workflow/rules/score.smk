@@ -8,8 +8,6 @@ rule score:
     log:
         "logs/score/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         data=lambda w: task_dir(w.task),
         limit=limit,
@@ -31,8 +29,6 @@ rule ter:
         scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/ter.json",
     log:
         "logs/ter/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
-    conda:
-        "../../envs/environment.yaml"
     resources:
         **JOBS.light(),
     params:
@@ -55,8 +51,6 @@ rule words:
         words="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/words.json",
     log:
         "logs/words/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", run_of),
@@ -82,8 +76,6 @@ rule score_copy:
     log:
         "logs/score/{task}-{fp}-copied-{test_fp}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         data=lambda w: task_dir(w.task),
         limit=limit,

@@ -10,8 +10,6 @@ rule significance:
         comparisons=f"results/{STUDY.name}/significance/{{key}}.json",
     log:
         f"logs/significance/{STUDY.name}-{{key}}.log",
-    conda:
-        "../../envs/environment.yaml"
     resources:
         **JOBS.light(),
     params:

@@ -20,8 +20,6 @@ rule table:
     log:
         f"logs/table/{STUDY.name}-{{key}}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         spec=lambda w: spec_file(table_specs.table_spec(STUDY, w.key, PLACES)),
         code=lambda w: code_of_table(STUDY, w.key),

@@ -11,8 +11,6 @@ rule task:
         "logs/task/{task}-{fp}.log",
     benchmark:
         "logs/benchmarks/task-{task}-{fp}.jsonl"
-    conda:
-        "../../envs/environment.yaml"
     threads: lambda w: 1 if STUDY.tasks[w.task].is_small else CORES
     resources:
         **JOBS.light(minutes=720, mem_mb=16000),

@@ -19,8 +19,6 @@ rule comets:
         segments=[segments_of(scores) for scores in COMET_RUNS],
     log:
         f"logs/comet/{STUDY.name}.log",
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", lambda w: next(iter(COMET_RUNS.values())), least_mem_mb=6000),
@@ -45,8 +43,6 @@ rule analyses:
         folders=directory(list(ANALYSED_RUNS)),
     log:
         f"logs/analyse/{STUDY.name}.log",
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", lambda w: next(iter(ANALYSED_RUNS.values()))),
@@ -80,8 +76,6 @@ rule figures:
         f"logs/figure/{STUDY.name}.log",
     # Beside what only one core can do at the end: COMET, the tests that wait for it, and tables.
     priority: -5
-    conda:
-        "../../envs/environment.yaml"
     resources:
         **JOBS.light(),
     params:
@@ -111,8 +105,6 @@ rule tables:
     log:
         f"logs/table/{STUDY.name}.log",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         verbs=lambda w: spec_file(together.table_verbs(STUDY, PLACES)),
         code=[code_of_table(STUDY, key) for key in STUDY.config.tables],

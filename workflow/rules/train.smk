@@ -14,8 +14,6 @@ rule train:
         "logs/train/{task}-{method}-seed{seed}-{fp}.log",
     benchmark:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("train", run_of, "--open-mode=append"),
@@ -42,8 +40,6 @@ rule toy_weights:
     wildcard_constraints:
         name="[a-z0-9-]+",
     localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
         folder=subpath(output.config, parent=True),
     message:
@@ -62,8 +58,6 @@ rule measure:
         f"logs/measure/{STUDY.name}-{{task}}.log",
     # Behind everything else that is ready, so that waiting for all cores holds nothing up.
     priority: -10
-    conda:
-        "../../envs/environment.yaml"
     threads: CORES
     resources:
         **JOBS.on_run("translate", lambda w: measured_runs(STUDY, w.task)[0], "--exclusive"),

@@ -15,8 +15,6 @@ rule validations:
         scores=list(VALIDATION_RUNS),
     log:
         f"logs/decode/{STUDY.name}-validation.log",
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", lambda w: next(iter(VALIDATION_RUNS.values()))),

@@ -17,8 +17,6 @@ rule whole:
         "logs/train/{task}-{method}-seed{seed}-{fp}.log",
     benchmark:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("train", run_of, "--open-mode=append"),
@@ -65,8 +63,6 @@ rule told:
         "logs/decode/{task}-{method}-seed{seed}-{fp}-told.log",
     wildcard_constraints:
         task="|".join(told_tasks(STUDY)) or "none",
-    conda:
-        "../../envs/environment.yaml"
     threads: PROJECT.threads
     resources:
         **JOBS.on_run("translate", run_of),
