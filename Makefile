@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo smoke rules synthetic long slurm test test-all golden check check-cuda gpu format report-partial clean \
-	fuzz audit-packages sbom
+.PHONY: help setup setup-dev lock demo serve smoke rules synthetic long slurm test test-all golden check check-cuda gpu format report-partial clean \
+	fuzz audit-packages sbom certify docs
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
+	@echo "make serve           after make demo: a page that translates with its models (RUNS=folders: with others)"
 	@echo "make smoke           every table and figure of every paper, in toy size (a quarter of an hour)"
 	@echo "make rules           every rule of the workflow on a few toy models (minutes)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
@@ -22,22 +23,38 @@ help:
 	@echo "make check-cuda      every method on fake CUDA tensors, without a GPU (downloads the CUDA build of torch, gigabytes)"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
 	@echo "make fuzz            damage a finished study at random: the same tables, or a line that names a file (minutes)"
+	@echo "make lock            resolve pyproject.toml again and write envs/lock (needs the network)"
 	@echo "make audit-packages  known vulnerabilities of the pinned packages (needs the network; a report, never an error)"
 	@echo "make sbom            list all installed packages in sbom.json (CycloneDX)"
+	@echo "make certify         pack a study's evidence for reviewers (STUDY=name, OUT=folder)"
+	@echo "make docs            the documentation as a site: results/site/index.html"
 	@echo "make format          put code and rules into shape"
 	@echo "make clean           list runs and tasks that no study names any more (results stay)"
 
-# Made anew only when the lock changes; a stamp that exists is a whole installation.
-$(VENV)/installed: envs/requirements.txt pyproject.toml
-	@envs/setup.sh $(PYTHON) $(VENV)
+# The script does nothing when the environment is whole and no lock is newer. TORCH=cpu or TORCH=cuda chooses the build.
+setup:
+	@TORCH="$(TORCH)" envs/setup.sh $(PYTHON) $(VENV)
 
-setup: $(VENV)/installed
+# What tests and checks need besides.
+setup-dev:
+	@TORCH="$(TORCH)" envs/setup.sh $(PYTHON) $(VENV) dev
+
+# Versions stay as they are unless pyproject.toml excludes them; UPGRADE=--upgrade takes the newest.
+lock: setup
+	@$(BIN)/python envs/lock.py $(BIN)/uv $(UPGRADE)
 
 demo: setup
 	@$(BIN)/mdnmt unlock
 	@$(BIN)/snakemake --cores all --config study=demo
 	@echo
 	@echo "The report is ready, open results/demo/report.html"
+
+# Finished runs alone: a folder has its run.json from the end of training on.
+RUNS ?= $(patsubst %/run.json,%,$(wildcard results/runs/demo-en-fr/*/seed0-*/run.json))
+
+serve: setup
+	@[ -n "$(RUNS)" ] || { echo "No finished run of the demo: make demo first, or name runs: make serve RUNS=FOLDER" >&2; exit 2; }
+	@$(BIN)/mdnmt serve --open $(RUNS)
 
 smoke: setup
 	@$(BIN)/mdnmt unlock
@@ -57,7 +74,7 @@ synthetic: setup
 	@echo
 	@echo "The report is ready, open results/synthetic/report.html"
 
-long: synthetic
+long: setup-dev synthetic
 	$(BIN)/python -m pytest -rs tests/long --ignore tests/long/test_long_fuzz.py
 	MDNMT_FUZZ_OPERATIONS=2000 MDNMT_FUZZ_RECORD=logs/fuzz.jsonl $(BIN)/python -m pytest -rs -s tests/long/test_long_fuzz.py
 	MDNMT_MUTATIONS=500 $(BIN)/python -m pytest -rs -s tests/faults/test_faults_mutated.py
@@ -65,23 +82,23 @@ long: synthetic
 	MDNMT_CONTROLLER_DOWN_SECONDS=120 $(BIN)/python -m pytest -rs tests/slurm -k controller_down
 
 # Random operations on a finished study; `make long` makes 2,000.
-fuzz: setup
+fuzz: setup-dev
 	$(BIN)/python -m pytest -s tests/long/test_long_fuzz.py
 
-slurm: setup
+slurm: setup-dev
 	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute
 
-test: setup
+test: setup-dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs -m "not slow"
 	@echo "These were the fast tests. All of them: make test-all. Formatting, types and house rules: make check."
 
-test-all: setup
+test-all: setup-dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
 
-golden: setup
+golden: setup-dev
 	PYTHONPATH=tests $(BIN)/python tests/golden/golden_runs.py
 
-check: setup
+check: setup-dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
@@ -95,19 +112,14 @@ check: setup
 gpu:
 	@if $(PYTHON) -c 'import torch, numpy, pydantic, yaml, safetensors, sacrebleu' 2> /dev/null; \
 	then $(PYTHON) benchmarks/gpu_suite.py; \
-	else $(MAKE) --no-print-directory setup && $(BIN)/python benchmarks/gpu_suite.py; fi
+	else $(MAKE) --no-print-directory setup-dev && $(BIN)/python benchmarks/gpu_suite.py; fi
 
-# By hand before a release, not in CI: its environment is the CUDA build of torch (=== takes no +cpu build), 7 GB.
-.venv-cuda/installed: envs/requirements.txt
-	@$(PYTHON) -m venv .venv-cuda
-	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c envs/requirements.txt \
-		"torch===$$(sed -n 's/^torch==//p' envs/requirements.txt)" numpy pydantic PyYAML safetensors sacrebleu
-	@touch $@
-
-check-cuda: .venv-cuda/installed
+# By hand before a release, not in CI: its environment has the CUDA build of torch.
+check-cuda:
+	@TORCH=cuda envs/setup.sh $(PYTHON) .venv-cuda
 	PYTHONPATH=src .venv-cuda/bin/python tests/gpu/fake_cuda.py
 
-format: setup
+format: setup-dev
 	$(BIN)/ruff check --fix src tests benchmarks
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/snakefmt Snakefile workflow
@@ -120,12 +132,25 @@ report-partial: setup
 clean: setup
 	@$(BIN)/mdnmt clean --stale
 
+# The documentation as a site; its packages have an environment of their own.
+DOCS := .venv-docs
+
+$(DOCS)/installed: envs/lock/docs.txt
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r envs/lock/docs.txt
+	@touch $@
+
+docs: setup-dev $(DOCS)/installed
+	@MDNMT=$(BIN)/mdnmt NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@$(BIN)/python -m pytest -q tests/browser/test_browser_site.py
+	@echo "The site is ready, open results/site/index.html"
+
 # Tools of their own, so that the environment that trains has no package for them.
 SUPPLY_CHAIN := .venv-supply-chain
 
-$(SUPPLY_CHAIN)/installed: envs/supply-chain.txt
+$(SUPPLY_CHAIN)/installed: envs/lock/supply-chain.txt
 	@$(PYTHON) -m venv $(SUPPLY_CHAIN)
-	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r envs/supply-chain.txt
+	@$(SUPPLY_CHAIN)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r envs/lock/supply-chain.txt
 	@touch $@
 
 audit-packages: $(SUPPLY_CHAIN)/installed
@@ -133,3 +158,8 @@ audit-packages: $(SUPPLY_CHAIN)/installed
 
 sbom: setup $(SUPPLY_CHAIN)/installed
 	@$(SUPPLY_CHAIN)/bin/python envs/supply_chain.py sbom $(BIN)/python sbom.json
+
+STUDY_TO_CERTIFY = $(or $(STUDY),demo)
+
+certify: sbom
+	@$(BIN)/mdnmt certify $(STUDY_TO_CERTIFY) --out $(or $(OUT),results/$(STUDY_TO_CERTIFY)/certificate)

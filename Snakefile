@@ -14,6 +14,7 @@ include: "workflow/rules/downloads.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/tasks.smk"
 include: "workflow/rules/train.smk"
+include: "workflow/rules/bundled.smk"
 include: "workflow/rules/labels.smk"
 include: "workflow/rules/decode.smk"
 include: "workflow/rules/score.smk"
@@ -22,9 +23,9 @@ include: "workflow/rules/comet.smk"
 
 if STUDY.config.in_one_process:
 
-    include: "workflow/rules/whole.smk"
-    include: "workflow/rules/together.smk"
-    include: "workflow/rules/validation.smk"
+    include: "workflow/rules/one_process_runs.smk"
+    include: "workflow/rules/one_process_exhibits.smk"
+    include: "workflow/rules/one_process_validation.smk"
 
 
 include: "workflow/rules/significance.smk"
@@ -37,6 +38,9 @@ include: "workflow/rules/report.smk"
 
 
 onstart:
+    require_writable_folders()
+    spec_file.write()
+    write_deferred_checksums()
     look_only_when_a_job_ends(workflow)
 
 
@@ -47,13 +51,13 @@ rule all:
         f"results/{STUDY.name}/numbers.csv",
         TABLES,
         FIGURES,
-        # Snakemake does not make an input of the page again that is missing, as one is whose job refused to make it.
+        # Snakemake does not remake a missing input of the report, for example one whose job failed.
         CLAIMS,
-        # A run whose folder was removed is made again, though the tables are still there.
+        # A run whose folder was removed is trained again even if the tables still exist.
         after_downloads(all_tasks, models),
 
 
-# Stages one can ask for by name.
+# Stages that can be requested by name.
 rule data:
     input:
         after_downloads(all_tasks, made_tasks),
@@ -64,6 +68,6 @@ rule models:
         after_downloads(all_tasks, models),
 
 
-rule translations:  # brings back those that were removed to save space
+rule translations:  # restores translations that were removed to save space
     input:
         after_downloads(all_tasks, translations),

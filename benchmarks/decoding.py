@@ -24,7 +24,7 @@ from mdnmt.checkpoints.weights import load_model, save_model
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.run import train_run
 
 CONTESTANTS = {

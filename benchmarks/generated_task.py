@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mdnmt import fsio
 from mdnmt.fingerprint import sha256_file
-from mdnmt.tasks.vocab import SPECIALS, Vocab
+from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
 LANGS = ("en", "fr")
 DOMAINS = ("economy", "law", "news", "talks")

@@ -76,7 +76,7 @@ class Observed:
             if self.calls == 6:
                 with self.flops:
                     original(trainer)
-                self.words = trainer._window.unread[-1].chosen.num_words
+                self.words = trainer._meters.unread[-1].chosen.num_words
             elif self.calls == 7:
                 with self.watch:
                     original(trainer)
@@ -127,12 +127,12 @@ def measure(model: str, *, device: str, quick: bool, updates: int, rate: float, 
     timed = [one for one in lines if one["update"] > updates // 3]
     before = max((one for one in lines if one["update"] <= updates // 3), key=lambda one: one["update"])
     times = [one["seconds"] - last["seconds"] for last, one in zip([before, *timed], timed, strict=False)]
-    words = sum(one["words_per_second"] * time for one, time in zip(timed, times, strict=True))
+    words = sum(one["tokens_per_second"] * time for one, time in zip(timed, times, strict=True))
     speed = words / sum(times)
     operations = observed.flops.get_total_flops() / observed.words
     return {
         "parameters": read_json(run.record)["num_parameters"],
-        "words_per_second": speed,
+        "tokens_per_second": speed,
         "operations_per_word": operations,
         "share_of_rate": speed * operations / rate,
         "launches_per_update": observed.watch.operators,
@@ -166,7 +166,7 @@ def main() -> None:
             row = measure(model, device=options.device, quick=options.quick, updates=updates, rate=rate, work=work)
             found[model] = row
             print(
-                f"| {model} | {row['words_per_second']:,.0f} | {100 * row['share_of_rate']:.1f} % | "
+                f"| {model} | {row['tokens_per_second']:,.0f} | {100 * row['share_of_rate']:.1f} % | "
                 f"{row['launches_per_update']:,} | {row['synchronisations_per_update']} | "
                 f"{row['scalar_copies_per_update']} | {row['peak_mib']:,.0f} |",
                 flush=True,

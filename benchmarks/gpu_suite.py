@@ -154,12 +154,12 @@ def train_method(options: argparse.Namespace) -> dict[str, Any] | None:
     if status:
         raise SystemExit(status)
     record, lines = read_json(run / "run.json"), read_metrics(run / "metrics.jsonl")
-    speeds = sorted(one["words_per_second"] for one in lines if one.get("split") == "train")
+    speeds = sorted(one["tokens_per_second"] for one in lines if one.get("split") == "train")
     return {
         "text": "the demo's" if task in [path.parent for path in demo] else "generated",
         "parameters": record["num_parameters"],
         "updates": record["updates"],
-        "words_per_second": speeds[len(speeds) // 2],
+        "tokens_per_second": speeds[len(speeds) // 2],
         "bleu": record["validation"]["all"]["bleu"],
         "ppl": record["validation"]["all"]["ppl"],
         "train_seconds": record["seconds"],

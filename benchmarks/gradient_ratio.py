@@ -31,7 +31,7 @@ from mdnmt.config.method import load_method
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.models.losses import Loss
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate, epoch_batches, usable
 
 AuxNorm = Literal["text", "code"]

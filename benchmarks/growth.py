@@ -36,12 +36,12 @@ import workload
 
 from mdnmt import fsio, provenance
 from mdnmt.config.training import Training
-from mdnmt.paper.style import COLOURS, DASHES, MARKERS, style
-from mdnmt.tasks.data import Ragged, Split
+from mdnmt.exhibits.figure_style import COLOURS, DASHES, MARKERS, style
+from mdnmt.tasks.task_data import Ragged, Split
+from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import collate, usable
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.order import Order
 from mdnmt.train.progress import Progress
 
 Point = dict[str, int]
@@ -193,8 +193,8 @@ def updates_of(split: Split, recipe: Training, train: Any, epochs: int) -> Itera
     """Train for some epochs; yields the seconds of every few updates, dealing out and padding included."""
     rows = usable(split, [*range(workload.DOMAINS)], recipe.max_length)
     start, done = time.perf_counter(), 0
-    order, progress = Order(split, rows, recipe, 1), Progress()
-    while (chosen := order.next(progress)).epoch < epochs:
+    sampler, progress = BatchSampler(split, rows, recipe, 1), Progress()
+    while (chosen := sampler.next(progress)).epoch < epochs:
         train(collate(split, chosen.batches[0], bos=1))
         done += 1
         if done % TURN == 0:

@@ -16,11 +16,11 @@ from pathlib import Path
 from mdnmt import fsio
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.task_spec import task_spec
 
 HELD_OUT = 2000
 CORPUS = {

@@ -33,11 +33,11 @@ from mdnmt.config.training import Training
 from mdnmt.decode.batches import translate_ids
 from mdnmt.methods.method import Method, VocabSizes, WordCounts
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.data import Split
+from mdnmt.tasks.task_data import Split
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import autocast_dtype, choose_device, make_deterministic
+from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.step import leave_gradients
 
 CONFIG = Path(__file__).resolve().parent.parent / "config"
 TOLERANCE = 0.02  # of the parameters without embeddings
@@ -96,7 +96,7 @@ class Contestant:
     def train(self, batches: Sequence[Batch]) -> None:
         dtype = autocast_dtype(self.recipe, self.device)
         for batch in batches:
-            leave_gradients(self.method, [batch], self.recipe, self.device, dtype)
+            forward_backward(self.method, [batch], self.recipe, self.device, dtype)
             self.optimiser.step(1e-4)
 
     def translate(self, sources: list[Any], domains: torch.Tensor) -> None:

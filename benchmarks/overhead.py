@@ -35,16 +35,16 @@ from typing import Any
 
 from mdnmt import fsio, provenance
 
-TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.batches, mdnmt.score.score, sacrebleu"
+TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.batches, mdnmt.score.metrics.score, sacrebleu"
 TRAINING = f"{TRANSLATING}, mdnmt.train.run"
-SCORING = "import mdnmt.score.score, mdnmt.score.testset, sacrebleu"
-SCORING_BY_COMET = "import mdnmt.score.comet, mdnmt.train.device"
+SCORING = "import mdnmt.score.metrics.score, mdnmt.score.test_sets, sacrebleu"
+SCORING_BY_COMET = "import mdnmt.score.metrics.comet, mdnmt.train.device"
 # Rules that train, translate or score -> what a job of theirs imports before it does anything.
 INSIDE = {
     "train": TRAINING,
-    "whole": TRAINING,
+    "train_decode_score": TRAINING,
     "decode": TRANSLATING,
-    "told": TRANSLATING,
+    "other_labels": TRANSLATING,
     "words": TRANSLATING,
     "comet": SCORING_BY_COMET,
     "comets": SCORING_BY_COMET,

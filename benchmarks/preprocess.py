@@ -41,10 +41,11 @@ import psutil
 from mdnmt import fsio
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
-from mdnmt.tasks import build, encode
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks import build
+from mdnmt.tasks.segmentation import encoder as encode
+from mdnmt.tasks.task_spec import task_spec
 
 HELD_OUT = 2000
 DOMAIN = "text"

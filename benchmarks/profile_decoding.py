@@ -27,8 +27,8 @@ from mdnmt.config.decoding import PRECISIONS, Decoding
 from mdnmt.decode.batches import translate_ids
 from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import DecodingState, Transformer
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import TaskData
 
 DOMAINS = 3
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

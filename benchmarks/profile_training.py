@@ -28,8 +28,8 @@ from mdnmt.config.training import Training
 from mdnmt.methods.method import Method
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import autocast_dtype, choose_device, make_deterministic
+from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.step import leave_gradients
 
 PART, STAGE = "part: ", "stage: "
 # What the time of a module is booked under, less that of named modules in it.
@@ -105,7 +105,7 @@ def run_updates(
             batch = collate(split, rows, bos=1)
         words += batch.num_target_tokens
         with record_function(STAGE + "elsewhere in the model"):
-            leave_gradients(method, [batch], recipe, device, dtype)
+            forward_backward(method, [batch], recipe, device, dtype)
         with record_function(STAGE + "optimiser"):
             optimiser.step(1e-4)
     if device.type == "cuda":

@@ -5,8 +5,8 @@
 Scores are simulated from what moves them: the seed, the choice of sentences, and what a seed makes of a sentence. The
 difference of two single runs has variance 1; how much of it comes from seeds goes from all to nothing. Half of the rest
 is the sentences', shared by all seeds, half is the interaction's. Three tests are asked, each at the 5 % level: the one
-that is used (mdnmt.score.variance_components), Welch's t of seeds alone, and a plain bootstrap over seeds and sentences
-(percentiles). Prints Markdown; the last digit of a share is uncertain (see its standard error).
+that is used (mdnmt.score.significance.variance_components), Welch's t of seeds alone, and a plain bootstrap over seeds
+and sentences (percentiles). Prints Markdown; the last digit of a share is uncertain (see its standard error).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mdnmt.paper.style import COLOURS, DASHES, MARKERS, style
-from mdnmt.score.variance_components import MIN_SEEDS, seed_test
+from mdnmt.exhibits.figure_style import COLOURS, DASHES, MARKERS, style
+from mdnmt.score.significance.variance_components import MIN_SEEDS, seed_test
 from mdnmt.welch import two_sided
 
 Array = npt.NDArray[np.float64]

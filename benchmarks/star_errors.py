@@ -22,11 +22,10 @@ from typing import Any
 import numpy as np
 
 from mdnmt.config.metrics import Metric
-from mdnmt.score.counting import text_counter
-from mdnmt.score.holm import draws_needed, holm
-from mdnmt.score.paired import PairedResult, paired_result
-from mdnmt.score.resampling import bootstrap_scores, randomised_differences
-from mdnmt.score.sentence_counts import SentenceCounts
+from mdnmt.score.significance.holm import draws_needed, holm
+from mdnmt.score.significance.paired_tests import PairedResult, paired_result
+from mdnmt.score.significance.resampling import bootstrap_scores, randomised_differences
+from mdnmt.score.significance.sentence_statistics import SentenceCounts, text_counter
 
 ALPHA = 0.05
 TESTS = {"bootstrap": "p_bootstrap", "randomisation": "p_randomisation", "as sacreBLEU's bootstrap": "p_sacrebleu"}

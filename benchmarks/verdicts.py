@@ -1,10 +1,10 @@
 """How often does each verdict come out? The rules for published numbers and claims, where the truth is known.
 
-    python benchmarks/verdicts.py [--trials 2000] [--claim-trials 200]
+    python benchmarks/verdicts.py [--trials 2000] [--claim-trials 2000]
 
 Simulates scores of seeds as normal with a known standard deviation, and a printed number as one run rounded to two
-decimals. Calls the rules that the pages use (mdnmt.paper.verdict, mdnmt.claims.decide). Prints Markdown. The seed of
-the simulation is fixed.
+decimals. Calls the rules that the pages use (mdnmt.numbers.verdicts, mdnmt.statements.claims.decide). Prints Markdown.
+The seed of the simulation is fixed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from collections import Counter
 
 import numpy as np
 
-from mdnmt.claims.decide import ALPHA, verdict_of
-from mdnmt.claims.sample import compare, of_values
 from mdnmt.config.claims import Needed, Threshold
-from mdnmt.paper.spec_parts import Printed
-from mdnmt.paper.verdict import judge
+from mdnmt.numbers.verdicts import Printed, judge
+from mdnmt.statements.claims.decide import ALPHA, verdict_of
+from mdnmt.statements.claims.seed_samples import compare, of_values
 
 SEED = 12345
 TRUTHS = (0.0, 0.25, 0.5, 1.0, 2.0)
@@ -68,7 +67,7 @@ def claims(trials: int, number: int, seeds: int, needed: Needed, hold: bool, rng
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--claim-trials", type=int, default=200)
+    parser.add_argument("--claim-trials", type=int, default=2000)
     args = parser.parse_args()
     rng = np.random.default_rng(SEED)
     print(f"{args.trials} simulations a cell, in percent: {' / '.join(KEYS)}\n")

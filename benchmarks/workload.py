@@ -9,7 +9,7 @@ import numpy as np
 
 from mdnmt import methods
 from mdnmt.methods.method import Method, VocabSizes
-from mdnmt.tasks.data import Ragged, Split, TaskData
+from mdnmt.tasks.task_data import Ragged, Split, TaskData
 
 NUM_HEADS = 4
 COMMON = {"num_heads": NUM_HEADS, "norm": "post", "share_embeddings": "all", "dropout": 0.1, "label_smoothing": 0.1}

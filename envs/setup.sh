@@ -1,11 +1,12 @@
 #!/bin/sh
-# Install the pinned environment: `envs/setup.sh PYTHON FOLDER`, called by `make setup` at the project's root.
-# Two calls at once do the work once: the second waits for the first.
+# Install the locked environment: `envs/setup.sh PYTHON FOLDER [dev]`, called by `make setup` at the project's root.
+# TORCH=cpu or TORCH=cuda chooses the build of torch. Two calls at once do the work once: the second waits for the first.
 set -eu
 python=$1
 folder=$2
+also=${3:-}
 
-# The pins have wheels for these versions; with any other, pip would compile numpy from source for many minutes.
+# The pins have wheels for these versions; with any other, numpy would be compiled from source for many minutes.
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) || version="no Python"
 case $version in
     3.11 | 3.12) ;;
@@ -14,13 +15,27 @@ case $version in
         exit 2
         ;;
 esac
+torch=${TORCH:-}
+case $torch in
+    cpu | cuda | "") ;;
+    *)
+        echo "mdnmt: found TORCH=$torch, expected cpu or cuda" >&2
+        exit 2
+        ;;
+esac
 
 mkdir -p "$folder"
-exec 9> "$folder/.lock"
+# Not .lock, which uv locks itself.
+exec 9> "$folder/setup.lock"
 if command -v flock > /dev/null; then
     flock 9
 fi
-if [ -e "$folder/installed" ] && [ -z "$(find envs/requirements.txt pyproject.toml -newer "$folder/installed")" ]; then
+# The stamp of a whole installation contains its build of torch.
+is_whole() {
+    [ -e "$1" ] && [ -z "$(find envs/lock pyproject.toml -newer "$1")" ] &&
+        { [ -z "$torch" ] || [ "$torch" = "$(cat "$1")" ]; }
+}
+if is_whole "$folder/installed${also:+-$also}"; then
     exit 0
 fi
 if [ -x "$folder/bin/python" ]; then
@@ -30,20 +45,56 @@ if [ -x "$folder/bin/python" ]; then
         exit 2
     fi
 fi
+if [ -z "$torch" ]; then
+    torch=$(cat "$folder/installed" 2> /dev/null) || torch=""
+fi
+if [ -z "$torch" ]; then
+    torch=cuda
+    if [ ! -e /proc/driver/nvidia/version ] && ! command -v nvidia-smi > /dev/null; then
+        torch=cpu
+        echo "No NVIDIA driver found: installing torch without CUDA. For the other build: make setup TORCH=cuda"
+    fi
+fi
 
-install() {
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@" 2>> "$folder/setup.log"
+log=$folder/setup.log
+uv() {
+    "$folder/bin/uv" --no-config pip "$@" --quiet --python "$folder/bin/python" 2>> "$log"
 }
 
-: > "$folder/setup.log"
-"$python" -m venv "$folder"
-if ! install -r envs/requirements.txt || ! install --no-deps --no-build-isolation -e .; then
-    if grep -q -i -E 'connection broken|NewConnectionError|name resolution|network is unreachable|ProxyError' "$folder/setup.log"; then
-        echo "mdnmt: no network: pip cannot reach its package index; check the connection or proxy, then start make again" >&2
+# Every file is compared with its hash. Mirrors of any order will do, since only files with these hashes pass.
+install_locked() {
+    uv install --require-hashes --no-deps --index-strategy unsafe-best-match "$@"
+}
+
+# uv knows where the builds without CUDA are published; it looks there where no mirror of the user has one.
+install_run() {
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+        --requirement envs/lock/uv.txt 2>> "$log" || return 1
+    set -- --requirement envs/lock/run.txt --requirement "envs/lock/torch-$torch.txt"
+    if ! install_locked "$@"; then
+        [ "$torch" = cpu ] && grep -q 'No solution found' "$log" || return 1
+        install_locked --torch-backend cpu "$@" || return 1
+    fi
+    uv install --no-deps --no-build-isolation --editable . || return 1
+    echo "$torch" > "$folder/installed"
+}
+
+# A run that uses the environment at the same time is not disturbed: packages are only added.
+install_dev() {
+    install_locked --requirement envs/lock/dev.txt || return 1
+    echo "$torch" > "$folder/installed-dev"
+}
+
+: > "$log"
+is_whole "$folder/installed" || "$python" -m venv "$folder"
+eval "$("$folder/bin/python" envs/uv_mirrors.py)"
+if ! { is_whole "$folder/installed" || install_run; } || ! { [ -z "$also" ] || install_dev; }; then
+    offline='connection broken|NewConnectionError|name resolution|dns error|network is unreachable|ProxyError|client error .Connect'
+    if grep -q -i -E "$offline" "$log"; then
+        echo "mdnmt: no network: the package index cannot be reached; check the connection or proxy, then start make again" >&2
     else
-        tail -n 5 "$folder/setup.log" >&2
-        echo "mdnmt: pip could not install the environment; all that it said is in $folder/setup.log" >&2
+        tail -n 5 "$log" >&2
+        echo "mdnmt: the environment could not be installed; all messages are in $log" >&2
     fi
     exit 2
 fi
-touch "$folder/installed"

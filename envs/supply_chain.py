@@ -13,12 +13,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LOCK = Path("envs/requirements.txt")
+from packaging.requirements import Requirement
+
+LOCK = Path("envs/lock")
+FILES = ("run.txt", "torch-cpu.txt")  # what `make setup` installs; the CUDA build of torch is the same code
+
+
+def lock_files() -> list[Path]:
+    """Return the files of the lock that make the environment of a run."""
+    return [LOCK / name for name in FILES]
 
 
 def locked(text: str) -> dict[str, str]:
-    """Return package -> version of a lock; names as package indexes compare them."""
-    return {_plain(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, flags=re.M)}
+    """Return package -> version of what a lock installs on this platform; names as package indexes compare them."""
+    pins = [Requirement(line.rstrip("\\ ")) for line in re.findall(r"^[\w.-]+==.*", text, flags=re.M)]
+    here = [pin for pin in pins if pin.marker is None or pin.marker.evaluate()]
+    return {_plain(pin.name): str(pin.specifier).removeprefix("==").partition("+")[0] for pin in here}
 
 
 def missing(lock: dict[str, str], sbom: dict[str, Any]) -> list[str]:
@@ -51,7 +61,8 @@ def _plain(name: str) -> str:
 
 def audit(tools: Path) -> int:
     """Print the report of pip-audit on the lock; return 0."""
-    command = [tools / "pip-audit", "-r", LOCK, "--no-deps", "--disable-pip", "--progress-spinner", "off", "-f", "json"]
+    files = [part for path in lock_files() for part in ("-r", path)]
+    command = [tools / "pip-audit", *files, "--no-deps", "--disable-pip", "--progress-spinner", "off", "-f", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
         lines = summary(json.loads(done.stdout))
@@ -65,7 +76,8 @@ def sbom(tools: Path, python: str, out: Path) -> int:
     """Write what is installed for `python`; return 1 where a package of the lock is missing in it."""
     options = ["--output-reproducible", "--output-format", "JSON", "--output-file", out]
     subprocess.run([tools / "cyclonedx-py", "environment", *options, python], check=True)
-    lock, found = locked(LOCK.read_text(encoding="utf-8")), json.loads(out.read_text(encoding="utf-8"))
+    lock = locked("".join(path.read_text(encoding="utf-8") for path in lock_files()))
+    found = json.loads(out.read_text(encoding="utf-8"))
     if left_out := missing(lock, found):
         print(f"{out}: does not list {', '.join(left_out)} of {LOCK}: run `make setup`", file=sys.stderr)
         return 1

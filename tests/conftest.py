@@ -16,13 +16,13 @@ from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.run import RunSpec
 from mdnmt.config.task import TaskConfig
 from mdnmt.config.training import Training, laid_over
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.task_spec import task_spec
 
 torch.set_num_threads(1)
 
@@ -102,7 +102,7 @@ def told_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def make_spec(toy_task: Path) -> SpecFactory:
     """Return a function (builder, architecture=..., domains=..., seed=..., **training) -> RunSpec on the toy task."""
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.task_data import TaskData
 
     data = TaskData.load(toy_task)
 

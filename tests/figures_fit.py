@@ -6,35 +6,31 @@ workflow left in .snakemake/specs, and exits 1 with a line for each offence.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes._base import _AxesBase  # SecondaryAxis is one, and no Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
-from pydantic import TypeAdapter
 
-from mdnmt.paper.figures import draw
-from mdnmt.paper.specs import AnyFigure
-from mdnmt.paper.style import style
+from mdnmt.exhibits.figure_style import style
+from mdnmt.exhibits.registry import parse_figure
 
 SLACK = 1.5  # pixels: the box of a text is a little larger than its ink
 
 
-def specs(study: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def specs(study: str) -> Iterator[tuple[str, str]]:
     """Yield name and spec of each figure, from the command lines that drew them."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, str] = {}
     for path in sorted(Path(".snakemake/specs").glob("*.json"), key=lambda path: path.stat().st_mtime):
         words = path.read_text(encoding="utf-8").splitlines()
         for place, word in enumerate(words):
             if word == "--png" and words[place - 2] == "--spec" and f"results/{study}/figures/" in words[place + 1]:
-                found[Path(words[place + 1]).stem] = json.loads(words[place - 1])
+                found[Path(words[place + 1]).stem] = words[place - 1]
     yield from found.items()
 
 
@@ -84,7 +80,7 @@ def main(study: str) -> int:
     count = bad = 0
     for name, spec in specs(study):
         with style():
-            figure, _ = draw(TypeAdapter(AnyFigure).validate_python(spec))
+            figure, _ = parse_figure(spec).draw()
             found = offences(figure)
         count, bad = count + 1, bad + bool(found)
         for line in found:

@@ -25,7 +25,7 @@ RULE_ORDER = ["input", "output", "log", "benchmark", "threads", "resources", "pa
 # Numbers, and options that common.smk has quoted already; everything else in a command is quoted in the rule.
 UNQUOTED = {
     *("threads", "params.limit", "params.repeats"),
-    *("resources.habits", "resources.runtime", "resources.saving"),
+    *("resources.device", "resources.runtime", "resources.training_options"),
 }
 
 # What a bare GPU machine has. Room -> the packages that it may import; other rooms may import what is pinned.
@@ -39,7 +39,14 @@ THIRD_PARTY = {
     "train": TRAINING,
     "score": {"sacrebleu", "numpy", "torch", "comet", "scipy"},  # comet by one module alone: test_score_comet
 }
-TASK_DATA = {"numpy", "numpy.typing", "mdnmt.errors", "mdnmt.fingerprint", "mdnmt.fsio", "mdnmt.tasks.vocab"}
+TASK_DATA = {
+    "numpy",
+    "numpy.typing",
+    "mdnmt.errors",
+    "mdnmt.fingerprint",
+    "mdnmt.fsio",
+    "mdnmt.tasks.segmentation.vocabulary",
+}
 ABSENT = [
     "snakemake",
     "matplotlib",
@@ -122,7 +129,7 @@ def packages_of_training(root: Path) -> Iterator[str]:
             used = {name.split(".")[0] for name in imports(path)} - {"mdnmt", "__future__"} - sys.stdlib_module_names
             if more := used - THIRD_PARTY[room]:
                 yield f"{path}: imports {', '.join(sorted(more))}; {room} may import {sorted(THIRD_PARTY[room])}"
-    data = root / "src" / "mdnmt" / "tasks" / "data.py"
+    data = root / "src" / "mdnmt" / "tasks" / "task_data.py"
     if more := set(imports(data)) - sys.stdlib_module_names - {"__future__", "collections.abc"} - TASK_DATA:
         yield f"{data}: imports {', '.join(sorted(more))}; task data are read with numpy alone"
 

@@ -33,11 +33,11 @@ def train(options: argparse.Namespace) -> Result:
     from mdnmt.checkpoints.store import CheckpointStore
     from mdnmt.config.run import RunSpec
     from mdnmt.config.training import Training
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import make_deterministic
     from mdnmt.train.run import build_method
     from mdnmt.train.signals import StopRequest
-    from mdnmt.train.trainer import Habits, Trainer
+    from mdnmt.train.trainer import RuntimeOptions, Trainer
 
     data = TaskData.load(options.material / "task")
     recipe = Training(
@@ -77,7 +77,7 @@ def train(options: argparse.Namespace) -> Result:
             store=CheckpointStore(Path(folder), spec.fingerprint),
             metrics=_Metrics(updates),  # type: ignore[arg-type]
             lease=None,
-            habits=Habits(),
+            runtime=RuntimeOptions(),
         )
         with contextlib.suppress(Enough):
             trainer.run(StopRequest())
@@ -92,7 +92,7 @@ class _Metrics:
         self.updates, self.before = updates, 0.0
 
     def append(self, record: dict[str, Any]) -> None:
-        words = record["words_per_second"] * (record["seconds"] - self.before)
+        words = record["tokens_per_second"] * (record["seconds"] - self.before)
         self.before = record["seconds"]
         self.updates.add(round(words) if math.isfinite(words) else 0)
 
@@ -107,7 +107,7 @@ def decode(options: argparse.Namespace) -> Result:
     from mdnmt.config.decoding import Decoding
     from mdnmt.decode.batches import translate_ids
     from mdnmt.methods.method import VocabSizes
-    from mdnmt.tasks.vocab import Vocab
+    from mdnmt.tasks.segmentation.vocabulary import Vocab
 
     torch.set_num_threads(options.threads)
     vocab = Vocab.load(options.material / "vocab.txt")

@@ -9,11 +9,13 @@ import os
 import pkgutil
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from mdnmt import __version__, commands
 from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, shown
+from mdnmt.paths import to_remove
 
 THEN = "then"  # between two verbs on one command line
 _FULL = "; files made before are untouched: make room, then start the same command again"
@@ -36,28 +38,32 @@ def verbs() -> list[str]:
 def _usage() -> str:
     lines = [f"mdnmt {__version__}: multi-domain neural machine translation, rebuilt table by table"]
     named = {verb for section in commands.SECTIONS.values() for verb in section}
-    rest = {commands.OF_THE_WORKFLOW: tuple(verb for verb in verbs() if verb not in named)}
-    for heading, section in {**commands.SECTIONS, **rest}.items():
+    for heading, section in commands.SECTIONS.items():
         lines += ["", f"{heading}:"]
         for verb in section:
             module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
             lines.append(f"  {verb:<16}{(module.__doc__ or '').strip().splitlines()[0]}")
-    return "\n".join(
-        [*lines, "", "mdnmt <verb> --help says more; snakemake --cores all --config study=NAME makes a study"]
-    )
+    rest = ", ".join(verb for verb in verbs() if verb not in named)
+    lines += [
+        "",
+        f"{commands.OF_THE_WORKFLOW}:",
+        textwrap.fill(rest, 110, break_on_hyphens=False, initial_indent="  ", subsequent_indent="  "),
+    ]
+    start = "Make a study: mdnmt run NAME, or snakemake --cores all --config study=NAME."
+    return "\n".join([*lines, "", f"{start} More: mdnmt COMMAND --help"])
 
 
 def _drop_output() -> None:
-    """Lead standard output nowhere, so that Python's own flush at the end does not fail once more."""
+    """Redirect standard output to nowhere, so that Python's own flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run verbs and return the exit status (0 done, 1 bug, 2 user error, 75 saved: come back).
 
-    `mdnmt train ... then decode ... then score ...` runs several in one process, where a process each would take longer
-    to start than to run; the first one that fails ends it, with its status. `mdnmt @FILE` takes all of its words from a
-    file, one a line: a command line has room for so many.
+    `mdnmt train ... then decode ... then score ...` runs several verbs in one process, for runs that take less time
+    than starting Python. The first one that fails ends it, with its status. `mdnmt @FILE` reads its arguments from a
+    file, one per line, because the length of a command line is limited.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if len(arguments) == 1 and arguments[0].startswith("@"):
@@ -80,7 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _one(arguments: list[str]) -> int:
     if not arguments or arguments[0] in {"-h", "--help", "help"}:
-        print(_usage())
+        try:
+            print(_usage(), flush=True)
+        except BrokenPipeError:
+            _drop_output()
         return 0
     if arguments[0] == "--version":
         print(__version__)
@@ -91,16 +100,26 @@ def _one(arguments: list[str]) -> int:
         return EXIT_USER
     # Only the module of the verb is imported, so that a verb without torch starts at once.
     module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
-    # `@FILE` stands for the argument in that file: what the workflow has to say may be too long for a command line.
+    # `@FILE` is replaced by the content of that file: specs may be too long for a command line.
     parser = argparse.ArgumentParser(prog=f"mdnmt {verb}", description=module.__doc__, fromfile_prefix_chars="@")
     module.add_arguments(parser)
     args = parser.parse_args(arguments[1:])
     try:
         status: int | None = module.run(args)
-        sys.stdout.flush()  # here, where a full disk can still be told
+        sys.stdout.flush()  # here, where a full disk can still be reported
     except MdnmtError as error:
         print(f"mdnmt {verb}: {error}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in {"", "mdnmt"}:
+            raise
+        print(
+            f"mdnmt {verb}: needs the Python package {name}, which is not installed; "
+            "run `make setup`, or `pip install 'mdnmt[workflow]'`",
+            file=sys.stderr,
+        )
+        return EXIT_USER
     except BrokenPipeError:
         # The reader of our output is gone (`mdnmt ... | head`): not an error of ours, and nothing more can be said.
         _drop_output()
@@ -112,6 +131,10 @@ def _one(arguments: list[str]) -> int:
         where = f"{place}: " if place else ""
         if place and error.errno in {errno.EACCES, errno.EPERM}:
             what += owned_by_another(Path(os.fsdecode(place)))
+        if place and error.errno == errno.ENOENT:
+            folder = to_remove(missing := Path(os.fsdecode(place)))
+            if folder != missing and folder.is_dir():
+                what += f"; remove the folder {folder}, then start the same command again"
         print(shown(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"), file=sys.stderr)
         try:
             sys.stdout.flush()

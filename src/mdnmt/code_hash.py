@@ -9,8 +9,8 @@ What counts as an import of a module:
 - `import` and `from ... import`, also inside functions, but not under `if TYPE_CHECKING:`;
 - the `__init__` of every package that it is in;
 - all modules of a package that loads them by name with `import_module(f"{__name__}.{name}")`;
-- files beside the Python files (templates, styles): all of a package whose dotted name stands in a string, and one
-  of the module's own package whose name stands in a string.
+- files beside the Python files (templates, styles): all of a package whose dotted name occurs in a string, and one
+  of the module's own package whose name occurs in a string.
 
 A module that is chosen by a value, for example one kind of figure, is not found; name it as a further root.
 """

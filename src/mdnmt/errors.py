@@ -13,7 +13,7 @@ EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
 
 
 def shown(text: str) -> str:
-    r"""Return `text` as one harmless line: what a terminal would obey, or not show, stands there as `\x1b`."""
+    r"""Return `text` as one harmless line: control and invisible characters are written like `\x1b`."""
     # Format characters (Cf) turn the direction of text, separators (Zl, Zp) and controls (Cc) break or command.
     hidden = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
     if text.isascii() and text.isprintable():

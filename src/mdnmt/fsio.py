@@ -1,7 +1,8 @@
 """Write files atomically, and find out on reading whether a file was altered, swapped or made from something else.
 
 Writing: temporary name, flush, fsync, rename. What another stage reads is sealed. A sealed JSON file holds the sha256
-of the rest of itself, its own address (`mdnmt.paths.address`), and the sha256 of the files that it was made from.
+of the rest of itself, its own address (`mdnmt.paths.address`), the sha256 of the files that it was made from, and a
+hash of the options that it was made with, where its address has none.
 `sums.json` is such a file; it holds the sha256 of the files beside it, which cannot hold their own.
 """
 
@@ -11,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from mdnmt.errors import DataError
 from mdnmt.fingerprint import canonical_json, sha256_file
 from mdnmt.paths import address, to_remove
 
-SEAL, ADDRESS, MADE_FROM = "seal", "sealed_at", "made_from"  # keys of a sealed file
+SEAL, ADDRESS, MADE_FROM, MADE_WITH = "seal", "sealed_at", "made_from", "made_with"  # keys of a sealed file
 SUMS = "sums.json"
 RECORD = "run.json"  # of a run (mdnmt.paths.RunPaths)
 _IN_MANIFEST = {"segmentation.json"}  # of a task, whose manifest holds its sha256
@@ -100,7 +101,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_sealed(
-    path: Path, value: dict[str, Any], made_from: Iterable[Path] = (), *, moves_to: Path | None = None
+    path: Path,
+    value: dict[str, Any],
+    made_from: Iterable[Path] = (),
+    *,
+    made_with: Any = None,
+    moves_to: Path | None = None,
 ) -> None:
     """Write `value` as `write_json` does, sealed: with its address and the sha256 of it all, which `read_json` checks.
 
@@ -109,14 +115,52 @@ def write_sealed(
         value: a mapping without the keys of the seal.
         made_from: sealed files that it was computed from; while they exist, their content must stay as it is now. Of a
             run's record only the weights count: when and in how many attempts they were trained changes no result.
+        made_with: the options that it was made with, as a value of JSON; `require_options` compares them.
         moves_to: where the file will be, if not at `path`.
     """
     value = dict(value)
+    if made_with is not None:
+        value[MADE_WITH] = options_hash(made_with)
     if place := address(moves_to or path):
         value[ADDRESS] = place
     if inputs := {os.path.relpath(file, path.parent): _content(file) for file in made_from}:
         value[MADE_FROM] = inputs
     write_json(path, {**value, SEAL: _seal(value)})
+
+
+def options_hash(options: Any) -> str:
+    """Return the hash of the options of a verb (a value of JSON) that the files it writes are sealed with."""
+    return hashlib.sha256(canonical_json(options).encode("ascii")).hexdigest()[:16]
+
+
+def require_options(expected: Mapping[str, str]) -> None:
+    """Check that files were made with the options that this study asks for.
+
+    A file in a study's folder has a name that holds no hash of its options, as the address of a run does. So whoever
+    reads it is given that hash.
+
+    Args:
+        expected: path -> hash of the options. Missing and damaged files are left to their readers.
+
+    Raises:
+        DamagedFile: a file was made with others.
+    """
+    for name, options in expected.items():
+        if _sealed_options(Path(name)) not in (options, None):
+            raise DamagedFile(Path(name), "was made with other options than this study asks for")
+
+
+def _sealed_options(path: Path) -> str | None:
+    """Return the hash of the options in a sealed file, empty if it has none; None if the file cannot be read."""
+    try:
+        return str(json.loads(path.read_bytes()).get(MADE_WITH, ""))
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return None
+
+
+def has_options(path: Path, options: str) -> bool:
+    """Say whether a file exists and was made with the options of this hash."""
+    return _sealed_options(path) == options
 
 
 def write_sums(folder: Path, names: Iterable[str], made_from: Iterable[Path] = ()) -> None:
@@ -158,6 +202,7 @@ def read_json(path: Path) -> Any:
 
 def _check_origin(path: Path, value: dict[str, Any]) -> None:
     """Take the address and the inputs out of a sealed value, and check both."""
+    value.pop(MADE_WITH, None)
     said, here = value.pop(ADDRESS, ""), address(path)
     if said and here and said != here:
         raise DamagedFile(path, f"was made as {said}, not for this place")

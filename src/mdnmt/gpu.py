@@ -40,7 +40,7 @@ class Card:
 
     @property
     def lock(self) -> Path:
-        """The file that stands for it."""
+        """The file that represents the GPU in locks."""
         return lock_folder() / f"gpu-{re.sub(r'[^A-Za-z0-9-]', '_', self.token)}.lock"
 
 

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdnmt.errors import MdnmtError
+from mdnmt.errors import ConfigError, MdnmtError, owned_by_another
 
 
 class TooLarge(MdnmtError):
@@ -83,6 +83,25 @@ def require_space(path: Path, needed: int, what: str) -> None:
         raise TooLarge(
             f"{path}: {what} needs at least {in_gb(needed)}, {in_gb(free)} are free there; nothing was started: "
             "make room, or put the folder on a larger disk (a symbolic link will do), then start the same command again"
+        )
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse to start work whose results cannot be written.
+
+    Args:
+        folder: where results go; if it is missing, the nearest folder above it counts.
+
+    Raises:
+        ConfigError: naming the folder and its owner.
+    """
+    existing = folder.absolute()
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"{folder}: cannot be written{owned_by_another(existing)}; nothing was started: make it writable, or a "
+            "symbolic link to a folder of your own, then start the same command again"
         )
 
 

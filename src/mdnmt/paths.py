@@ -1,4 +1,4 @@
-"""What stands where inside a run directory (where the directory itself stands is the workflow's affair)."""
+"""Files inside a run directory."""
 
 from __future__ import annotations
 

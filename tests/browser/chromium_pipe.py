@@ -36,6 +36,7 @@ class Chromium:
         self._number, self._rest, self._session = 0, b"", ""
         self.said: list[str] = []
         self._events: list[str] = []
+        self._own: tuple[str, ...] = ("file:", "data:")
 
         def as_three_and_four() -> None:
             # First out of the way: one of them may be 3 or 4 itself.
@@ -110,18 +111,23 @@ class Chromium:
             self.said.append(str(params["exceptionDetails"].get("exception", {}).get("description")))
         elif method == "Log.entryAdded":
             self.said.append(f"{params['entry']['text']} {params['entry'].get('url', '')}".strip())
-        elif method == "Network.requestWillBeSent" and params["request"]["url"].split(":")[0] not in ("file", "data"):
+        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(self._own):
             self.said.append(f"asks for {params['request']['url']}")
 
-    def open(self, page: Path, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
-        """Show a page, loaded wholly, in a window of this size."""
+    def open(self, page: Path | str, width: int = 1280, height: int = 900, *, dark: bool = False) -> None:
+        """Show a file or an address, loaded wholly, in a window of this size.
+
+        Requests other than to files, or to the server of that address, are noted in `said`.
+        """
         self.ask(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", media="", features=[scheme])
         self._events.clear()
-        self.ask("Page.navigate", url=page.absolute().as_uri())
+        if isinstance(page, str):
+            self._own = (page, "data:")
+        self.ask("Page.navigate", url=page if isinstance(page, str) else page.absolute().as_uri())
         if "Page.loadEventFired" not in self._events:
             self._until(lambda message: message.get("method") == "Page.loadEventFired")
 
@@ -137,8 +143,9 @@ class Chromium:
         return found["result"].get("value")
 
     def press(self, key: str) -> None:
-        """Press and release a key: Tab, Enter, Space."""
-        codes = {"Tab": (9, ""), "Enter": (13, "\r"), "Space": (32, " ")}
+        """Press and release a key: Tab, Enter, Space, End, an arrow."""
+        codes = {"Tab": (9, ""), "Enter": (13, "\r"), "Space": (32, " "), "End": (35, "")}
+        codes |= {"ArrowLeft": (37, ""), "ArrowUp": (38, ""), "ArrowRight": (39, ""), "ArrowDown": (40, "")}
         code, text = codes[key]
         named = {"key": " " if key == "Space" else key, "code": key, "windowsVirtualKeyCode": code}
         self.ask("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **named)

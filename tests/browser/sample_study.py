@@ -10,11 +10,10 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from mdnmt import fsio
-from mdnmt.paper import specs
-from mdnmt.paper.grid import Cell, Grid, GridRow, Header, RowRun
-from mdnmt.paper.published import annotate, beside
-from mdnmt.paper.spec_parts import Printed
-from mdnmt.paper.verdict import judge
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, RowRun
+from mdnmt.exhibits.published_cells import annotate, beside
+from mdnmt.numbers.verdicts import Printed, judge
 
 SEEDS = (1, 2, 3)
 SYSTEMS = {"mixed": ("Mixed", 10.0), "waldm-edc": ("E/DC", 11.5), "dsa": ("DSA", 9.25)}

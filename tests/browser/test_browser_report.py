@@ -15,7 +15,7 @@ import pytest
 from browser.chromium_pipe import Chromium, executable
 from browser.sample_study import write_study
 
-from mdnmt.paper import report
+from mdnmt.report import report_page
 
 # What a cell is sorted by, in the words of the page's own data: a full number where there is one, else its text.
 SORT_ALL = """
@@ -115,7 +115,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(given)
     folder = tmp_path_factory.mktemp("study")
     made = folder / "report.html"
-    made.write_text(report.render(write_study(folder)), encoding="utf-8")
+    made.write_text(report_page.render(write_study(folder)), encoding="utf-8")
     return made
 
 

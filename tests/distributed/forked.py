@@ -17,7 +17,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from mdnmt.paths import RunPaths
 from mdnmt.train.parallel import Workers
 from mdnmt.train.run import train_run
-from mdnmt.train.trainer import Habits
+from mdnmt.train.trainer import RuntimeOptions
 
 Work = Callable[[Workers], None]
 LIMIT = 180  # seconds until a worker that hangs is killed
@@ -61,14 +61,14 @@ def _fork(end: Path, rank: int, count: int, ports: int, work: Work) -> int:
         os._exit(0)
 
 
-def train(spec: Any, task: Path, folder: Path, count: int, *, each: Work | None = None, **habits: Any) -> list[str]:
+def train(spec: Any, task: Path, folder: Path, count: int, *, each: Work | None = None, **runtime: Any) -> list[str]:
     """Train a run with so many workers and return how each ended; `each` is called in every one before."""
 
     def work(workers: Workers) -> None:
         if each is not None:
             each(workers)
-        options = Habits(**{"worker_timeout_minutes": 1.0, **habits})
-        train_run(spec, task, folder, device="cpu", threads=1, habits=options, workers=workers)
+        options = RuntimeOptions(**{"worker_timeout_minutes": 1.0, **runtime})
+        train_run(spec, task, folder, device="cpu", threads=1, runtime=options, workers=workers)
 
     return together(folder / "ends", count, work)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from fast_cases import fast_cases
 from forked import losses, train
 
 import mdnmt.train.trainer as trainer_module
@@ -73,10 +74,7 @@ def stop_at(update: int, rank: int, number: int) -> Any:
     return prepare
 
 
-SLOW = pytest.mark.slow
-
-
-@pytest.mark.parametrize("form", [name if name == "waldm" else pytest.param(name, marks=SLOW) for name in FORMS])
+@pytest.mark.parametrize("form", fast_cases(FORMS, "waldm"))
 def test_one_two_and_four_workers_have_one_loss_curve(
     make_spec: Any, toy_task: Path, tmp_path: Path, form: str
 ) -> None:
@@ -127,7 +125,8 @@ def test_all_workers_have_the_same_weights_and_each_its_own_dropout(
     assert len({line[1] for line in first + second}) == 8
 
 
-@pytest.mark.parametrize("rank", [pytest.param(0, marks=SLOW), 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", fast_cases([0, 1], 1))
 def test_a_signal_to_any_worker_stops_all_and_they_go_on_as_if_nothing_had_been(
     make_spec: Any, toy_task: Path, tmp_path: Path, rank: int
 ) -> None:
@@ -142,7 +141,8 @@ def test_a_signal_to_any_worker_stops_all_and_they_go_on_as_if_nothing_had_been(
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("counts", [(1, 4), pytest.param((4, 1), marks=SLOW)])
+@pytest.mark.slow
+@pytest.mark.parametrize("counts", fast_cases([(1, 4), (4, 1)], (1, 4)))
 def test_another_number_of_workers_may_go_on_with_a_run(
     make_spec: Any, toy_task: Path, tmp_path: Path, counts: tuple[int, int]
 ) -> None:
@@ -153,8 +153,9 @@ def test_another_number_of_workers_may_go_on_with_a_run(
     assert losses(tmp_path / "run") == pytest.approx(losses(tmp_path / "whole"), rel=2e-5)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=SLOW)])
-@pytest.mark.parametrize("rank", [pytest.param(0, marks=SLOW), 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", fast_cases([signal.SIGKILL, signal.SIGSTOP], signal.SIGKILL))
+@pytest.mark.parametrize("rank", fast_cases([0, 1], 1))
 def test_a_dead_or_hung_worker_ends_the_others_and_the_last_checkpoint_stands(
     make_spec: Any, toy_task: Path, tmp_path: Path, rank: int, number: int
 ) -> None:
@@ -192,10 +193,11 @@ def test_a_second_job_on_the_same_run_is_refused_whole(make_spec: Any, toy_task:
 def test_batches_that_cannot_be_cut_are_refused_in_one_line(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec("dmoe", architecture={"gate_input": "mix", "balance_losses": "lb1"}, accumulate_batches=2)
     ends = train(spec, toy_task, tmp_path, 3)
-    line = "found 3 workers for updates of 2 batches, but the loss 'balance' is no sum over sentences"
+    line = "found 3 workers for updates of 2 batches, but the loss 'balance' has no attribute reduction"
     assert all(end.startswith("ConfigError") and line in end for end in ends)
 
 
+@pytest.mark.slow
 def test_a_broken_batch_is_left_out_by_all(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     from mdnmt.models.losses import LabelSmoothedCrossEntropy
 

@@ -15,7 +15,7 @@ from mdnmt.config.training import Training
 from mdnmt.errors import EXIT_USER
 from mdnmt.fsio import read_json
 from mdnmt.methods import validate
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 
 SIZES = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.2}
 TRAINING = {

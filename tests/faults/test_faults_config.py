@@ -14,7 +14,6 @@ import yaml
 from bad_config import FULL, BadConfig, Mistakes, dump
 from workflow.snakemake_project import Project
 
-from mdnmt.audit.inputs import load_inputs
 from mdnmt.config.claims import check_claims, load_claims
 from mdnmt.config.cluster import load_cluster
 from mdnmt.config.deviations import load_deviations
@@ -22,6 +21,7 @@ from mdnmt.config.loader import load_model, load_yaml, validate_model
 from mdnmt.config.paper import load_paper
 from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import ConfigError
+from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.studies.resolve import resolve
 
 CONFIG = Path("config")
@@ -257,7 +257,7 @@ TRAPS: dict[str, tuple[bytes, str]] = {
     "escape": (b"title: \x1b]0;gotcha\x07\n", "not valid YAML"),
     "open bracket": (b"title: [\n", "not valid YAML"),
     "two documents": (b"title: x\n---\ntitle: y\n", "not valid YAML"),
-    "a key twice": (b"title: x\ntitle: y\n", "stands twice"),
+    "a key twice": (b"title: x\ntitle: y\n", "occurs twice"),
     "a list as a key": (b"? [1]\n: 2\n", "plain value"),
     "code": (b"title: !!python/object/apply:os.system ['touch hacked']\n", "not valid YAML"),
     "code by name": (b"title: !!python/name:os.system\n", "not valid YAML"),
@@ -300,7 +300,7 @@ HEADER = b"table\trow\tcolumn\tmetric\tvalue\traw\tstar\tnote\n"
         (HEADER + b"t\tr\tc\tbleu\t1\t\t+\t\n", "line 2: star"),
         (HEADER + b"t\t\tc\tbleu\t1\t\t\t\n", "line 2: row"),
         (HEADER + b"t\tr\tc\tbleu\t1\t\t\t\tx\n", "line 2: found 9 fields"),
-        (HEADER + b"t\tr\tc\tbleu\t1\t\t\t\n" * 2, "line 3: t / r / c / bleu stands in line 2"),
+        (HEADER + b"t\tr\tc\tbleu\t1\t\t\t\n" * 2, "line 3: t / r / c / bleu is in line 2"),
         (HEADER + b"t\tr\tc\tbleu\t1\t\t\tcaf\xe9\n", "is not UTF-8"),
     ],
 )

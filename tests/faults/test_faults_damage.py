@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.cli import main
 from mdnmt.errors import EXIT_USER, MdnmtError
-from mdnmt.paper.curves import read_curves
-from mdnmt.tasks.data import TaskData
+from mdnmt.exhibits.figures.curves import read_curves
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.metrics import lost_validations, read_metrics, write_curves
 
 TEXT = "bank rate order\nlaw court bank\n"

@@ -13,7 +13,7 @@ from faulty import Disk, dies_writing, read_only, small_disk
 from finished import Finished, refused
 
 from mdnmt.checkpoints.store import CheckpointStore
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import run as training
 
 

@@ -14,13 +14,15 @@ from finished import Finished, spec_of
 
 from mdnmt.config.corpus import load_corpus
 from mdnmt.config.task import load_task
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
+from mdnmt.exchange.bundle import Bundle
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.task_spec import task_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAMMAR = {"sentences": 300, "common_words": 8, "cue_words": 2, "context_words": 2, "label_words": 2}
+BUNDLED = "some-task/mixed/seed3-0123abcd"
 TOY = '{"name": "toy-comet"}'
 PLACES = ["--device", "cpu", "--threads", "1"]
 # Whoever reaches out is noticed; processes of one program talk through sockets that are files.
@@ -80,6 +82,7 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
     row_of_runs = dict.fromkeys(
         ("task", "method", "label", "domains", "seed", "fingerprint", "test_dir", "reason"), "x"
     )
+    restored = ["--restore", BUNDLED, "--parts", "run.json"]
     other, other_task = f"{new}/other", ["--task", str(synthetic)]
     other_spec = spec_of(synthetic).model_dump_json()
     return [
@@ -99,7 +102,8 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["figure", "--spec", json.dumps(curves), "--png", f"{new}/figure.png", "--json", f"{new}/figure.json"],
         ["numbers", "--study", "x", "--spec", json.dumps({"sources": [source]}), "--out", f"{new}/x"],
         ["claims", "--spec", json.dumps(claims), "--json", f"{new}/claims.json"],
-        ["runs", "--spec", json.dumps([{**row_of_runs, "run_dir": run}]), "--out", f"{new}/runs.tsv"],
+        ["list-runs", "--spec", json.dumps([{**row_of_runs, "run_dir": run}]), "--out", f"{new}/runs.tsv"],
+        ["bundle", "--bundle", f"{new}/bundle", "--results", f"{new}/results", *restored],
         ["audit", "--config", str(ROOT / "config"), "--json", f"{new}/audit.json"],
         ["report", "--spec", '{"study": "x", "title": "X"}', "--out", f"{new}/page.html"],
         ["toy-weights", "--out", f"{new}/toy-weights"],
@@ -117,6 +121,7 @@ def test_verbs_do_their_work_without_a_network(whole: Finished, tmp_path: Path) 
     code.mkdir()
     (code / "sitecustomize.py").write_text(REFUSE)
     made, new = whole.copy(tmp_path / "copy"), tmp_path / "new"
+    Bundle(new / "bundle").add(BUNDLED, made.run)
     calls = chain(made, generated_task(tmp_path), str(new))
     assert verbs_of_rules() - {"fetch"} <= {verb for verb, *_ in calls}
     command = [sys.executable, "-m", "mdnmt.cli"]

@@ -20,11 +20,11 @@ from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import ConfigError, MdnmtError, shown
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.task_spec import task_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src" / "mdnmt").rglob("*.py"))
@@ -108,8 +108,14 @@ def test_no_module_can_run_what_it_reads() -> None:
 
 
 def test_only_fetching_can_reach_the_network() -> None:
-    # A socket's module is imported for a host's name (the lease) and for a free port of this host (data-parallel).
-    may = {"corpora/http.py", "train/lease.py", "train/launch.py", "train/parallel.py"}
+    # socket: the name of this host (lease), a free port of it (data-parallel workers), the page that is served.
+    may = {
+        "corpora/providers/http.py",
+        "train/lease.py",
+        "train/launch.py",
+        "train/parallel.py",
+        "commands/serve.py",
+    }
     tools = {"pip", "npm", "apt-get", "curl", "wget", "git"}
     for path in SOURCES:
         name = path.relative_to(ROOT / "src" / "mdnmt").as_posix()
@@ -261,7 +267,7 @@ def test_translating_hostile_lines_prints_text(
     out = capsys.readouterr().out
     assert is_plain(out) and out.count("\n") == len(lines)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank\nnul\0byte\n")))
-    refused(capsys, main(arguments), "standard input, line 2: holds a NUL character")
+    refused(capsys, main(arguments), "standard input, line 2: contains a NUL character")
     # A million letters are more pieces than the model takes: one line, not a crash.
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank " * 200_000)))
     refused(capsys, main(arguments), "line 1: has", "pieces, the model takes", "split the line")
@@ -283,7 +289,7 @@ def test_names_that_a_shell_would_obey_are_no_names(tmp_path: Path) -> None:
     from mdnmt.config.loader import find_named
 
     for name in (";rm -rf", "$(id)", "a b", "'", '"', "../up", "a/b", "-option", "a\nb", "\x1b[0m", "", "ä", "A"):
-        with pytest.raises(ConfigError, match="a name is made of lower-case letters, digits and dashes"):
+        with pytest.raises(ConfigError, match="a name consists of lower-case letters, digits and dashes"):
             find_named(tmp_path, name, "study")
 
 

@@ -28,12 +28,12 @@ from mdnmt.decode.batches import translate_ids
 from mdnmt.decode.forced import force, states_of
 from mdnmt.fsio import write_text
 from mdnmt.methods import validate
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.device import make_deterministic
 from mdnmt.train.metrics import MetricsLog, read_metrics
 from mdnmt.train.run import build_method
 from mdnmt.train.signals import StopRequest
-from mdnmt.train.trainer import Habits, Trainer
+from mdnmt.train.trainer import RuntimeOptions, Trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 VALUES = Path(__file__).with_name("values.json")
@@ -113,7 +113,7 @@ def train(given: dict[str, Any], training: dict[str, Any], decoding: dict[str, A
         with MetricsLog(folder / "metrics.jsonl") as metrics:
             store = CheckpointStore(folder / "ckpt", spec.fingerprint)
             trainer = Trainer(
-                spec, data, method, device=device, store=store, metrics=metrics, lease=None, habits=Habits()
+                spec, data, method, device=device, store=store, metrics=metrics, lease=None, runtime=RuntimeOptions()
             )
             trainer.run(StopRequest())
         records = read_metrics(folder / "metrics.jsonl")

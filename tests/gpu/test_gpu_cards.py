@@ -21,11 +21,11 @@ import mdnmt.train.trainer as trainer_module
 from mdnmt import gpu
 from mdnmt.errors import Interrupted
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 from mdnmt.train.device import choose_device, make_deterministic
+from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.run import build_method, train_run
-from mdnmt.train.step import leave_gradients
 
 # Asked of nvidia-smi, not of torch, whose first answer settles what the process may see.
 CARDS = gpu.count_visible()
@@ -66,7 +66,7 @@ def one_step(
     method.model.eval()  # what is drawn in training differs between devices
     split = data.split("train")
     rows = np.arange(0, len(split), 7, dtype=np.int64)
-    found = leave_gradients(method, [collate(split, rows, bos=1)], spec.training, device, dtype)
+    found = forward_backward(method, [collate(split, rows, bos=1)], spec.training, device, dtype)
     losses = {name: float(value) for name, value in found.losses[0].items()}
     return losses, {n: p.grad.cpu() for n, p in method.model.named_parameters() if p.grad is not None}
 

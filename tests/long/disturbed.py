@@ -20,7 +20,7 @@ NOT_COPIED = {"results", "logs", ".snakemake", ".venv", ".git", ".mypy_cache", "
 
 # What may differ between two runs of the same study, and why. Everything else is the same, byte for byte.
 # In JSON files: who made it when, how long it took, in how many attempts.
-TIMES = {"provenance", "seconds", "resumes", "attempts", "words_per_second", "utc", "seal"}
+TIMES = {"provenance", "seconds", "resumes", "attempts", "tokens_per_second", "utc", "seal"}
 TIMED_FILES = (
     "runs/*/*/*/metrics.jsonl",  # the diary of a run: times, and what happened to it
     "*/measure/*",  # time and memory

@@ -172,7 +172,7 @@ def _import_all() -> dict[str, Callable[[list[str]], Any]]:
     for module in pkgutil.walk_packages(mdnmt.__path__, "mdnmt."):
         with contextlib.suppress(ImportError):  # COMET and the like, which are not installed everywhere
             importlib.import_module(module.name)
-    from mdnmt.studies.code import code_of
+    from mdnmt.exhibits.code_hashes import code_of
 
     for verb in mdnmt.cli.verbs():
         code_of(verb.replace("-", "_"))  # the syntax trees of all modules, read once

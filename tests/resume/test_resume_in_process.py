@@ -12,18 +12,19 @@ from typing import Any
 
 import pytest
 import torch
+from fast_cases import fast_cases
 
 import mdnmt.train.trainer as trainer_module
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.cli import main
 from mdnmt.errors import CheckpointError, DataError, Interrupted, LeaseError
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import read_metrics
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.run import train_run
-from mdnmt.train.trainer import Habits
+from mdnmt.train.trainer import RuntimeOptions
 
 UPDATES = 12
 # Two epochs are begun, lines of training (5) and validations (4) cross, dropout draws from the generator.
@@ -60,8 +61,8 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-def train(spec: Any, task: Path, folder: Path, **habits: Any) -> RunPaths:
-    train_run(spec, task, folder, device="cpu", threads=1, habits=Habits(**habits))
+def train(spec: Any, task: Path, folder: Path, **runtime: Any) -> RunPaths:
+    train_run(spec, task, folder, device="cpu", threads=1, runtime=RuntimeOptions(**runtime))
     return RunPaths(folder)
 
 
@@ -100,7 +101,7 @@ def points(paths: RunPaths) -> dict[Any, Any]:
     """Return every measurement but its time."""
     return {
         (record["update"], record["split"], record["domain"]): {
-            key: value for key, value in record.items() if key not in {"seconds", "words_per_second"}
+            key: value for key, value in record.items() if key not in {"seconds", "tokens_per_second"}
         }
         for record in read_metrics(paths.metrics)
         if "split" in record
@@ -112,13 +113,8 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunPaths]:
     return {name: RunPaths(tmp_path_factory.mktemp("whole") / name) for name in FORMS}
 
 
-# These three have most that a resume could lose: accumulation, numbers that change with the update, bf16 and a gate.
-IN_THE_FAST_TESTS = ("waldm", "ldspslv", "dmoe")
-
-
-@pytest.fixture(
-    params=[name if name in IN_THE_FAST_TESTS else pytest.param(name, marks=pytest.mark.slow) for name in FORMS]
-)
+# These two have most that a resume could lose: numbers that change with the update, accumulation, bf16 and a gate.
+@pytest.fixture(params=fast_cases(FORMS, "ldspslv", "dmoe"))
 def form(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -139,7 +135,7 @@ def whole(form: str, spec: Any, wholes: dict[str, RunPaths], toy_task: Path) -> 
 
 
 # The first update, one that writes a line of training, one that validates, and the last; the next test visits all.
-@pytest.mark.parametrize("update", [1, 5, 8, UPDATES])
+@pytest.mark.parametrize("update", fast_cases([1, 5, 8, UPDATES], 5, UPDATES))
 def test_stopped_once(spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path, update: int) -> None:
     with signal_after(update):
         if update < UPDATES:
@@ -168,7 +164,9 @@ class Death(BaseException):
     """Ends a run at once, as a kill would: nothing is caught, nothing more is saved."""
 
 
-@pytest.mark.parametrize("place", ["before the save", "in the save", "after the save", "at the end"])
+@pytest.mark.parametrize(
+    "place", fast_cases(["before the save", "in the save", "after the save", "at the end"], "in the save", "at the end")
+)
 def test_killed_around_a_checkpoint(
     spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -215,7 +213,12 @@ def test_a_finished_run_started_again_changes_nothing(
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "generators.safetensors", "state.json"])
+@pytest.mark.parametrize(
+    "name",
+    fast_cases(
+        ["model.safetensors", "optimizer.safetensors", "generators.safetensors", "state.json"], "model.safetensors"
+    ),
+)
 def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(
     make_spec: Any, toy_task: Path, tmp_path: Path, wholes: dict[str, RunPaths], capsys: pytest.CaptureFixture[str],
     name: str, damage: str,
@@ -316,6 +319,7 @@ def test_data_fingerprint_stands_in_the_spec(make_spec: Any, toy_task: Path) -> 
     assert make_spec().task_fingerprint == TaskData.load(toy_task).fingerprint
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_of_the_average_is_an_error_that_says_what_to_do(
     make_spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fast_cases import fast_cases
 from torch import Tensor
 
 import mdnmt.train.trainer as trainer_module
@@ -20,11 +21,11 @@ from mdnmt.cli import main
 from mdnmt.errors import Interrupted
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import epoch_batches, usable
 from mdnmt.train.metrics import read_metrics
 from mdnmt.train.run import train_run
-from mdnmt.train.trainer import MAX_ROLLBACKS, Habits, TrainingError
+from mdnmt.train.trainer import MAX_ROLLBACKS, RuntimeOptions, TrainingError
 
 UPDATES = 12
 FORM = {"max_updates": UPDATES, "max_tokens": 100, "validate_every": 4, "log_every": 5}
@@ -69,8 +70,8 @@ def spoilt(task: Path, rows: list[int], spoil: Callable[[Tensor], Tensor]) -> It
         yield
 
 
-def train(spec: Any, task: Path, folder: Path, **habits: Any) -> RunPaths:
-    train_run(spec, task, folder, device="cpu", threads=1, habits=Habits(**habits))
+def train(spec: Any, task: Path, folder: Path, **runtime: Any) -> RunPaths:
+    train_run(spec, task, folder, device="cpu", threads=1, runtime=RuntimeOptions(**runtime))
     return RunPaths(folder)
 
 
@@ -141,7 +142,7 @@ def test_the_command_ends_with_status_2_and_one_line(
     assert RunPaths(tmp_path).record.exists()
 
 
-@pytest.mark.parametrize("place", [2, 4, 7])  # 4: a training line is written before its gradient shows
+@pytest.mark.parametrize("place", fast_cases([2, 4, 7], 4))  # a training line is written before its gradient shows
 @pytest.mark.parametrize("kind", list(SPOILERS))
 @pytest.mark.parametrize("clip_norm", [0.0, 1.0])
 def test_rolled_back_it_is_the_run_without_the_batch(
@@ -170,9 +171,7 @@ def test_rolled_back_it_is_the_run_without_the_batch(
     assert paths.curves.read_bytes() == expected.curves.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "stopped", [n if n in (5, 9) else pytest.param(n, marks=pytest.mark.slow) for n in range(1, UPDATES)]
-)
+@pytest.mark.parametrize("stopped", fast_cases(range(1, UPDATES), 9))
 def test_stopped_anywhere_and_resumed_it_is_the_same(spec: Any, toy_task: Path, tmp_path: Path, stopped: int) -> None:
     rows = [longest(toy_task, batches_of(spec, toy_task)[place]) for place in (5, 8)]
     original, sent = trainer_module.learning_rate, []

@@ -15,6 +15,7 @@ import pytest
 
 from mdnmt import __version__
 from mdnmt.cli import WHAT_TO_DO, main, verbs
+from mdnmt.commands import OF_THE_WORKFLOW, SECTIONS
 from mdnmt.errors import EXIT_COME_BACK, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
 
 
@@ -23,11 +24,15 @@ def module_of(verb: str) -> Any:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
-def test_help_lists_every_verb_with_what_it_does(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_help_lists_every_verb_and_what_a_user_calls_with_a_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
     assert main(arguments) == 0
-    printed = capsys.readouterr().out
-    for verb in verbs():
+    printed, _, rest = capsys.readouterr().out.partition(f"\n{OF_THE_WORKFLOW}:\n")
+    named = {verb for section in SECTIONS.values() for verb in section}
+    for verb in named:
         assert printed.count(f"\n  {verb} ") == 1 and module_of(verb).__doc__.strip().splitlines()[0] in printed
+    assert set(rest.partition("\n\n")[0].replace(",", " ").split()) == set(verbs()) - named
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,10 +54,10 @@ def test_an_argument_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureF
     keys = ("task", "label", "domains", "seed", "fingerprint", "run_dir", "test_dir", "reason")
     row = {**dict.fromkeys(keys, ""), "method": "x" * 200_000, "reason": "none"}
     spec.write_text(f"{json.dumps([row])}\n")
-    assert main(["runs", "--spec", f"@{spec}", "--out", str(out)]) == 0
+    assert main(["list-runs", "--spec", f"@{spec}", "--out", str(out)]) == 0
     assert "x" * 200_000 in out.read_text()
     with pytest.raises(SystemExit):
-        main(["runs", "--spec", f"@{tmp_path}/none.json", "--out", str(out)])
+        main(["list-runs", "--spec", f"@{tmp_path}/none.json", "--out", str(out)])
     assert "none.json" in capsys.readouterr().err
 
 
@@ -119,6 +124,24 @@ def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(
     assert (EXIT_USER, EXIT_COME_BACK) == (2, 75)
 
 
+def test_a_package_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lacks(name: str) -> Any:
+        def run(args: argparse.Namespace) -> None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+        return run
+
+    monkeypatch.setattr(module_of("schema"), "run", lacks("pandas.core"))
+    assert main(["schema", "--out", "x"]) == EXIT_USER
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "needs the Python package pandas" in said and "mdnmt[workflow]" in said
+    monkeypatch.setattr(module_of("schema"), "run", lacks("mdnmt.gone"))
+    with pytest.raises(ModuleNotFoundError):
+        main(["schema", "--out", "x"])
+
+
 def test_what_another_user_owns_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +158,22 @@ def test_what_another_user_owns_is_said(
     owner = pwd.getpwuid(os.getuid()).pw_name
     said = f"{place}: Permission denied ({tmp_path} belongs to {owner})"
     assert capsys.readouterr().err == f"mdnmt unlock: {said}{WHAT_TO_DO[errno.EACCES]}\n"
+
+
+def test_a_file_missing_from_a_folder_of_snakemake_names_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "results/runs/tiny/mixed/seed1-01234567/analysis-89abcdef"
+
+    def refused(args: argparse.Namespace) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(folder / "sentences.json"))
+
+    monkeypatch.setattr(module_of("unlock"), "run", refused)
+    said = f"mdnmt unlock: {folder}/sentences.json: No such file or directory"
+    assert main(["unlock"]) == 2 and capsys.readouterr().err == f"{said}\n"  # Snakemake makes a missing folder
+    folder.mkdir(parents=True)
+    assert main(["unlock"]) == 2
+    assert capsys.readouterr().err == f"{said}; remove the folder {folder}, then start the same command again\n"
 
 
 @pytest.mark.parametrize(

@@ -311,6 +311,20 @@ def test_a_file_of_a_study_of_other_runs_is_refused(tmp_path: Path) -> None:
     assert fsio.read_json(tmp_path / "table.json") == {"p": 0.5}
 
 
+def test_a_file_made_with_other_options_is_refused(tmp_path: Path) -> None:
+    tests = tmp_path / "results/tiny/significance/table.json"
+    asked = {str(tests): fsio.options_hash({"num_resamples": 1000})}
+    fsio.require_options(asked)  # a file that is not there is its reader's affair
+    fsio.write_sealed(tests, {"p": 0.5}, made_with={"num_resamples": 1000})
+    fsio.require_options(asked)
+    assert fsio.read_json(tests) == {"p": 0.5} and fsio.has_options(tests, asked[str(tests)])
+    for options in ({"num_resamples": 20}, None):
+        fsio.write_sealed(tests, {"p": 0.4}, made_with=options)
+        assert not fsio.has_options(tests, asked[str(tests)])
+        with pytest.raises(fsio.DamagedFile, match=r"table\.json: was made with other options than this study asks"):
+            fsio.require_options(asked)
+
+
 def test_a_file_is_tied_to_files_of_any_format(tmp_path: Path) -> None:
     table, form = tmp_path / "results/tiny/tables/t.json", tmp_path / "results/tiny/tables/t.csv"
     fsio.write_text(form, "a,1\n")

@@ -64,7 +64,7 @@ def stage_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: list[i
 
 
 FIGURES = {
-    "parameters": 6e7, "words_per_second": 123_456.0, "share_of_rate": 0.25, "launches_per_update": 4000,
+    "parameters": 6e7, "tokens_per_second": 123_456.0, "share_of_rate": 0.25, "launches_per_update": 4000,
     "synchronisations_per_update": 0, "scalar_copies_per_update": 1, "peak_mib": 0.0, "updates": 3000, "bleu": 31.4,
     "ppl": 5.5,
 }  # fmt: skip

@@ -21,7 +21,7 @@ RULE = """rule a:
 GOOD = {
     "src/mdnmt/__init__.py": "",
     "src/mdnmt/fingerprint.py": 'STAGE_VERSIONS = {"task": 1}\n',
-    "src/mdnmt/tasks/data.py": "import numpy\n",
+    "src/mdnmt/tasks/task_data.py": "import numpy\n",
     "src/mdnmt/tasks/build.py": 'fingerprint("task", 1)\n',
     "src/mdnmt/commands/__init__.py": "",
     "src/mdnmt/commands/train.py": "",
@@ -53,7 +53,7 @@ def test_a_project_that_keeps_the_rules_has_no_offence(tmp_path: Path) -> None:
         (house.files_are_short, "src/mdnmt/a.py", "a = 1\n" * 401, "401 lines"),
         (house.files_are_short, "src/mdnmt/a.py", "def f():\n" + "    a = 1\n" * 70, "f has 71 lines"),
         (house.packages_of_training, "src/mdnmt/models/a.py", "def f():\n    import numpy\n", "imports numpy"),
-        (house.packages_of_training, "src/mdnmt/tasks/data.py", "import pandas\n", "with numpy alone"),
+        (house.packages_of_training, "src/mdnmt/tasks/task_data.py", "import pandas\n", "with numpy alone"),
         (house.training_starts_alone, "src/mdnmt/train/a.py", "import pandas\n", "import of pandas halted"),
         (house.tests_mirror_the_source, "tests/unit/other/test_two.py", "", "no such room"),
         (house.tests_mirror_the_source, "tests/workflow/test_one.py", "", "2 files are named test_one.py"),

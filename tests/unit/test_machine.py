@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mdnmt.errors import EXIT_USER
-from mdnmt.machine import Memory, TooLarge, free_bytes, host_memory, in_gb, require_space
+from mdnmt.errors import EXIT_USER, ConfigError
+from mdnmt.machine import Memory, TooLarge, free_bytes, host_memory, in_gb, require_space, require_writable
 
 HOST = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -57,3 +57,14 @@ def test_too_little_space_names_need_and_free_space(tmp_path: Path, monkeypatch:
         require_space(folder, 10**10, "the data")
     assert caught.value.exit_code == EXIT_USER and "\n" not in str(caught.value)
     assert in_gb(12_340_000) == "12.3 MB"
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_writable(tmp_path / "results" / "not" / "yet")
+    assert not (tmp_path / "results").exists()
+    # Root may write everywhere, so the system's answer is replaced.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(ConfigError, match=r"results: cannot be written.*; nothing was started: make it writable"):
+        require_writable(tmp_path / "results")

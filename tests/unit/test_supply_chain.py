@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,17 @@ def supply_chain() -> Any:
 
 
 def test_every_pin_of_the_lock_is_read(supply_chain: Any) -> None:
-    lines = (ROOT / "envs" / "requirements.txt").read_text().splitlines()
-    pins = [line for line in lines if line and not line.startswith(("#", "-"))]
-    assert len(supply_chain.locked("\n".join(lines))) == len(pins) > 100
+    text = "".join((ROOT / path).read_text() for path in supply_chain.lock_files())
+    pins = [line for line in text.splitlines() if line and not line.startswith(("#", " "))]
+    others = [line for line in pins if "sys_platform == 'win32'" in line]
+    assert len(supply_chain.locked(text)) == len(pins) - len(others) > 100
+
+
+def test_every_package_of_every_lock_has_a_hash() -> None:
+    for path in sorted((ROOT / "envs" / "lock").glob("*.txt")):
+        packages = re.split(r"^(?=[\w.-]+==)", path.read_text(), flags=re.M)[1:]
+        assert packages, path
+        assert [part.split()[0] for part in packages if "--hash=sha256:" not in part] == [], path
 
 
 def test_an_sbom_without_a_package_of_the_lock_is_incomplete(supply_chain: Any) -> None:
@@ -46,10 +55,14 @@ def test_the_sbom_command_fails_when_a_package_is_missing(
     tool.write_text(f"#!{sys.executable}\nimport sys\nopen(sys.argv[-2], 'w').write({found!r})\n")
     tool.chmod(0o755)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "envs").mkdir()
-    (tmp_path / "envs" / "requirements.txt").write_text("a==1\n")
+    lock = tmp_path / "envs" / "lock"
+    lock.mkdir(parents=True)
+    (lock / "torch-cpu.txt").write_text("")
+    (lock / "run.txt").write_text("a==1 \\\n    --hash=sha256:0\n")
     assert supply_chain.sbom(tmp_path, "python", Path("sbom.json")) == 0
-    (tmp_path / "envs" / "requirements.txt").write_text("a==1\nb==2\n")
+    (lock / "run.txt").write_text("a==1\nb==2 ; sys_platform == 'win32'\n")
+    assert supply_chain.sbom(tmp_path, "python", Path("sbom.json")) == 0
+    (lock / "run.txt").write_text("a==1\nb==2\n")
     assert supply_chain.sbom(tmp_path, "python", Path("sbom.json")) == 1
     assert "does not list b==2" in capsys.readouterr().err
 

@@ -36,7 +36,7 @@ def test_comments_and_docstrings_make_nothing(checkout: Project) -> None:
 
 
 def test_the_code_of_one_kind_of_figure_makes_its_figures_again(checkout: Project) -> None:
-    change(checkout, "paper/heatmap")
+    change(checkout, "exhibits/figures/proportion_heatmap")
     plan = checkout.plan()
     assert {name.split("/")[-1].split(".")[0] for name in plan.outputs["figure"]} == {"jiang2020-figure8"}
     assert plan.rules - {"claims"} == {"figure"} | PAGE
@@ -45,7 +45,7 @@ def test_the_code_of_one_kind_of_figure_makes_its_figures_again(checkout: Projec
 
 
 def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project) -> None:
-    change(checkout, "paper/resources_table")
+    change(checkout, "exhibits/tables/resources")
     plan = checkout.plan()
     assert {name.split("/")[-1].split(".")[0] for name in plan.outputs["table"]} == {"song2026-table4"}
     assert plan.rules - {"claims"} == {"table"} | PAGE
@@ -54,12 +54,12 @@ def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project)
 @pytest.mark.parametrize(
     ("module", "rules"),
     [
-        ("score/bleu", {"score", "score_copy", "significance", "numbers", "runs_table"} | SHOWN),
-        ("score/holm", {"significance"} | SHOWN),
-        ("claims/table_rules", {"claims"} | PAGE),
-        ("audit/sweeps", {"audit"} | PAGE),
-        ("paper/page/items", PAGE),
-        ("train/step", set()),
+        ("score/metrics/bleu", {"score", "score_copy", "significance", "numbers", "runs_table"} | SHOWN),
+        ("score/significance/holm", {"significance"} | SHOWN),
+        ("statements/claims/table_rules", {"claims"} | PAGE),
+        ("statements/audit/sweeps", {"audit"} | PAGE),
+        ("report/sections/items", PAGE),
+        ("train/forward_backward", set()),
         ("decode/beam", set()),
         ("analysis/energy", set()),
     ],
@@ -74,5 +74,5 @@ def test_other_code_makes_what_runs_it(checkout: Project, module: str, rules: se
 
 
 def test_the_style_of_the_page_makes_the_page_again(checkout: Project) -> None:
-    checkout.edit("src/mdnmt/paper/page/page.css", "{", "{ --changed: 1;")
+    checkout.edit("src/mdnmt/report/sections/page.css", "{", "{ --changed: 1;")
     assert checkout.plan().rules == PAGE

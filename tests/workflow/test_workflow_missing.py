@@ -42,11 +42,35 @@ def test_a_task_without_its_corpus(project: Project) -> None:
 def test_no_pip_to_fetch_with(tmp_path: Path) -> None:
     project = Project.create(tmp_path / "project")
     project.with_sitecustomize("import sys\nsys.modules['pip'] = None\n")
+    before = written(project)
     printed = project.snakemake("-n", "--config", "study=demo")
+    assert written(project) == before  # a dry run writes nothing but Snakemake's own log and bookkeeping
     assert "task demo-en-fr is left out: it needs statcan-dialogue-dataset" in printed
     assert "has no pip to fetch it" in printed
     plan = project.plan("--config", "study=demo")
     assert plan.rules == {"table", "figure", "claims", "audit", "numbers", "runs_table", "report"}
+
+
+def written(project: Project) -> set[str]:
+    """Return all files and folders of a project that Snakemake does not write itself."""
+    own = {
+        "log",
+        "locks",
+        "auxiliary",
+        "incomplete",
+        "metadata",
+        "shadow",
+        "conda",
+        "conda-archive",
+        "singularity",
+        "iocache",
+    }
+    found = (path.relative_to(project.folder) for path in project.folder.rglob("*") if "__pycache__" not in path.parts)
+    return {
+        str(path)
+        for path in found
+        if path.parts[0] != ".snakemake" or (len(path.parts) > 1 and path.parts[1] not in own)
+    }
 
 
 def pinned_wheel(project: Project, name: str) -> str:

@@ -59,7 +59,7 @@ def test_plain_files_and_one_yaml_become_a_table(mine: Project) -> None:
         done = mine.mdnmt(*fetch)
         assert done.returncode == 0, done.stderr
     asked = mine.mdnmt("doctor", "my-en-fr")
-    assert "nothing to mend" in asked.stdout or " 0 error(s)" in asked.stdout, asked.stdout + asked.stderr
+    assert "nothing to fix" in asked.stdout or " 0 error(s)" in asked.stdout, asked.stdout + asked.stderr
     mine.snakemake("-n", "--cores", "all", "--config", "study=mine")
     mine.snakemake("--cores", "2", "--config", "study=mine")
     with mine.path("results/mine/tables/jiang2020-table2.csv").open(newline="") as handle:

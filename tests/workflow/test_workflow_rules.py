@@ -10,7 +10,12 @@ from workflow.snakemake_project import ROOT, Project
 
 pytestmark = pytest.mark.slow
 
-FOR_TOYS = {"whole.smk", "together.smk", "validation.smk"}  # rules that only `in_one_process` uses
+FOR_TOYS = {
+    "one_process_runs.smk",
+    "one_process_exhibits.smk",
+    "one_process_validation.smk",
+}  # rules that only `in_one_process` uses
+FOR_BUNDLES = {"bundled.smk"}  # they need a bundle: test_workflow_bundle.py runs them
 ON_REQUEST = {"data", "models", "translations"}  # targets without a command of their own
 
 
@@ -21,7 +26,9 @@ def rules_of(path: Path) -> set[str]:
 
 def test_every_production_rule_is_in_the_study_that_ci_runs(tmp_path: Path) -> None:
     files = [ROOT / "Snakefile", *(ROOT / "workflow/rules").glob("*.smk")]
-    production = set().union(*(rules_of(path) for path in files if path.name not in FOR_TOYS)) - ON_REQUEST
+    production = (
+        set().union(*(rules_of(path) for path in files if path.name not in FOR_TOYS | FOR_BUNDLES)) - ON_REQUEST
+    )
     project = Project.create(tmp_path / "project")
 
     def planned(*target: str) -> set[str]:
@@ -31,3 +38,21 @@ def test_every_production_rule_is_in_the_study_that_ci_runs(tmp_path: Path) -> N
     # `make rules` makes both pages.
     run = planned() | planned("report_partial")
     assert run - {"total"} == production
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    project = Project.create(tmp_path / "project")  # its texts are local files, whose checksums are computed
+
+    def tree() -> dict[str, tuple[int, int]]:
+        # .snakemake/log and the like are Snakemake's own.
+        return {
+            str(path): (path.stat().st_size, path.stat().st_mtime_ns)
+            for path in project.folder.rglob("*")
+            if ".snakemake" not in path.parts and path.is_file()
+        }
+
+    before = tree()
+    assert "train" in project.plan("--config", "study=tiny").rules
+    assert tree() == before and not project.path(".snakemake/specs").exists()
+    project.snakemake("--cores", "1", "results/audit/jiang2020.json", "--config", "study=tiny")
+    assert project.path("resources/corpora/sha256.json").is_file(), "a real run keeps them"

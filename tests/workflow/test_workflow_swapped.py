@@ -13,12 +13,12 @@ from workflow.snakemake_project import Project
 
 from mdnmt.cli import main
 from mdnmt.errors import EXIT_USER
-from mdnmt.fsio import ADDRESS, MADE_FROM, SEAL
+from mdnmt.fsio import ADDRESS, MADE_FROM, MADE_WITH, SEAL
 
 pytestmark = pytest.mark.slow
 
 READERS = ("decode", "analyse", "score", "significance", "table", "figure")
-VOLATILE = {"provenance", "made", SEAL, ADDRESS, MADE_FROM}  # when and from what
+VOLATILE = {"provenance", "made", SEAL, ADDRESS, MADE_FROM, MADE_WITH}  # when and from what
 # Written while a run is trained; nothing reads them afterwards.
 OF_TRAINING = re.compile(r"/ckpt/|metrics\.jsonl$|lease$|attempts\.json$|events\.")
 
@@ -83,3 +83,32 @@ def test_a_file_of_another_run_never_changes_a_number(
     for words in verbs:
         assert main(words) == 0
     assert numbers(project) == right
+
+
+def test_a_file_made_with_other_options_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The runs are the same, so nothing but the options differs; the reader of each file refuses it."""
+    monkeypatch.chdir(project.folder)
+    printed = project.snakemake("--forceall", "-n", "-p", "--cores", "2")
+    lines = re.findall(r"^Shell command: (mdnmt .*?) > \S+ 2>&1", printed, flags=re.M)
+    found = [shlex.split(line)[1:] for line in lines]
+    verbs = {words[0]: words for words in found}
+    page = project.path("results/tiny/report.html").read_bytes()
+    others = {"significance": ("num_resamples", 21), "table": ("title", "Other"), "figure": ("title", "Other")}
+    readers = {"significance": "table", "table": "report", "figure": "report"}
+    for verb, (key, value) in others.items():
+        words = verbs[verb]
+        spec = next(Path(word[1:]) for word in words if word.startswith("@"))
+        other = project.folder / "other.json"
+        other.write_text(json.dumps({**json.loads(spec.read_text()), key: value}))
+        assert main([f"@{other}" if word == f"@{spec}" else word for word in words]) == 0
+        capsys.readouterr()
+        assert main(verbs[readers[verb]]) == EXIT_USER, verb
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and "was made with other options than this study asks for; remove it" in said
+        assert f"/{words[words.index('--out' if verb == 'significance' else '--json') + 1].rpartition('/')[2]}" in said
+        assert main(words) == 0
+    assert project.path("results/tiny/report.html").read_bytes() == page
+    for words in (*(words for words in found if words[0] == "claims"), verbs["report"]):
+        assert main(words) == 0

@@ -1,4 +1,4 @@
-# Words whose translation depends on the domain: found in the training text, counted in the translations.
+# Words whose translation depends on the domain: find them in the training text, count them in the translations.
 rule ambiguous_words:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -7,12 +7,14 @@ rule ambiguous_words:
     log:
         "logs/ambiguity/{task}-{fp}-words.log",
     resources:
-        **JOBS.light(),
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
     params:
         data=lambda w: task_dir(w.task),
         code=code_of("ambiguous_words"),
     message:
-        "Looking for ambiguous words in the training text of {wildcards.task}"
+        "Finding ambiguous words in the training text of {wildcards.task}"
     shell:
         "mdnmt ambiguous-words --task {params.data:q} --out {output.words:q} > {log:q} 2>&1"
 
@@ -20,15 +22,17 @@ rule ambiguous_words:
 rule ambiguity:
     input:
         words=lambda w: f"{task_dir(w.task)}/ambiguous-words.json",
-        hypotheses=lambda w: [f"{test_dir(run)}/hyp" for run in figure_specs.ambiguous_systems(STUDY, w.task)],
+        hypotheses=lambda w: [f"{test_dir(run)}/hyp" for run in task_selection.ambiguous_systems(STUDY, w.task)],
     output:
         counts=f"results/{STUDY.name}/ambiguity/{{task}}.json",
     log:
         f"logs/ambiguity/{STUDY.name}-{{task}}.log",
     resources:
-        **JOBS.light(),
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
     params:
-        spec=lambda w: spec_file(json.dumps(figure_specs.choice_spec(STUDY, w.task, PLACES))),
+        spec=lambda w: spec_file(json.dumps(task_selection.choice_spec(STUDY, w.task, PLACES))),
         data=lambda w: task_dir(w.task),
         limit=limit,
         code=code_of("ambiguity"),

@@ -1,4 +1,4 @@
-# What the papers say, held against our tables and figures; and their own numbers, held against each other.
+# Check what the papers say against our tables and figures, and their own numbers against each other.
 rule claims:
     input:
         tables=after_downloads(all_tasks, lambda w: [path for path in claims_of(w).tables.values() if path]),
@@ -27,7 +27,7 @@ rule audit:
     resources:
         config=str(CONFIG),
     params:
-        # The papers' numbers and the checks of them, and the code: all that the result depends on.
+        # The result depends on the papers' numbers, their checks and the code.
         identity=AUDIT,
         code=code_of("audit"),
     message:

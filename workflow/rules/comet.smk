@@ -1,4 +1,4 @@
-# COMET of hypotheses, for the tables that have it: a large model of its own, so a job of its own.
+# COMET, for the tables that have it. It needs a large model, so it is a separate job.
 rule comet:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -11,8 +11,11 @@ rule comet:
         "logs/comet/{task}-{method}-seed{seed}-{fp}-{test_fp}-{comet_fp}.log",
     threads: PROJECT.threads
     resources:
-        **JOBS.on_run("translate", run_of, least_mem_mb=6000),
-        habits=DEVICE,
+        **JOBS.sbatch(run_of),
+        mem_mb=lambda w: max(JOBS.mem_mb(run_of(w)), 6000),
+        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
+        gpu=lambda w: JOBS.gpus(run_of(w)),
+        device=PROJECT.device,
     params:
         spec=STUDY.comet.model_dump_json(),
         data=lambda w: task_dir(w.task),
@@ -22,7 +25,7 @@ rule comet:
         "COMET of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
         "mdnmt comet --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --spec {params.spec:q}"
-        " --out {output.scores:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
+        " --out {output.scores:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
 
 
 rule toy_comet:
@@ -32,6 +35,6 @@ rule toy_comet:
         "logs/comet/toy.log",
     localrule: True
     message:
-        "Making a toy in place of COMET's weights"
+        "Writing a toy model in place of COMET's weights"
     shell:
         "mdnmt comet --make-toy {output.folder:q} > {log:q} 2>&1"

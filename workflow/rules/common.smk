@@ -1,29 +1,34 @@
-# The study, resolved once, and the paths of everything it is made of. No rules here.
+# The study, resolved once, and the paths of everything in it. No rules here.
 import json
 from dataclasses import replace
 from pathlib import Path
 
-from mdnmt.audit.inputs import load_inputs
 from mdnmt.config.cluster import load_cluster
 from mdnmt.config.decoding import LABELS
 from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
+from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksums
 from mdnmt.errors import MdnmtError
+from mdnmt.exchange.bundle import Bundle, trained_or_bundled
+from mdnmt.exhibits import in_one_process, table_selection, task_selection
+from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_table
+from mdnmt.exhibits.figure_request import figure_spec
+from mdnmt.exhibits.files_with_numbers import number_sources
+from mdnmt.exhibits.rule_inputs import SpecFiles, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.planning.jobs import Jobs, look_only_when_a_job_ends, settle, shell_prefix
-from mdnmt.planning.memory import require_memory
-from mdnmt.score.comet_files import segments_of
-from mdnmt.studies import figure_specs, report_specs, table_specs, together
-from mdnmt.studies.claim_specs import claims_spec
-from mdnmt.studies.code import code_of, code_of_figure, code_of_table
-from mdnmt.studies.downloads import FirstDownloads
-from mdnmt.studies.fetching import declared_corpus, spec_to_fetch, to_fetch
-from mdnmt.studies.inputs import figure_files, measured_runs, spec_file, table_files, toy_weights
-from mdnmt.studies.number_sources import number_sources
-from mdnmt.studies.places import Places
+from mdnmt.machine import require_writable
+from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, settle, shell_prefix
+from mdnmt.operations.plan.memory_limits import require_memory
+from mdnmt.report import report_selection
+from mdnmt.score.metrics.comet_files import segments_of
+from mdnmt.statements.audit.printed_tables import load_inputs
+from mdnmt.statements.claims.selection import claims_spec
+from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
+from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.told import told_tasks, told_verbs, whole_tests
+from mdnmt.studies.study import toy_weights
+from mdnmt.studies.label_conditions import tasks_with_all_labels, label_condition_verbs, translation_fingerprints
 
 CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
@@ -32,13 +37,21 @@ TOY_COMET = "resources/comet/toy-comet"
 
 def resolve_study():
     try:
-        return resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
+        study = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
+        return study.only(trained_or_bundled(Path("results"), BUNDLE)) if PROJECT.finished_only else study
     except MdnmtError as error:
         raise WorkflowError(str(error))
 
 
+# Reading the workflow, `snakemake -n` included, writes nothing: specs and checksums are written in `onstart`. Processes that
+# call no `onstart` run jobs, and write at once.
+HAS_ONSTART = workflow.is_main_process and not getattr(workflow.execution_settings, "no_hooks", False)
+if HAS_ONSTART:
+    defer_checksums()
+
 try:
     PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
+    BUNDLE = Bundle(Path(workflow.basedir, PROJECT.bundle))
     STUDY = resolve_study()
     AUDIT = load_inputs(CONFIG).identity()
     CLUSTER = load_cluster(CONFIG)
@@ -48,11 +61,20 @@ except MdnmtError as error:
 IN_JOB = workflow.remote_exec  # a job of a cluster starts Snakemake once more, on the node
 shell.prefix(shell_prefix(CLUSTER, IN_JOB))
 settle(workflow, PROJECT.device)
+spec_file = SpecFiles(at_once=not HAS_ONSTART)
 
 
-# Content-addressed folders: what they hold is named by the eight digits in their names.
-def task_dir(name):
-    return f"results/tasks/{name}-{STUDY.tasks[name].fingerprint}"
+# Runs that are taken from the bundle: those whose weights are not here.
+BUNDLED_RUNS = [name for name in BUNDLE.runs if not Path("results/runs", name, "model.safetensors").is_file()]
+BUNDLED = "|".join(sorted({name[-8:] for name in BUNDLED_RUNS}) or ["none"])
+NOT_BUNDLED = f"(?!{BUNDLED})[0-9a-f]{{8}}"
+
+
+# Folders of tasks, runs, translations and analyses end in a hash of all options that change what is in them.
+AUDITED = [path.stem for path in sorted((CONFIG / "audit").glob("*.yaml"))]
+PLACES = places_of(STUDY, Path("results"), AUDITED)
+task_dir, run_dir, test_dir, analysis_dir = PLACES.task, PLACES.run, PLACES.test, PLACES.analysis
+copied_dir, labels_file = PLACES.copied, PLACES.labels
 
 
 def task_file(name):
@@ -63,39 +85,29 @@ def is_made(name):
     return Path(task_file(name)).exists()
 
 
-def run_dir(run):
-    return f"results/runs/{run.task}/{run.directory}/seed{run.seed}-{run.fingerprint}"
-
-
-def test_dir(run):
-    return f"{run_dir(run)}/{run.translation(STUDY.decode_fingerprint(run))}"
-
-
-def analysis_dir(run):
-    return f"{run_dir(run)}/analysis-{STUDY.analysis_fingerprint(run)}"
-
-
-def copied_dir(name):
-    return f"{task_dir(name)}/copied-{STUDY.copy_fingerprint(name)}"
-
-
-def labels_file(name):
-    return f"{task_dir(name)}/predicted-labels-{STUDY.labels_fingerprint}.json"
-
-
 def run_of(wildcards):
     """Return the run that a path's wildcards name."""
     return STUDY.find(wildcards.task, wildcards.method, int(wildcards.seed), wildcards.fp)
 
 
-def told_run(wildcards):
-    """Return the run that a path's wildcards name, with what it is told of the domain where it translates."""
-    return STUDY.told(run_of(wildcards), wildcards.test_fp)
+def labelled_run(wildcards):
+    """Return the run that a path's wildcards name, with the label condition of its translation."""
+    return STUDY.translation_of(run_of(wildcards), wildcards.test_fp)
 
 
 def predicted(wildcards):
-    """Return the labels that a translation is told; [] where these are not a classifier's."""
-    return labels_file(wildcards.task) if told_run(wildcards).labels == "predicted" else []
+    """Return the file of predicted labels of a translation; [] under other label conditions."""
+    return labels_file(wildcards.task) if labelled_run(wildcards).labels == "predicted" else []
+
+
+def measured_run(wildcards):
+    """Return one of the measured runs of a task, whose size decides what the job asks a cluster for."""
+    return task_selection.measured_runs(STUDY, wildcards.task)[0]
+
+
+def any_run(wildcards):
+    """Return one run of the study, whose size decides what a job on all of them asks a cluster for."""
+    return STUDY.makeable()[0]
 
 
 def start_file(wildcards):
@@ -104,25 +116,7 @@ def start_file(wildcards):
     return f"{run_dir(start)}/model.safetensors" if start else []
 
 
-PLACES = Places(
-    task=task_dir,
-    run=run_dir,
-    test=test_dir,
-    comet=lambda run: f"{test_dir(run)}/comet-{STUDY.comet_fingerprint}.json",
-    labels=labels_file,
-    copied=copied_dir,
-    analysis=analysis_dir,
-    ambiguity=lambda name: f"results/{STUDY.name}/ambiguity/{name}.json",
-    significance=lambda key: f"results/{STUDY.name}/significance/{key}.json",
-    measure=lambda name: f"results/{STUDY.name}/measure/{name}.json",
-    table=lambda key, kind: f"results/{STUDY.name}/tables/{key}.{kind}",
-    figure=lambda key, kind: f"results/{STUDY.name}/figures/{key}.{kind}",
-    claims=lambda paper: f"results/{STUDY.name}/claims/{paper}.json" if STUDY.claims[paper] else None,
-    audit=lambda paper: f"results/audit/{paper}.json" if (CONFIG / "audit" / f"{paper}.yaml").exists() else None,
-    runs_table=f"results/{STUDY.name}/runs.tsv",
-)
-
-# The same for a page made from whatever is there.
+# The same for a report on whatever exists.
 PARTIAL = replace(
     PLACES,
     table=lambda key, kind: f"results/{STUDY.name}/partial/tables/{key}.{kind}",
@@ -133,27 +127,28 @@ PARTIAL = replace(
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf", "json")]
 CLAIMS = [path for paper in STUDY.papers if (path := PLACES.claims(paper))]
-JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)  # what jobs ask a cluster for; at home nobody asks
+# Memory (MB), time (minutes) and GPUs of jobs, which a cluster reserves; locally only `gpu` limits anything. Runtime
+# options are resources of the rules as well, not params: Snakemake runs a job again when its params change.
+JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)
 try:
     require_memory(STUDY, PLACES, None if workflow.local_exec else CLUSTER, PROJECT.device)
+    for key in STUDY.config.figures:
+        figure_spec(STUDY, key, PLACES)  # a mistake in a figure's options is found before anything runs
 except MdnmtError as error:
     raise WorkflowError(str(error))
 CORES = CLUSTER.cores if IN_JOB or not workflow.resource_settings.cores else workflow.cores
-# Habits of this machine change no result. They travel as resources, not as params: Snakemake makes a job anew when its
-# params change, and a changed habit must not.
-DEVICE = f"--device {PROJECT.device}"
 
 
-def saving(wildcards, attempt):
+def training_options(wildcards, attempt):
     """Return how a training job saves and stops; in a cluster's job, which attempt it is."""
     return f"{PROJECT.training_options} --in-job {attempt}" if IN_JOB else PROJECT.training_options
 
 
-WHOLE_TEST = whole_tests(STUDY)
+TEST_FP = translation_fingerprints(STUDY)
 
 
 def weights_file(wildcards):
-    """Return the toy weights that a run starts from; [] where it starts from none. Real ones stand there or do not."""
+    """Return the toy weights that a run starts from; [] if it uses none. Real weights are no output of a rule."""
     name = toy_weights(run_of(wildcards))
     return f"resources/pretrained/toy--{name}/config.json" if name else []
 
@@ -163,8 +158,25 @@ def claims_of(wildcards):
     return claims_spec(STUDY, wildcards.paper, PLACES)
 
 
+def bundled(wildcards, *parts):
+    """Return the archive of a run that has all of these parts, as the input of a job."""
+    name = f"{wildcards.task}/{wildcards.method}/seed{wildcards.seed}-{wildcards.fp}"
+    files = BUNDLE.files(name)
+    lacking = [part for part in parts if not any(file == part or file.startswith(f"{part}/") for file in files)]
+    return f"{BUNDLE.archive(name)} (which has no {lacking[0]})" if lacking else str(BUNDLE.archive(name))
+
+
 def limit(wildcards):
     return STUDY.limit_of(wildcards.task)
+
+
+def require_writable_folders():
+    """Refuse to start where results or corpora cannot be written; a dry run only reads."""
+    try:
+        for folder in ("results", CORPORA):
+            require_writable(Path(folder))
+    except MdnmtError as error:
+        raise WorkflowError(str(error))
 
 
 wildcard_constraints:

@@ -11,21 +11,21 @@ rule fetch:
     resources:
         lock=str(CONFIG / "corpora.lock.yaml"),
     params:
-        # A second argument makes it derived: Snakemake does not compare derived params with the last job's. What the
-        # lock knows is in it; `declared` and `lost` say whether there is something to do again.
+        # The second argument makes this param derived: Snakemake does not compare derived params with the last job's. It
+        # contains what the lock knows; `declared` and `lost` tell whether the job must run again.
         spec=lambda w, threads: spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA).model_dump_json(),
         folder=lambda w: f"resources/corpora/{w.corpus}",
         declared=lambda w: declared_corpus(STUDY, w.corpus),
-        # A manifest alone would hide from Snakemake that the files are gone.
+        # With only a manifest, Snakemake would not notice that the files are gone.
         lost=lambda w: why_lost(spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA), CORPORA / w.corpus),
     message:
         "Fetching and verifying corpus {wildcards.corpus}"
     shell:
-        # To the log and to the terminal: progress, or the one line that says what is wrong.
+        # Progress, or the line with the error, goes to the log and to the terminal.
         "mdnmt fetch --spec {params.spec:q} --out {params.folder:q} --lock {resources.lock:q} 2>&1 | tee {log:q} >&2"
 
 
-# Once for a task some of whose corpora have no known checksum. On the next call they are known: no such job.
+# For tasks with a corpus whose checksum is not known yet. On the next call it is known, and this job disappears.
 checkpoint first_downloads:
     input:
         lambda w: [f"{CORPORA}/{name}/corpus.json" for name in DOWNLOADS.pending[w.task]],

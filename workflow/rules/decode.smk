@@ -1,4 +1,4 @@
-# Translate the test sets (and the validation sets that a table asks for), and look inside the finished models.
+# Translate the test sets (and the validation sets that a table asks for), and analyse the finished models.
 rule decode:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -11,12 +11,17 @@ rule decode:
         "logs/decode/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
     benchmark:
         "logs/benchmarks/decode-{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.jsonl"
+    wildcard_constraints:
+        fp=NOT_BUNDLED,
     threads: PROJECT.threads
     resources:
-        **JOBS.on_run("translate", run_of),
-        habits=DEVICE,
+        **JOBS.sbatch(run_of),
+        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
+        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
+        gpu=lambda w: JOBS.gpus(run_of(w)),
+        device=PROJECT.device,
     params:
-        spec=lambda w: STUDY.decoding_of(told_run(w)).model_dump_json(),
+        spec=lambda w: STUDY.decoding_of(labelled_run(w)).model_dump_json(),
         data=lambda w: task_dir(w.task),
         run=lambda w: run_dir(run_of(w)),
         predicted=lambda w, input: ["--predicted", input.predicted] if input.predicted else [],
@@ -24,7 +29,7 @@ rule decode:
         "Translating the {wildcards.split} sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
     shell:
         "mdnmt decode --run {params.run:q} --task {params.data:q} --split {wildcards.split:q} --spec {params.spec:q}"
-        " {params.predicted:q} --out {output.folder:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
+        " {params.predicted:q} --out {output.folder:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
 
 
 rule analyse:
@@ -36,16 +41,21 @@ rule analyse:
         folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/analysis-{test_fp}"),
     log:
         "logs/analyse/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+    wildcard_constraints:
+        fp=NOT_BUNDLED,
     threads: PROJECT.threads
     resources:
-        **JOBS.on_run("translate", run_of),
-        habits=DEVICE,
+        **JOBS.sbatch(run_of),
+        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
+        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
+        gpu=lambda w: JOBS.gpus(run_of(w)),
+        device=PROJECT.device,
     params:
         spec=STUDY.config.analysis.model_dump_json(),
         data=lambda w: task_dir(w.task),
         run=lambda w: run_dir(run_of(w)),
     message:
-        "Looking into {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
+        "Analysing {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
         "mdnmt analyse --run {params.run:q} --task {params.data:q} --spec {params.spec:q} --out {output.folder:q}"
-        " --threads {threads} {resources.habits} > {log:q} 2>&1"
+        " --threads {threads} --device {resources.device} > {log:q} 2>&1"

@@ -7,7 +7,7 @@ for task in STUDY.tasks.values():
         logger.warning(f"task {task.name} is left out: it {task.missing}")
 
 
-# What rests on the address of a task whose corpora have no known checksum is planned when they are downloaded.
+# Everything below a task with unknown checksums is planned once its corpora are downloaded.
 def after_downloads(tasks, inputs):
     return DOWNLOADS.after(lambda task: checkpoints.first_downloads.get(task=task), tasks, inputs)
 
@@ -21,8 +21,9 @@ def made_tasks(wildcards):
 
 
 def models(wildcards):
-    names = ("model.safetensors", "run.json", "curves.tsv")
-    return [f"{run_dir(run)}/{name}" for run in STUDY.makeable() for name in names]
+    records = [f"{run_dir(run)}/{name}" for run in STUDY.makeable() for name in ("run.json", "curves.tsv")]
+    trained = [run for run in STUDY.makeable() if run.address not in BUNDLED_RUNS]
+    return records + [f"{run_dir(run)}/model.safetensors" for run in trained]
 
 
 def translations(wildcards):

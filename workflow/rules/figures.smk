@@ -3,24 +3,26 @@ rule figure:
     input:
         parts=after_downloads(
             lambda w: [STUDY.config.figures[w.key].task],
-            lambda w: figure_files(figure_specs.figure_spec(STUDY, w.key, PLACES)),
+            lambda w: rule_inputs(figure_spec(STUDY, w.key, PLACES).inputs()),
         ),
     output:
         png=report(
             f"results/{STUDY.name}/figures/{{key}}.png",
             caption="../report/figure.rst",
-            category=lambda w: report_specs.citation(STUDY, w.key),
+            category=lambda w: report_selection.citation(STUDY, w.key),
             subcategory="Figures",
-            labels=lambda w: report_specs.labels(STUDY, w.key),
+            labels=lambda w: report_selection.labels(STUDY, w.key),
         ),
         pdf=f"results/{STUDY.name}/figures/{{key}}.pdf",
         json=f"results/{STUDY.name}/figures/{{key}}.json",
     log:
         f"logs/figure/{STUDY.name}-{{key}}.log",
     resources:
-        **JOBS.light(),
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
     params:
-        spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PLACES)),
+        spec=lambda w: spec_file(figure_spec(STUDY, w.key, PLACES)),
         code=lambda w: code_of_figure(STUDY, w.key),
     message:
         "Figure {wildcards.key}"

@@ -1,4 +1,4 @@
-# The domain of each test sentence as a classifier guesses it: what a method that needs labels has where there are none.
+# Predict the domain of each test sentence, for methods that need a label where none is known.
 rule predicted_labels:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -7,10 +7,12 @@ rule predicted_labels:
     log:
         "logs/labels/{task}-{fp}-{labels_fp}.log",
     resources:
-        **JOBS.light(),
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
     params:
         data=lambda w: task_dir(w.task),
     message:
-        "Guessing the domains of the test sentences of {wildcards.task}"
+        "Predicting the domains of the test sentences of {wildcards.task}"
     shell:
         "mdnmt predict-labels --task {params.data:q} --out {output.labels:q} > {log:q} 2>&1"

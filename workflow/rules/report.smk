@@ -1,4 +1,4 @@
-# The page; `make report-partial` makes it from whatever exists, at any time.
+# The report. `make report-partial` writes it from whatever exists, at any time.
 COMMANDS = (PROJECT.command,)
 
 
@@ -11,19 +11,19 @@ rule runs_table:
         f"logs/runs/{STUDY.name}.log",
     localrule: True
     params:
-        spec=lambda w: spec_file(json.dumps(report_specs.run_rows(STUDY, PLACES))),
-        code=code_of("runs"),
+        spec=lambda w: spec_file(json.dumps(report_selection.run_rows(STUDY, PLACES))),
+        code=code_of("list_runs"),
     message:
         f"Listing the runs of study {STUDY.name}"
     shell:
-        "mdnmt runs --spec @{params.spec:q} --out {output.table:q} > {log:q} 2>&1"
+        "mdnmt list-runs --spec @{params.spec:q} --out {output.table:q} > {log:q} 2>&1"
 
 
 rule report:
     input:
         tables=[PLACES.table(key, "json") for key in STUDY.config.tables],
         figures=[PLACES.figure(key, "png") for key in STUDY.config.figures],
-        # Not read: an edited one starts the page, which finds that it is not the one that was made.
+        # The job does not read these. An edited file triggers the report, which then notices the edit.
         forms=TABLES + FIGURES,
         translations=after_downloads(all_tasks, translations),
         claims=CLAIMS,
@@ -40,7 +40,7 @@ rule report:
         f"logs/report/{STUDY.name}.log",
     localrule: True
     params:
-        spec=lambda w: spec_file(report_specs.report_spec(STUDY, PLACES, COMMANDS)),
+        spec=lambda w: spec_file(report_selection.report_spec(STUDY, PLACES, COMMANDS)),
         code=code_of("report"),
     message:
         f"Writing results/{STUDY.name}/report.html"
@@ -48,7 +48,7 @@ rule report:
         "mdnmt report --spec @{params.spec:q} --out {output.page:q} > {log:q} 2>&1"
 
 
-# The same from what is there at this moment. What that is, is part of the params: something new makes it anew.
+# The same from what exists at this moment. The list of it is a param, so anything new triggers it again.
 rule table_partial:
     output:
         json=f"results/{STUDY.name}/partial/tables/{{key}}.json",
@@ -56,10 +56,10 @@ rule table_partial:
         f"logs/table/{STUDY.name}-{{key}}-partial.log",
     localrule: True
     params:
-        spec=lambda w: spec_file(table_specs.table_spec(STUDY, w.key, PARTIAL, partial=True)),
+        spec=lambda w: spec_file(table_selection.table_spec(STUDY, w.key, PARTIAL, partial=True)),
         code=lambda w: code_of_table(STUDY, w.key),
     message:
-        "Table {wildcards.key}, from what is there"
+        "Table {wildcards.key}, from what exists"
     shell:
         "mdnmt table --spec @{params.spec:q} --json {output.json:q} > {log:q} 2>&1"
 
@@ -71,10 +71,10 @@ rule figure_partial:
         f"logs/figure/{STUDY.name}-{{key}}-partial.log",
     localrule: True
     params:
-        spec=lambda w: spec_file(figure_specs.figure_spec(STUDY, w.key, PARTIAL, partial=True)),
+        spec=lambda w: spec_file(figure_spec(STUDY, w.key, PARTIAL, partial=True)),
         code=lambda w: code_of_figure(STUDY, w.key),
     message:
-        "Figure {wildcards.key}, from what is there"
+        "Figure {wildcards.key}, from what exists"
     shell:
         "mdnmt figure --spec @{params.spec:q} --png {output.png:q} > {log:q} 2>&1"
 
@@ -90,11 +90,11 @@ rule report_partial:
         f"logs/report/{STUDY.name}-partial.log",
     localrule: True
     params:
-        runs=spec_file(json.dumps(report_specs.run_rows(STUDY, PARTIAL))),
-        spec=spec_file(report_specs.report_spec(STUDY, PARTIAL, COMMANDS, partial=True)),
-        code=[code_of("runs"), code_of("report")],
+        runs=spec_file(json.dumps(report_selection.run_rows(STUDY, PARTIAL))),
+        spec=spec_file(report_selection.report_spec(STUDY, PARTIAL, COMMANDS, partial=True)),
+        code=[code_of("list_runs"), code_of("report")],
     message:
-        f"Writing results/{STUDY.name}/partial/report.html from what is there"
+        f"Writing results/{STUDY.name}/partial/report.html from what exists"
     shell:
-        "(mdnmt runs --spec @{params.runs:q} --out {output.runs:q}"
+        "(mdnmt list-runs --spec @{params.runs:q} --out {output.runs:q}"
         " && mdnmt report --spec @{params.spec:q} --out {output.page:q}) > {log:q} 2>&1"

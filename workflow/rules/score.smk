@@ -1,4 +1,4 @@
-# Scores of hypotheses, and of the copied source: the floor that every system must leave behind.
+# Scores of hypotheses, and of the copied source as the lowest reference.
 rule score:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -11,7 +11,7 @@ rule score:
     params:
         data=lambda w: task_dir(w.task),
         limit=limit,
-        # Scores stand beside the hypotheses: changed code scores again, in their place.
+        # Scores are beside the hypotheses; changed code replaces them.
         code=code_of("score"),
     message:
         "Scoring {wildcards.method} on the {wildcards.split} sets of {wildcards.task}, seed {wildcards.seed}"
@@ -20,7 +20,7 @@ rule score:
         " --out {output.scores:q} > {log:q} 2>&1"
 
 
-# A table that names it asks for it: tercom's search is slow.
+# Only for tables that name TER, because tercom's search is slow.
 rule ter:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -30,7 +30,9 @@ rule ter:
     log:
         "logs/ter/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
     resources:
-        **JOBS.light(),
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
     params:
         data=lambda w: task_dir(w.task),
         limit=limit,
@@ -42,7 +44,7 @@ rule ter:
         " --metrics ter > {log:q} 2>&1"
 
 
-# On generated text: which words are right, and what the model decided on them.
+# On generated text: which words are right, and how the model's layers treat them.
 rule words:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -53,8 +55,11 @@ rule words:
         "logs/words/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
     threads: PROJECT.threads
     resources:
-        **JOBS.on_run("translate", run_of),
-        habits=DEVICE,
+        **JOBS.sbatch(run_of),
+        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
+        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
+        gpu=lambda w: JOBS.gpus(run_of(w)),
+        device=PROJECT.device,
     params:
         data=lambda w: task_dir(w.task),
         run=lambda w: run_dir(run_of(w)),
@@ -64,7 +69,7 @@ rule words:
         "Counting right words of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
         "mdnmt words --run {params.run:q} --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
-        " --out {output.words:q} --threads {threads} {resources.habits} > {log:q} 2>&1"
+        " --out {output.words:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
 
 
 rule score_copy:

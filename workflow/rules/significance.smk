@@ -2,19 +2,25 @@
 rule significance:
     input:
         task=lambda w: ancient(task_file(STUDY.config.tables[w.key].task)),
-        scores=lambda w: [f"{test_dir(run)}/scores.json" for run in table_specs.table_runs(STUDY, w.key)],
+        scores=lambda w: [
+            f"{test_dir(run)}/scores.json"
+            for runs in table_selection.compared_runs(STUDY, w.key).values()
+            for run in runs
+        ],
         comet=lambda w: [
-            path for row in table_specs.comparison(STUDY, w.key, PLACES)["comet"].values() for path in row.values()
+            path for row in table_selection.comparison(STUDY, w.key, PLACES)["comet"].values() for path in row.values()
         ],
     output:
         comparisons=f"results/{STUDY.name}/significance/{{key}}.json",
     log:
         f"logs/significance/{STUDY.name}-{{key}}.log",
     resources:
-        **JOBS.light(),
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
     params:
         code=code_of("significance"),
-        spec=lambda w: spec_file(json.dumps(table_specs.comparison(STUDY, w.key, PLACES))),
+        spec=lambda w: spec_file(json.dumps(table_selection.comparison(STUDY, w.key, PLACES))),
     message:
         "Comparing the systems of {wildcards.key} with the baseline"
     shell:

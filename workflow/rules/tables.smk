@@ -1,9 +1,9 @@
-# Tables in the papers' shape, each in every form that somebody may want to paste.
+# Tables in the papers' layout, each in several formats.
 rule table:
     input:
         parts=after_downloads(
             lambda w: [STUDY.config.tables[w.key].task],
-            lambda w: table_files(table_specs.table_spec(STUDY, w.key, PLACES)),
+            lambda w: table_files(table_selection.table_spec(STUDY, w.key, PLACES)),
         ),
     output:
         csv=f"results/{STUDY.name}/tables/{{key}}.csv",
@@ -12,16 +12,16 @@ rule table:
         html=report(
             f"results/{STUDY.name}/tables/{{key}}.html",
             caption="../report/table.rst",
-            category=lambda w: report_specs.citation(STUDY, w.key),
+            category=lambda w: report_selection.citation(STUDY, w.key),
             subcategory="Tables",
-            labels=lambda w: report_specs.labels(STUDY, w.key),
+            labels=lambda w: report_selection.labels(STUDY, w.key),
         ),
         json=f"results/{STUDY.name}/tables/{{key}}.json",
     log:
         f"logs/table/{STUDY.name}-{{key}}.log",
     localrule: True
     params:
-        spec=lambda w: spec_file(table_specs.table_spec(STUDY, w.key, PLACES)),
+        spec=lambda w: spec_file(table_selection.table_spec(STUDY, w.key, PLACES)),
         code=lambda w: code_of_table(STUDY, w.key),
     message:
         "Table {wildcards.key}"

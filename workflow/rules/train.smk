@@ -1,9 +1,9 @@
-# Train one run, or go on with it. Its checkpoints, metrics.jsonl and lease stand in the same folder and are not
-# declared, so that Snakemake never deletes them. Exit status 75 means: saved, start snakemake again.
+# Train or resume one run. Its checkpoints, metrics.jsonl and lease are in the same folder but are not declared, so that
+# Snakemake never deletes them. Exit status 75 means: saved, start snakemake again.
 rule train:
     input:
         task=lambda w: ancient(task_file(w.task)),
-        # Its address is part of the run's own, so that an older file is never another one.
+        # Its address is part of the run's address, so a file of an earlier run is never used by mistake.
         initial=lambda w: ancient(start_file(w)),
         weights=lambda w: ancient(weights_file(w)),
     output:
@@ -14,11 +14,16 @@ rule train:
         "logs/train/{task}-{method}-seed{seed}-{fp}.log",
     benchmark:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
+    wildcard_constraints:
+        fp=NOT_BUNDLED,
     threads: PROJECT.threads
     resources:
-        **JOBS.on_run("train", run_of, "--open-mode=append"),
-        habits=DEVICE,
-        saving=saving,
+        **JOBS.sbatch(run_of, "--open-mode=append"),
+        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
+        runtime=lambda w: JOBS.train_minutes(run_of(w)),
+        gpu=lambda w: JOBS.gpus(run_of(w)),
+        device=PROJECT.device,
+        training_options=training_options,
     params:
         spec=lambda w: run_of(w).spec.model_dump_json(),
         data=lambda w: task_dir(w.task),
@@ -28,7 +33,7 @@ rule train:
         "Training {wildcards.method} on {wildcards.task}, seed {wildcards.seed} (watch {log})"
     shell:
         "mdnmt train --spec {params.spec:q} --method {wildcards.method:q} --task {params.data:q} --out {params.folder:q}"
-        " {params.initial:q} --threads {threads} {resources.habits} {resources.saving}"
+        " {params.initial:q} --threads {threads} --device {resources.device} {resources.training_options}"
         " --job-minutes {resources.runtime} > {log:q} 2>&1"
 
 
@@ -43,32 +48,35 @@ rule toy_weights:
     params:
         folder=subpath(output.config, parent=True),
     message:
-        "Making toy weights in place of pretrained ones"
+        "Writing toy weights in place of pretrained ones"
     shell:
         "mdnmt toy-weights --out {params.folder:q} > {log:q} 2>&1"
 
 
-# Time and memory, one run after the other: all cores are taken, so that nothing else runs beside it.
+# Measure time and memory, one run after the other. The job takes all cores, so nothing else runs beside it.
 rule measure:
     input:
-        records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in measured_runs(STUDY, w.task)],
+        records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in task_selection.measured_runs(STUDY, w.task)],
     output:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:
         f"logs/measure/{STUDY.name}-{{task}}.log",
-    # Behind everything else that is ready, so that waiting for all cores holds nothing up.
+    # After everything else that is ready, so that waiting for all cores delays nothing.
     priority: -10
     threads: CORES
     resources:
-        **JOBS.on_run("translate", lambda w: measured_runs(STUDY, w.task)[0], "--exclusive"),
-        habits=DEVICE,
+        **JOBS.sbatch(measured_run, "--exclusive"),
+        mem_mb=lambda w: JOBS.mem_mb(measured_run(w)),
+        runtime=lambda w: JOBS.translate_minutes(measured_run(w)),
+        gpu=lambda w: JOBS.gpus(measured_run(w)),
+        device=PROJECT.device,
     params:
-        runs=lambda w: json.dumps({run.directory: run_dir(run) for run in measured_runs(STUDY, w.task)}),
+        runs=lambda w: json.dumps({run.directory: run_dir(run) for run in task_selection.measured_runs(STUDY, w.task)}),
         decoding=lambda w: STUDY.decoding[w.task].model_dump_json(),
         data=lambda w: task_dir(w.task),
         repeats=STUDY.config.measure_repeats,
     message:
-        "Measuring time and memory of the methods on {wildcards.task}, alone on the machine"
+        "Measuring time and memory of the methods on {wildcards.task}, with the machine to itself"
     shell:
         "mdnmt measure --runs {params.runs:q} --task {params.data:q} --decoding {params.decoding:q}"
-        " --repeats {params.repeats} --threads {threads} {resources.habits} --out {output:q} > {log:q} 2>&1"
+        " --repeats {params.repeats} --threads {threads} --device {resources.device} --out {output:q} > {log:q} 2>&1"

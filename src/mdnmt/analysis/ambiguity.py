@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mdnmt.decode.translator import Translator
 from mdnmt.models.context import DomainContext
-from mdnmt.tasks.data import Split, TaskData
+from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices, collate
 
 BATCH_SENTENCES = 100

@@ -13,8 +13,8 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from mdnmt.analysis.word_records import words_of
 from mdnmt.config.base import Frozen
-from mdnmt.tasks.data import Ragged, TaskData
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import Ragged, TaskData
 from mdnmt.train.batches import spread
 
 
@@ -23,7 +23,7 @@ class AmbiguityConfig(Frozen):
 
     max_sentences: int = Field(50_000, gt=0, description="of each domain that are counted")
     min_sentences: int = Field(20, gt=0, description="of a domain that have the word")
-    max_share: float = Field(0.1, gt=0, le=1, description="of a domain's sentences; function words stand in more")
+    max_share: float = Field(0.1, gt=0, le=1, description="of a domain's sentences; function words occur in more")
     min_association: float = Field(0.3, gt=0, le=1, description="Dice coefficient of a word and its translation")
     min_contrast: float = Field(0.25, gt=0, le=1, description="how much rarer a translation is in the other domain")
     max_words: int = Field(200, gt=0, description="the most telling ones")
@@ -31,7 +31,7 @@ class AmbiguityConfig(Frozen):
 
 @dataclass(frozen=True)
 class Counts:
-    """In how many sentences of a domain words stand, alone ([S], [T]) and together ([S, T], sparse)."""
+    """In how many sentences of a domain words occur, separately ([S], [T]) and together ([S, T], sparse)."""
 
     num_sentences: int
     source_S: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Which domain a sentence is from, told from its source side alone: a linear classifier of word and letter n-grams."""
+"""Predict the domain of a sentence from its source side: a linear classifier of word and character n-grams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 
 from mdnmt.errors import DataError
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 
 TRAIN_SENTENCES = 20_000  # a domain at most, spread evenly over its training text
 FEATURES = 100_000  # at most, of either kind

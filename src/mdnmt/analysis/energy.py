@@ -38,7 +38,7 @@ def energy_of(device: torch.device, powercap: Path = POWERCAP) -> Iterator[Energ
 
 
 def processes_on(device: torch.device) -> int | None:
-    """Return how many processes compute on a GPU, this one included; None where that cannot be told."""
+    """Return how many processes compute on a GPU, this one included; None if unknown."""
     program = shutil.which("nvidia-smi")
     if program is None or device.type != "cuda":
         return None
@@ -86,7 +86,7 @@ def _cpu(powercap: Path, found: Energy) -> Iterator[None]:
     yield
     after = _counters(powercap)
     if before and before.keys() == after.keys():
-        # A counter starts anew behind its range.
+        # A counter wraps around at the end of its range.
         used = [(after[zone][0] - count) % size for zone, (count, size) in before.items()]
         found.joules = sum(used) / 1e6
 

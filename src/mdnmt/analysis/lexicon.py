@@ -1,4 +1,4 @@
-"""How often words stand in the training text of each domain: what figures hold a model's decisions against."""
+"""Word counts in the training text of each domain, with which figures compare a model's decisions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mdnmt.tasks.data import Ragged, TaskData
-from mdnmt.tasks.pieces import join_pieces
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.bpe import join_pieces
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import Ragged, TaskData
 
 
 def training_counts(data: TaskData, text: str, words: Sequence[str]) -> dict[str, Any]:

@@ -22,12 +22,12 @@ from mdnmt.paths import RunPaths
 from mdnmt.pretrained.files import PRETRAINED
 from mdnmt.pretrained.run import setup_of
 from mdnmt.pretrained.translator import open_run
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import autocast_dtype
+from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.run import Setup
-from mdnmt.train.step import leave_gradients
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
 DECODED_SENTENCES = 48
@@ -61,7 +61,7 @@ def measure_run(
     trained, but taken from the folder `pretrained` as it is: that has no figures of training.
 
     `others_percent` is the share of all cores that other processes took in the meantime, `others_on_gpu` how many of
-    them computed on the same GPU; neither where that cannot be told.
+    them computed on the same GPU; neither if that is unknown.
     """
     data = TaskData.load(task_folder, verify=False)
     record = read_json(RunPaths(run_folder).record)
@@ -102,7 +102,7 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
     def train_on(chosen: list[Batch]) -> None:
         """Do the updates of these batches, with a learning rate of zero."""
         for start in range(0, len(chosen), each):
-            leave_gradients(method, chosen[start : start + each], recipe, device, dtype)
+            forward_backward(method, chosen[start : start + each], recipe, device, dtype)
             optimiser.step(0.0)
 
     warmup, timed = batches[: WARMUP_UPDATES * each], batches[WARMUP_UPDATES * each :]
@@ -156,7 +156,7 @@ def _repeated(work: Callable[[], object], device: torch.device, repeats: int) ->
 
 
 def others_percent() -> Callable[[], float | None]:
-    """Return a function that says which share of all cores other processes took since now; None: it cannot be told."""
+    """Return a function that says which share of all cores other processes took since now; None: unknown."""
     try:
         import psutil
     except ImportError:

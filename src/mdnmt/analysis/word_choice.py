@@ -9,8 +9,8 @@ from typing import Any
 
 from mdnmt.analysis.ambiguous_words import differ
 from mdnmt.config.base import Frozen
-from mdnmt.tasks.form import Form
-from mdnmt.tasks.segment import Segmentation, Segmenter
+from mdnmt.tasks.segmentation.segmenter import Segmentation, Segmenter
+from mdnmt.tasks.text.normalisation import Form
 
 NUM_EXAMPLES = 3  # words
 EXAMPLE_LENGTH = 12  # words of the source: long enough to say something, short enough to read

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext, Side
-from mdnmt.tasks.data import Split, TaskData
-from mdnmt.tasks.pieces import MARKER
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.bpe import MARKER
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices
 
 SIDES: tuple[Side, ...] = ("encoder", "memory", "decoder")
@@ -24,7 +24,7 @@ END, START = -1, -2  # in place of a word's number: </s> of the source, <s> befo
 class WordRecords:
     """Of each piece of text that a model reads: what every layer decided, and which word the piece is part of.
 
-    Pieces of one word stand side by side. Words have numbers in the order in which they are first seen, by text
+    Pieces of one word are adjacent. Words have numbers in the order in which they are first seen, by text
     (`source`, `target`); records of several kinds share the numbers that they are given.
     """
 
@@ -50,7 +50,7 @@ class WordRecords:
         """Return for each side that has any [L, N, ...] of N pieces, and [N] of its domain, word, place and occurrence.
 
         `<side>_occurrence` numbers the words of the text: pieces of one word share it. `<side>_word` is END or START
-        for what is no word; `<side>_position` counts pieces from the sentence's start.
+        for tokens that are not words; `<side>_position` counts pieces from the sentence's start.
         """
         return {
             name: np.concatenate(parts, axis=1 if name in SIDES else 0) for name, parts in sorted(self._parts.items())

@@ -65,6 +65,6 @@ def restore(states: Mapping[str, Tensor]) -> None:
         else:
             print(
                 f"mdnmt: the checkpoint holds the generator of CUDA device {device}, which is not here: "
-                "the run goes on, but not bit for bit as it would have",
+                "the run continues, but not bit for bit as it would have",
                 file=sys.stderr,
             )

@@ -10,6 +10,7 @@ One process at a time writes here: the run's lease (`mdnmt.train.lease`) sees to
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -25,7 +26,7 @@ from torch import Tensor
 from mdnmt.checkpoints import weights as tensor_files
 from mdnmt.checkpoints.manifest import Manifest, read_manifest, write_manifest
 from mdnmt.checkpoints.refused import RefusedCheckpoint
-from mdnmt.errors import CheckpointError
+from mdnmt.errors import CheckpointError, owned_by_another
 from mdnmt.fsio import atomic_path, remove_tree, sync_directory, write_bytes
 
 _T = TypeVar("_T")
@@ -36,7 +37,7 @@ _MODEL, _OPTIMIZER, _GENERATORS, _STATE = (
     "generators.safetensors",
     "state.json",
 )
-# While an update is saved a second time the first save stands under this name.
+# While an update is saved a second time, the first save has this name.
 _REPLACED = ".replaced"
 _NAME = re.compile(r"update-(\d{8,})(\.replaced)?")
 _WEIGHTS_NAME = re.compile(r"weights-(\d{8,})")
@@ -119,9 +120,10 @@ class CheckpointStore:
         except BaseException as error:
             shutil.rmtree(temporary, ignore_errors=True)
             if isinstance(error, OSError):
+                owner = owned_by_another(final) if error.errno in {errno.EACCES, errno.EPERM} else ""
                 raise CheckpointError(
-                    f"{final}: cannot save the checkpoint: {error.strerror or error}; those before it are untouched: "
-                    "make room or give write permission, then start the same command again"
+                    f"{final}: cannot save the checkpoint: {error.strerror or error}{owner}; those before it are "
+                    "untouched: make room or give write permission, then start the same command again"
                 ) from error
             raise
         return final
@@ -148,7 +150,7 @@ class CheckpointStore:
         Each that is refused is named on stderr with the reason; the next save sets it aside.
 
         Raises:
-            CheckpointError: there are checkpoints, but none is whole: starting anew would hide the damage.
+            CheckpointError: there are checkpoints, but none is whole: starting from scratch would hide the damage.
         """
         refusals: list[RefusedCheckpoint] = []
         for update in reversed(self.updates()):
@@ -164,12 +166,12 @@ class CheckpointStore:
         if refusals:
             raise CheckpointError(
                 f"{self.directory}: none of {len(refusals)} checkpoints is whole (newest: {refusals[0]}); "
-                "restore one from a copy, or remove the directory to train anew"
+                "restore one from a copy, or remove the directory to train from the start"
             )
         if self.weights_updates():
             raise CheckpointError(
                 f"{self.directory}: holds only weights for the average, and no checkpoint to resume from: restore one "
-                "from a copy, or remove the directory to train anew"
+                "from a copy, or remove the directory to train from the start"
             )
         return None
 
@@ -287,7 +289,7 @@ class CheckpointStore:
     def _publish(self, temporary: Path, final: Path) -> None:
         replaced = final.with_name(final.name + _REPLACED)
         if replaced.exists():
-            remove_tree(final)  # an even earlier save of this update stands by until the end
+            remove_tree(final)  # an even earlier save of this update stays until the end
         elif final.exists():
             final.replace(replaced)
         temporary.replace(final)

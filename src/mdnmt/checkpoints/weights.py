@@ -80,7 +80,7 @@ def decode(data: bytes, path: Path) -> dict[str, Tensor]:
         RefusedCheckpoint: `data` is truncated, altered or no safetensors file.
     """
     if len(data) < _LENGTH_BYTES:
-        raise RefusedCheckpoint(path, "truncated", f"{len(data)} bytes are no weights file")
+        raise RefusedCheckpoint(path, "truncated", f"{len(data)} bytes are not a weights file")
     body_start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
     if body_start > len(data):
         raise RefusedCheckpoint(path, "truncated", f"the header says {body_start} bytes or more, found {len(data)}")
@@ -141,7 +141,7 @@ def _parse_header(text: bytes, path: Path) -> dict[str, Any]:
     try:
         header = json.loads(text)
     except ValueError as error:
-        raise RefusedCheckpoint(path, "unreadable", f"its header is no JSON: {error}") from error
+        raise RefusedCheckpoint(path, "unreadable", f"its header is not JSON: {error}") from error
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise RefusedCheckpoint(path, "unreadable", "its header is not that of a safetensors file")

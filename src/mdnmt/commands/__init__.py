@@ -2,9 +2,10 @@
 
 # Sections of `mdnmt --help`; the workflow calls every verb that is in none of them.
 SECTIONS = {
-    "Before a study": ("plan", "doctor", "fetch"),
-    "While it runs": ("watch", "unlock"),
-    "With its results": ("translate", "compare", "clean"),
+    "Before a study": ("init", "plan", "doctor", "fetch"),
+    "Making a study": ("run", "watch", "unlock"),
+    "With its results": ("translate", "serve", "export", "compare", "rates", "clean"),
+    "Passing results on": ("bundle", "verify", "certify", "push", "pull"),
     "For developers of this project": ("audit", "pin", "recipes", "schema"),
 }
 OF_THE_WORKFLOW = "Called by the workflow"

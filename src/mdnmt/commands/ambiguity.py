@@ -1,4 +1,4 @@
-"""Say how often systems translate ambiguous words of the test sets as the domain does, with example sentences."""
+"""Count how often systems translate ambiguous words as the domain does, with examples."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mdnmt ambiguity`."""
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
-    parser.add_argument("--words", type=Path, required=True, help="what `mdnmt ambiguous-words` wrote for the task")
-    parser.add_argument("--spec", required=True, help="whose, as JSON (mdnmt.analysis.word_choice.ChoiceSpec)")
+    parser.add_argument("--words", type=Path, required=True, help="output of `mdnmt ambiguous-words` for the task")
+    parser.add_argument("--spec", required=True, help="the systems, as JSON (mdnmt.analysis.word_choice.ChoiceSpec)")
     parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
     parser.add_argument("--out", type=Path, required=True, help="ambiguity.json to write")
 
 
 def run(args: argparse.Namespace) -> None:
     """Judge every system and write the counts."""
+    import json
+
     from mdnmt.analysis.word_choice import ChoiceSpec, Words, cases, examples, examples_of, judge
     from mdnmt.config.loader import parse_spec
     from mdnmt.fsio import read_json, write_sealed
-    from mdnmt.score.testset import load_test_sets, sums_of
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.score.test_sets import load_test_sets, sums_of
+    from mdnmt.tasks.task_data import TaskData
 
     spec, tests = parse_spec(args.spec, ChoiceSpec), load_test_sets(args.task, args.limit)
     TaskData.load(args.task)  # checks the codes and vocabularies, which decide what a word is
@@ -36,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
     hypotheses: dict[str, dict[str, list[str]]] = {}
     for system in spec.systems:
         said = {name: tests.hypotheses(system.folder, name) for name in tests.domains}
-        hypotheses.setdefault(system.method, said)  # of several seeds the first stands in the examples
+        hypotheses.setdefault(system.method, said)  # the examples show the first seed
         counts = {
             name: judge(words, name, found[name], Words.of(lines, args.task, tests.target_lang, name))
             for name, lines in said.items()
@@ -45,4 +47,9 @@ def run(args: argparse.Namespace) -> None:
     shown = examples(words, found, texts, hypotheses)
     asked = {"asked": examples_of(spec.words, sources, texts, hypotheses)} if spec.words else {}
     made_from = [args.words, *(path for system in spec.systems for path in sums_of(system.folder))]
-    write_sealed(args.out, {"words": words, "systems": judged, "examples": shown, **asked}, made_from)
+    write_sealed(
+        args.out,
+        {"words": words, "systems": judged, "examples": shown, **asked},
+        made_from,
+        made_with=json.loads(args.spec),
+    )

@@ -1,4 +1,4 @@
-"""Find the words of a task whose translation depends on the domain, in its training text."""
+"""Find the words whose translation depends on the domain, in the training text of a task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mdnmt ambiguous-words`."""
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument(
-        "--spec", default="{}", help="when a word counts, as JSON (mdnmt.analysis.ambiguous_words.AmbiguityConfig)"
+        "--spec", default="{}", help="which words count, as JSON (mdnmt.analysis.ambiguous_words.AmbiguityConfig)"
     )
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
 
@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.analysis.ambiguous_words import AmbiguityConfig, find
     from mdnmt.config.loader import parse_spec
     from mdnmt.fsio import write_sealed
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.task_data import TaskData
 
     config = parse_spec(args.spec, AmbiguityConfig)
     write_sealed(args.out, {"words": find(TaskData.load(args.task), config), "rule": config.model_dump(mode="json")})

@@ -1,4 +1,4 @@
-"""Look into a finished run: what its layers decide on words, and vectors of sentences, for figures."""
+"""Analyse a finished run for figures: domain proportions, gates, sentence vectors."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Analyse."""
-    from mdnmt.analysis.insides import analyse, tied_slots
+    from mdnmt.analysis.model_internals import analyse, tied_slots
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.study import AnalysisConfig
     from mdnmt.decode.translator import Translator
     from mdnmt.paths import RunPaths
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     config = parse_spec(args.spec, AnalysisConfig)

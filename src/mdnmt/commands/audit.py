@@ -1,4 +1,4 @@
-"""Recompute the papers' own arithmetic from the numbers that they print."""
+"""Recompute the arithmetic of printed scores: of the papers, or of any table."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE.tsv", help="a table of your own; none: the papers")
     parser.add_argument("--config", type=Path, default=Path("config"), metavar="DIR", help="default: %(default)s")
     parser.add_argument(
-        "--paper", action="append", default=[], metavar="NAME", help="a file of config/audit/; again for more"
+        "--paper", action="append", default=[], metavar="NAME", help="a file of config/audit/; can be repeated"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the result here")
     parser.add_argument(
         "--markdown",
         type=Path,
         metavar="OUT",
-        help="write its tables here; into a page that has the two markers of docs/audit.md, between them",
+        help="write its tables here, between the two markers if the page has them (docs/audit.md)",
     )
 
 
@@ -26,21 +27,39 @@ def run(args: argparse.Namespace) -> None:
     import shutil
 
     from mdnmt import fsio, provenance
-    from mdnmt.audit import render
-    from mdnmt.audit.inputs import load_inputs
-    from mdnmt.audit.run import audit
     from mdnmt.code_hash import code_hash
+    from mdnmt.statements.audit import render_audit
+    from mdnmt.statements.audit.audit import audit
+    from mdnmt.statements.audit.printed_tables import load_inputs
 
+    if args.file is not None:
+        _audit_file(args)
+        return
     result = audit(load_inputs(args.config, args.paper))
     if args.json:
         made = provenance.made_by(code_hash("mdnmt.commands.audit"))
         fsio.write_sealed(args.json, {**result.model_dump(mode="json"), "made": made})
         print(f"audit: {args.json}")
     if args.markdown:
-        tables = render.markdown(result)
+        tables = render_audit.markdown(result)
         page = args.markdown.read_text(encoding="utf-8") if args.markdown.is_file() else ""
-        marked = render.BEGIN in page or render.END in page
-        fsio.write_text(args.markdown, render.into_page(page, tables, str(args.markdown)) if marked else tables)
+        marked = render_audit.BEGIN in page or render_audit.END in page
+        fsio.write_text(args.markdown, render_audit.into_page(page, tables, str(args.markdown)) if marked else tables)
         print(f"audit: {args.markdown}")
     if not (args.json or args.markdown):
-        print(render.text(result, shutil.get_terminal_size((120, 24)).columns), end="")
+        print(render_audit.text(result, shutil.get_terminal_size((120, 24)).columns), end="")
+
+
+def _audit_file(args: argparse.Namespace) -> None:
+    from mdnmt import fsio
+    from mdnmt.errors import ConfigError, shown
+    from mdnmt.statements.audit import score_sheet, score_sheet_checks
+
+    if args.paper or args.markdown:
+        raise ConfigError("--paper and --markdown belong to the audit of the papers; leave them out with a file")
+    sheet = score_sheet.read(args.file)
+    if args.json:
+        fsio.write_json(args.json, score_sheet_checks.as_json(sheet))
+        print(f"audit: {args.json}")
+    else:
+        print("\n".join(shown(line) for line in score_sheet_checks.report(sheet).split("\n")), end="")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("--stale", action="store_true", required=True, help="what no study names")
+    parser.add_argument("--stale", action="store_true", required=True, help="tasks and runs that no study names")
     parser.add_argument("--yes", action="store_true", help="remove them (without it they are only listed)")
     parser.add_argument("--config", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
@@ -23,8 +23,8 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError, MdnmtError
     from mdnmt.fsio import remove_tree
+    from mdnmt.operations.stale_results import find_stale, kept_by_lists
     from mdnmt.studies.resolve import resolve
-    from mdnmt.studies.stale import find_stale, kept_by_lists
 
     seeds = load_model(args.config / "config.yaml", ProjectConfig).seeds
     names = sorted(path.stem for path in (args.config / "studies").glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""Score a system's translations of the test sets with COMET; offline, with weights in resources/comet."""
+"""Score translations of the test sets with COMET, offline, with weights in resources/comet."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mdnmt comet`."""
     parser.add_argument("--task", type=Path, help="directory of the task, with task.json and text/")
-    parser.add_argument("--hypotheses", type=Path, help="directory with hyp.<domain>.txt, a line each")
-    parser.add_argument("--spec", default="{}", help="the model and how it computes, as JSON (mdnmt.config.comet)")
+    parser.add_argument("--hypotheses", type=Path, help="directory with hyp.<domain>.txt, one per line")
+    parser.add_argument("--spec", default="{}", help="the model and its options, as JSON (mdnmt.config.comet)")
     parser.add_argument("--out", type=Path, help="comet.json to write; the scores of sentences go beside it")
     parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
-    parser.add_argument("--weights", type=Path, default="resources/comet", help="where models stand")
+    parser.add_argument("--weights", type=Path, default="resources/comet", help="folder of the models")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
     parser.add_argument(
@@ -26,10 +26,10 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.comet import CometConfig
     from mdnmt.config.loader import parse_spec
     from mdnmt.errors import ConfigError
-    from mdnmt.score.testset import load_test_sets, sums_of
+    from mdnmt.score.test_sets import load_test_sets, sums_of
 
     if args.make_toy is not None:
-        from mdnmt.score.toy_comet import make_toy
+        from mdnmt.score.metrics.toy_comet import make_toy
 
         make_toy(args.make_toy)
         print(f"{args.make_toy}: a toy; its scores say nothing about a translation")
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
     config = parse_spec(args.spec, CometConfig)
     test_sets = load_test_sets(args.task, args.limit)
 
-    from mdnmt.score.comet import score_domains, write_scores
+    from mdnmt.score.metrics.comet import score_domains, write_scores
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     make_deterministic(SEED_OF_LOADING, args.threads)

@@ -1,4 +1,4 @@
-"""Translate the test (or validation) set of every domain of a task with a finished run, and predict its references."""
+"""Translate the test or validation sets of a task with a finished run, and force-decode the references."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", choices=("test", "valid"), default="test", help="which text (default: test)")
     parser.add_argument("--spec", default="{}", help="beam search as JSON (mdnmt.config.decoding.Decoding)")
     parser.add_argument("--out", type=Path, required=True, help="folder for hyp.<domain>.txt, likelihood.json")
-    parser.add_argument("--predicted", type=Path, help="labels that `mdnmt predict-labels` made, where they are told")
-    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
+    parser.add_argument("--predicted", type=Path, help="labels from `mdnmt predict-labels`, for predicted labels")
+    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="folder of pretrained weights")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
 
@@ -28,19 +28,19 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
-    from mdnmt.decode.labels import read_predicted, told_labels
+    from mdnmt.decode.labels import labels_under, read_predicted
     from mdnmt.decode.likelihood import LIKELIHOOD, Likelihoods, write_likelihoods
     from mdnmt.decode.translator import Translator, require_precision
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.fsio import write_lines, write_sums, write_text
     from mdnmt.paths import RunPaths
     from mdnmt.pretrained.translator import open_run
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     config = parse_spec(args.spec, Decoding)
     if args.split != "test" and config.labels == "predicted":
-        raise ConfigError(f"--split {args.split}: labels are predicted for test sentences alone; give other labels")
+        raise ConfigError(f"--split {args.split}: predicted labels exist only for test sentences; choose other labels")
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained, config.weights)
@@ -58,11 +58,11 @@ def run(args: argparse.Namespace) -> None:
         if isinstance(translator, Translator):
             rows = np.flatnonzero(split.domains == label)[: config.max_sentences].tolist()
             sources, targets = [split.source[row] for row in rows], [split.target[row] for row in rows]
-            told = told_labels(config.labels, data.domains, domain, len(rows), guesses)
-            if config.labels != "given":  # who is told another domain takes the text apart as that domain's
-                sources = translator.encode(data.text(args.split, domain, data.source_lang)[: len(rows)], told)
-            found = translator.translate_ids(sources, config, told)
-            forced[domain] = translator.force_ids(sources, targets, config, told)
+            labels = labels_under(config.labels, data.domains, domain, len(rows), guesses)
+            if config.labels != "given":  # the text is segmented with the BPE of the given label
+                sources = translator.encode(data.text(args.split, domain, data.source_lang)[: len(rows)], labels)
+            found = translator.translate_ids(sources, config, labels)
+            forced[domain] = translator.force_ids(sources, targets, config, labels)
         else:
             found = translator.translate_split(data, args.split, config, domain)
             forced[domain] = translator.force_split(data, args.split, config, domain)

@@ -1,4 +1,4 @@
-"""Check the text of a task before anything is trained, and say what to mend."""
+"""Check the text of a task before training, and report what to fix."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the findings; the status is 2 when a person should mend something, 0 when not."""
     from mdnmt.config.task import load_task
     from mdnmt.errors import EXIT_USER
-    from mdnmt.tasks.doctor import check_task
-    from mdnmt.tasks.doctor_texts import texts_of
+    from mdnmt.tasks.doctor.checks import check_task
+    from mdnmt.tasks.doctor.user_text import texts_of
 
     task = load_task(args.config, args.task)
     errors = warnings = 0
@@ -33,6 +33,6 @@ def run(args: argparse.Namespace) -> int:
                 print(f"  {finding}", flush=True)
                 errors += finding.level == "error"
                 warnings += finding.level == "warning"
-    verdict = "nothing to mend" if not errors + warnings else f"{errors} error(s), {warnings} warning(s)"
+    verdict = "nothing to fix" if not errors + warnings else f"{errors} error(s), {warnings} warning(s)"
     print(f"{args.task}: {verdict}")
     return EXIT_USER if errors + warnings else 0

@@ -1,4 +1,4 @@
-"""Fetch corpora and verify them; the first download of one records its checksum."""
+"""Download corpora and verify them; the first download pins its checksum."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("resources/corpora"),
         metavar="DIR",
-        help="where corpora stand (default: %(default)s)",
+        help="folder of the corpora (default: %(default)s)",
     )
     text = parser.add_argument_group("to save the text of one corpus as plain files, line by line")
-    text.add_argument("--text", type=Path, metavar="DIR", help="a folder for train.<lang> of both languages")
+    text.add_argument("--text", type=Path, metavar="DIR", help="also write the text to DIR, as train.<lang>")
     text.add_argument("--pair", default="en-fr", metavar="EN-FR", help="the languages (default: %(default)s)")
-    text.add_argument("--lines", type=int, metavar="N", help="only the first so many")
+    text.add_argument("--lines", type=int, metavar="N", help="only the first N lines")
     workflow = parser.add_argument_group("as the workflow calls it: one corpus")
     workflow.add_argument("--spec", metavar="JSON", help="what to fetch, as the workflow writes it")
-    workflow.add_argument("--out", type=Path, metavar="DIR", help="the corpus' folder")
+    workflow.add_argument("--out", type=Path, metavar="DIR", help="the folder of the corpus")
     workflow.add_argument(
-        "--recorded", type=Path, metavar="FILE", help="fetch nothing; write what the locks say of the corpora"
+        "--recorded",
+        type=Path,
+        metavar="FILE",
+        help="fetch nothing; write the checksums that the locks have for the corpora",
     )
     workflow.add_argument("--lock", type=Path, metavar="FILE", help="record a first download beside this lock")
 
 
 def run(args: argparse.Namespace) -> int | None:
-    """Fetch what was asked for and say what is there."""
+    """Fetch the corpora and print what exists."""
     from mdnmt.config.loader import parse_spec
+    from mdnmt.corpora.corpus_spec import FetchSpec
     from mdnmt.corpora.fetch import fetch
-    from mdnmt.corpora.first import corpora_of_study, fetch_by_name, new_files, recorder
-    from mdnmt.corpora.spec import FetchSpec
+    from mdnmt.corpora.fetch_by_name import corpora_of_study, fetch_by_name, new_files, recorder
     from mdnmt.errors import ConfigError, MdnmtError
 
     if args.spec is not None:
@@ -60,7 +63,7 @@ def run(args: argparse.Namespace) -> int | None:
     if not corpora:
         raise ConfigError("say which: names of corpora, or --study")
     if args.text is not None and len(corpora) > 1:
-        raise ConfigError(f"--text takes one corpus, found {', '.join(corpora)}; give each a folder of its own")
+        raise ConfigError(f"--text takes one corpus, found {', '.join(corpora)}; use a separate folder for each")
     failed = []
     for name, corpus in corpora.items():
         try:
@@ -83,7 +86,7 @@ def _write_recorded(args: argparse.Namespace) -> None:
     Raises:
         FetchError: neither lock names a corpus.
     """
-    from mdnmt.corpora.lock import OWN_LOCK, read_lock
+    from mdnmt.corpora.corpus_lock import OWN_LOCK, read_lock
     from mdnmt.errors import FetchError
     from mdnmt.fsio import write_text
 
@@ -98,9 +101,9 @@ def _write_recorded(args: argparse.Namespace) -> None:
 def _save(args: argparse.Namespace, name: str) -> None:
     """Write the corpus' text into the folder of `--text`."""
     from mdnmt.config.corpus import load_corpus
-    from mdnmt.corpora.lock import read_lock
-    from mdnmt.corpora.plain_text import save_text
-    from mdnmt.corpora.spec import fetch_spec
+    from mdnmt.corpora.corpus_lock import read_lock
+    from mdnmt.corpora.corpus_spec import fetch_spec
+    from mdnmt.corpora.export_text import save_text
     from mdnmt.errors import ConfigError
 
     corpus = load_corpus(args.config, name)

@@ -1,4 +1,4 @@
-"""Draw a figure of the papers as PNG and PDF, with what made it in the file, and write its numbers as JSON."""
+"""Draw a figure of a paper as PNG and PDF, and write its numbers as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("--spec", required=True, help="what the figure shows, as JSON (mdnmt.paper.specs)")
+    parser.add_argument("--spec", required=True, help="what the figure shows, as JSON (mdnmt.exhibits.figures)")
     parser.add_argument("--png", type=Path, help="write a picture here")
     parser.add_argument("--pdf", type=Path, help="write vector graphics here")
     parser.add_argument("--json", type=Path, help="write the numbers that it shows here, of every seed")
@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Draw the figure once and write every format that was asked for."""
-    from mdnmt.paper import figures, specs
+    from mdnmt.exhibits import save_figure
+    from mdnmt.exhibits.registry import parse_figure
 
-    figures.save(specs.parse_figure(args.spec), args.png, args.pdf, args.json)
+    save_figure.save(parse_figure(args.spec), args.png, args.pdf, args.json)

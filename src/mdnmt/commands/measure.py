@@ -1,4 +1,4 @@
-"""Measure time, throughput and memory of finished runs, one after the other, each in a process of its own."""
+"""Measure time, throughput and memory of finished runs, one after the other, each in its own process."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", required=True, help="JSON: name of the row -> folder of the run")
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument("--decoding", default="{}", help="beam search as JSON")
-    parser.add_argument("--repeats", type=int, default=3, help="the median is taken (default: %(default)s)")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="repetitions; the median is reported (default: %(default)s)"
+    )
     parser.add_argument("--out", type=Path, required=True, help="measure.json")
-    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
+    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="folder of pretrained weights")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measure each run in a process of its own, so that peak memory is that of one run alone."""
+    """Measure each run in its own process, so that peak memory is that of one run."""
     import json
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -63,6 +65,8 @@ def _measure(args: argparse.Namespace, folder: str) -> tuple[str, dict[str, Any]
 
 
 def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: str) -> None:
+    import json
+
     from mdnmt import fsio, provenance
 
     made = provenance.collect()
@@ -75,4 +79,5 @@ def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: st
         "others_on_gpu": max((row["others_on_gpu"] for row in rows.values() if "others_on_gpu" in row), default=None),
     }
     # Not tied to the runs' records: time and memory stay what they are when a record is written again.
-    fsio.write_sealed(args.out, {"hardware": hardware, "rows": rows, "provenance": made})
+    options = {"runs": json.loads(args.runs), "decoding": json.loads(args.decoding), "repeats": args.repeats}
+    fsio.write_sealed(args.out, {"hardware": hardware, "rows": rows, "provenance": made}, made_with=options)

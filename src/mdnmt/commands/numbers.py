@@ -1,4 +1,4 @@
-"""Collect every number that a study's tables and figures are made of into one tidy table, numbers.csv."""
+"""Collect every number of a study's tables and figures in one tidy table, numbers.csv."""
 
 from __future__ import annotations
 

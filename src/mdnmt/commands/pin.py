@@ -1,4 +1,4 @@
-"""Move the checksums that this checkout recorded into the locks under version control, to be committed."""
+"""Move the checksums that this checkout recorded into the locks under version control."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Move the rows of corpora and tasks, and print one line for each."""
-    from mdnmt.corpora.lock import LOCK, pin_rows
-    from mdnmt.tasks.lock import LOCK as TASK_LOCK
-    from mdnmt.tasks.lock import pin_tasks
+    from mdnmt.corpora.corpus_lock import LOCK, pin_rows
+    from mdnmt.tasks.task_lock import LOCK as TASK_LOCK
+    from mdnmt.tasks.task_lock import pin_tasks
 
     moved = pin_rows(args.config), pin_tasks(args.config / TASK_LOCK)
     for lines, name in zip(moved, (LOCK, TASK_LOCK), strict=True):

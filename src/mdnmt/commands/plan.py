@@ -1,19 +1,26 @@
-"""Say what a study needs before anything runs: runs, hours, disk, which cells need which runs, what is done."""
+"""Estimate what a study needs before it runs: runs, hours, disk, and what is done already."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mdnmt.operations.plan.study_plan import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("study", nargs="?", help="of config/studies; default: that of config/config.yaml")
+    parser.add_argument("study", nargs="?", help="a study of config/studies (default: that of config/config.yaml)")
     parser.add_argument(
-        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="in place of config/config.yaml, as for snakemake"
+        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="override config/config.yaml, as for snakemake"
     )
-    parser.add_argument("--cells", metavar="TABLE", help="say which runs each row of this table needs")
+    parser.add_argument("--cells", metavar="TABLE", help="list the runs that each row of this table needs")
+    claims = parser.add_mutually_exclusive_group()
+    claims.add_argument("--power", action="store_true", help="which claims the study can decide, with which seeds")
+    claims.add_argument("--budget", type=_hours, metavar="HOURS", help="rows and seeds that decide most claims: 20h")
+    claims.add_argument("--next", action="store_true", help="the run that would add most decided claims now")
     parser.add_argument("--json", action="store_true", help="everything, as JSON")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
@@ -22,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Resolve the study, look at what is there, and print the plan."""
+    """Resolve the study, check what exists, and print the plan."""
     import json
     import shutil
 
@@ -30,27 +37,68 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import load_yaml, validate_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import shown
-    from mdnmt.planning.layout import places_of
-    from mdnmt.planning.memory import require_memory
-    from mdnmt.planning.needs import table_of
-    from mdnmt.planning.plan import as_json, make_plan
-    from mdnmt.planning.text import cells_text, plan_text
+    from mdnmt.exchange.bundle import Bundle, trained_or_bundled
+    from mdnmt.operations.plan.exhibit_needs import table_of
+    from mdnmt.operations.plan.memory_limits import require_memory
+    from mdnmt.operations.plan.plan_text import cells_text, plan_text
+    from mdnmt.operations.plan.study_plan import as_json, make_plan
+    from mdnmt.studies.places import places_of
     from mdnmt.studies.resolve import resolve
 
     given = {**(load_yaml(args.config_folder / "config.yaml") or {}), **_overrides(args.config)}
     project = validate_model(given, ProjectConfig, f"{args.config_folder}/config.yaml or --config")
     name, provisional = args.study or project.study, project.first_downloads
     study = resolve(args.config_folder, name, args.corpora, project.seeds, provisional=provisional)
+    bundle = Bundle(args.config_folder.parent / project.bundle)
+    if project.finished_only:
+        study = study.only(trained_or_bundled(args.results, bundle))
     cluster = load_cluster(args.config_folder) if shutil.which("sbatch") else None
     require_memory(study, places_of(study, args.results), cluster, project.device)
-    plan = make_plan(study, args.results, args.corpora, args.benchmarks, _device(project.device))
+    plan = make_plan(study, args.results, args.corpora, args.benchmarks, _device(project.device), bundle.runs)
     table = table_of(plan.tables, args.cells) if args.cells else None
-    if args.json:
+    if args.power or args.next or args.budget is not None:
+        print("\n".join(shown(line) for line in _power(plan, args).split("\n")))
+    elif args.json:
         print(json.dumps(as_json(plan), indent=2, ensure_ascii=False))
     else:
         text = cells_text(plan, table) if table else plan_text(plan)
         # Titles are a user's text; a terminal must not obey it.
         print("\n".join(shown(line) for line in text.split("\n")))
+
+
+def _power(plan: Plan, args: argparse.Namespace) -> str:
+    """Return what is asked for about the claims of a study.
+
+    Raises:
+        ConfigError: the study has no claims, or --json or --cells was given as well.
+    """
+    from mdnmt.errors import ConfigError
+    from mdnmt.operations.power import power_text
+    from mdnmt.operations.power.choose_runs import Chooser
+    from mdnmt.operations.power.claim_contrasts import designs
+    from mdnmt.operations.power.seed_spread import spread_of
+
+    if args.json or args.cells:
+        raise ConfigError("--power, --budget and --next print text; leave out --json and --cells")
+    spread = spread_of(plan.study, plan.places, args.config_folder)
+    found = designs(plan.study, plan.places, spread)
+    if not any(one.groups for one in found):
+        raise ConfigError(
+            f"{plan.study.name}: found no claim that its tables and figures could decide; expected tables or figures "
+            "of the papers; add those that a claim of config/claims names"
+        )
+    if args.power:
+        return power_text.power_text(plan, found, spread)
+    chooser = Chooser(found, power_text.rows_of(plan))
+    return power_text.next_text(plan, chooser) if args.next else power_text.budget_text(plan, chooser, args.budget)
+
+
+def _hours(text: str) -> float:
+    """Return a number of hours, with or without `h` behind it."""
+    hours = float(text.removesuffix("h"))
+    if not 0 < hours < float("inf"):
+        raise ValueError(text)
+    return hours
 
 
 def _overrides(pairs: list[str]) -> dict[str, Any]:
@@ -67,7 +115,7 @@ def _overrides(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise ConfigError(f"--config: found {pair!r}, expected KEY=VALUE; the study's name stands before --config")
+            raise ConfigError(f"--config: found {pair!r}, expected KEY=VALUE; put the study's name before --config")
         try:
             found[key] = yaml.safe_load(value)
         except yaml.YAMLError:

@@ -1,4 +1,4 @@
-"""Guess the domain of each test sentence of a task by a classifier that learnt from its training text."""
+"""Predict the domain of each test sentence with a classifier trained on the training text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> None:
     """Write the guesses, and print how often they are right."""
     from mdnmt.analysis.domain_classifier import predict
     from mdnmt.fsio import write_sealed
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.task_data import TaskData
 
     found = predict(TaskData.load(args.task))
     write_sealed(args.out, found)

@@ -1,4 +1,4 @@
-"""Write the recipe of every row of a study beside what the papers print (docs/recipes.md)."""
+"""Write the recipe of every row of a study beside the papers' (docs/recipes.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument("study", nargs="?", default="paper", help="a study with recipes (default: %(default)s)")
-    parser.add_argument("--folder", type=Path, default=Path(), help="the project's (default: where you are)")
+    parser.add_argument("--folder", type=Path, default=Path(), help="the project's folder (default: the current one)")
     parser.add_argument("--out", type=Path, default=Path("docs/recipes.md"), help="(default: %(default)s)")
 
 

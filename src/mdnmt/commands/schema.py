@@ -1,4 +1,4 @@
-"""Write the JSON schemas of the configuration, with which an editor completes and checks YAML."""
+"""Write the JSON schemas of the configuration, for completion and checks in an editor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         default=Path("config/schema.json"),
-        help="one file of all kinds; schema/<kind>.json, which refer to it, come beside it (default: %(default)s)",
+        help="one file for all kinds; schema/<kind>.json refer to it and are written beside it (default: %(default)s)",
     )
 
 

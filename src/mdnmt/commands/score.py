@@ -1,4 +1,4 @@
-"""Score a system's translations of the test (or validation) sets: BLEU, chrF and the others of each domain."""
+"""Score translations: of a task's test or validation sets for each domain, or of one file."""
 
 from __future__ import annotations
 
@@ -10,42 +10,58 @@ from mdnmt.config.metrics import METRICS
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mdnmt score`."""
-    parser.add_argument("--task", type=Path, required=True, help="directory of the task, with task.json and text/")
+    parser.add_argument(
+        "--pairs",
+        nargs=3,
+        type=Path,
+        metavar=("SRC", "HYP", "REF"),
+        help="score this file of translations, aligned line by line, in place of a task's; prints the signatures",
+    )
+    parser.add_argument("--target-lang", metavar="LANG", help="with --pairs; zh: BLEU counts characters")
+    parser.add_argument("--task", type=Path, help="directory of the task, with task.json and text/")
     parser.add_argument(
         "--split",
         choices=("test", "valid"),
         default="test",
-        help="which text was translated (default: test); of valid also all domains' text as one is scored",
+        help="the translated split (default: test); for valid, all domains are also scored as one text",
     )
-    parser.add_argument("--hypotheses", type=Path, required=True, help="directory with hyp.<domain>.txt, a line each")
-    parser.add_argument("--out", type=Path, required=True, help="scores.json to write")
+    parser.add_argument("--hypotheses", type=Path, help="directory with hyp.<domain>.txt, one per line")
+    parser.add_argument("--out", type=Path, help="scores.json to write")
     parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
     parser.add_argument("--domains", nargs="+", metavar="DOMAIN", help="score only these (default: all of the task)")
     parser.add_argument(
         "--metrics",
         nargs="+",
         choices=[name for name in METRICS if name != "comet"],
-        help="compute only these (default: all but ter, which is slow); COMET has a verb of its own",
+        help="compute only these (default: all but ter, which is slow); COMET has its own command",
     )
     parser.add_argument(
         "--tokenised",
         type=Path,
         metavar="FOLDER",
-        help="also write hyp.<domain>.txt and ref.<domain>.txt there, cut into the words that bleu_tok counts",
+        help="also write hyp.<domain>.txt and ref.<domain>.txt there, split into the words that bleu_tok counts",
     )
     parser.add_argument(
-        "--copy-source", action="store_true", help="first write the source text as hypotheses: the row to be beaten"
+        "--copy-source",
+        action="store_true",
+        help="first write the source text as hypotheses, for the row of the copied source",
     )
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the scores of `args.hypotheses` and print them, one line a domain."""
-    from mdnmt.errors import DataError
+    from mdnmt.errors import ConfigError, DataError
     from mdnmt.fsio import write_sealed
-    from mdnmt.score.domains import UNASKED, score_domains
-    from mdnmt.score.testset import copy_sources, load_test_sets, sums_of
-    from mdnmt.score.tokenised_bleu import write_words
+    from mdnmt.score.metrics.tokenised_bleu import write_words
+    from mdnmt.score.scores_of_domains import UNASKED, score_domains
+    from mdnmt.score.test_sets import copy_sources, load_test_sets, sums_of
 
+    if args.pairs is not None:
+        _score_pairs(args)
+        return
+    for name in ("task", "hypotheses", "out"):
+        if getattr(args, name) is None:
+            raise ConfigError(f"--{name} is missing; expected --task, --hypotheses and --out, or --pairs SRC HYP REF")
     test_sets = load_test_sets(args.task, args.limit, args.split)
     if args.copy_source:
         copy_sources(test_sets, args.hypotheses)
@@ -61,6 +77,25 @@ def run(args: argparse.Namespace) -> None:
     print(f"mean: {_told(scores['mean'])}")
     if "concatenated" in scores:
         print(f"all domains as one: {_told({name: one['score'] for name, one in scores['concatenated'].items()})}")
+
+
+def _score_pairs(args: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
+    from mdnmt.errors import ConfigError
+    from mdnmt.fsio import write_json
+    from mdnmt.score.bare_files import OF_TEXT, USUAL, score_files
+
+    if wrong := [name for name in args.metrics or () if name not in OF_TEXT]:
+        raise ConfigError(f"--metrics {wrong[0]}: needs a task; with --pairs there are {', '.join(OF_TEXT)}")
+    if args.task or args.hypotheses or args.domains or args.tokenised or args.copy_source or args.limit:
+        raise ConfigError("--pairs scores one file; leave out the options of a task")
+    source, hypotheses, reference = args.pairs
+    found = score_files(reference, hypotheses, source, args.metrics or USUAL, args.target_lang)
+    for name, score in found.items():
+        print(f"{METRICS[name].label} {score.score:.2f}  {score.signature}")
+    if args.out:
+        write_json(args.out, {name: asdict(score) for name, score in found.items()})
 
 
 def _told(scores: dict[str, float]) -> str:

@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Write the comparison of all systems of the specification with its baseline."""
     from mdnmt.fsio import write_sealed
-    from mdnmt.score.significance import Tests, compare_systems
-    from mdnmt.score.testset import load_test_sets, sums_of
+    from mdnmt.score.significance.systems import Tests, compare_systems
+    from mdnmt.score.test_sets import load_test_sets, sums_of
 
     spec = _parse(args.spec)
     options: dict[str, Any] = {key: spec[key] for key in ("num_resamples", "num_trials", "correction") if key in spec}
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     found = compare_systems(test_sets, spec["baseline"], systems, Tests(**options), comet)
     translations = [path for seeds in systems.values() for folder in seeds.values() for path in sums_of(folder)]
     segments = [path for seeds in comet.values() for path in seeds.values()]
-    write_sealed(args.out, found, made_from=[*translations, *segments])
+    write_sealed(args.out, found, made_from=[*translations, *segments], made_with=spec)
 
 
 def _paths(of_systems: dict[str, dict[str, str]]) -> dict[str, dict[str, Path]]:
@@ -60,7 +60,7 @@ def _parse(text: str) -> dict[str, Any]:
         if key not in allowed:
             raise ConfigError(f"--spec: unknown key {key!r}; expected {', '.join(allowed)}")
         if not isinstance(value, allowed[key]) or isinstance(value, bool):
-            raise ConfigError(f"--spec: {key} is {json.dumps(value)}; see mdnmt significance --help for what it holds")
+            raise ConfigError(f"--spec: {key} is {json.dumps(value)}; see mdnmt significance --help for its keys")
     if missing := [key for key in ("task", "baseline", "systems") if key not in spec]:
         raise ConfigError(f"--spec: key {missing[0]!r} is missing; see mdnmt significance --help")
     if unknown := [name for name in spec.get("metrics", []) if name not in METRICS]:

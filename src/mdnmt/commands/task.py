@@ -1,4 +1,4 @@
-"""Make the data of one task: clean, split, segment, binarise."""
+"""Build the data of one task: clean, split, segment, binarise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int | None:
     """Build the task into `--out`; progress goes to stderr."""
     from mdnmt.config.loader import parse_spec
     from mdnmt.tasks.build import build_task
-    from mdnmt.tasks.spec import TaskSpec
+    from mdnmt.tasks.task_spec import TaskSpec
 
     spec = parse_spec(args.spec, TaskSpec)
     build_task(spec, args.corpora, args.out, args.jobs, say=lambda line: print(line, file=sys.stderr, flush=True))
@@ -37,8 +37,8 @@ def _hold(out: Path, lock: Path) -> None:
     """Hold what was made against the lock; a task that differs is not left as one that is whole."""
     from mdnmt.errors import DataError
     from mdnmt.fsio import read_json
-    from mdnmt.tasks.data import MANIFEST
-    from mdnmt.tasks.lock import hold
+    from mdnmt.tasks.task_data import MANIFEST
+    from mdnmt.tasks.task_lock import hold
 
     manifest = read_json(out / MANIFEST)
     try:

@@ -1,4 +1,4 @@
-"""Make a toy of pretrained weights, which knows nothing: for the smoke study."""
+"""Write toy weights in place of pretrained ones, for the smoke study."""
 
 from __future__ import annotations
 

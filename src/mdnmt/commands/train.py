@@ -1,4 +1,4 @@
-"""Train one run, or go on with it; exit 75 means saved, start again."""
+"""Train or resume one run; exit status 75 means saved, start again."""
 
 from __future__ import annotations
 
@@ -18,25 +18,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--initial", type=Path, help="model.safetensors of the run that the spec starts from")
-    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
+    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="folder of pretrained weights")
     parser.add_argument("--method", default="", help="the method's name, for run.json")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, ... (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="processes that train together; one GPU each")
-    parser.add_argument("--worker-timeout-minutes", type=float, default=30.0, help="how long one waits for another")
+    parser.add_argument(
+        "--worker-timeout-minutes", type=float, default=30.0, help="time after which a silent worker counts as lost"
+    )
     parser.add_argument("--threads", type=int, help="CPU threads of each worker")
-    parser.add_argument("--on-nan", choices=["stop", "rollback"], default="stop", help="a loss that is no number")
+    parser.add_argument("--on-nan", choices=["stop", "rollback"], default="stop", help="on a NaN or infinite loss")
     parser.add_argument("--save-every-minutes", type=float, default=10.0, help="default: %(default)s")
-    parser.add_argument("--save-every-updates", type=int, default=0, help="beside validations; 0: none")
+    parser.add_argument("--save-every-updates", type=int, default=0, help="in addition to validations; 0: none")
     parser.add_argument("--stop-after-minutes", type=float, help="save and exit 75 after this time")
     parser.add_argument(
-        "--in-job", type=int, default=0, metavar="ATTEMPT", help="the cluster job's how-manieth attempt"
+        "--in-job", type=int, default=0, metavar="ATTEMPT", help="number of the attempt, in a cluster job"
     )
-    parser.add_argument("--job-minutes", type=float, help="with --in-job: stop in time before the job's time is over")
-    parser.add_argument("--max-attempts", type=int, default=3, help="with --in-job: without progress; 0: any number")
     parser.add_argument(
-        "--accept-code-change", action="store_true", help="go on from a checkpoint that other training code wrote"
+        "--job-minutes", type=float, help="with --in-job: time limit of the job; the run stops before it"
     )
-    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files at the end")
+    parser.add_argument(
+        "--max-attempts", type=int, default=3, help="with --in-job: attempts without progress; 0: no limit"
+    )
+    parser.add_argument(
+        "--accept-code-change", action="store_true", help="resume from a checkpoint that other training code wrote"
+    )
+    parser.add_argument("--tensorboard", action="store_true", help="write TensorBoard files while training")
+    parser.add_argument(
+        "--profile", type=int, default=0, metavar="N", help="write a trace of N updates to the run's folder"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -60,7 +69,7 @@ def _train(args: argparse.Namespace) -> None:
     from mdnmt.pretrained.run import make_run
     from mdnmt.train.attempts import minutes_to_train
     from mdnmt.train.run import train_run
-    from mdnmt.train.trainer import Habits
+    from mdnmt.train.trainer import RuntimeOptions
 
     spec = parse_spec(args.spec, RunSpec)
     if args.in_job and args.job_minutes is not None:
@@ -70,13 +79,15 @@ def _train(args: argparse.Namespace) -> None:
         "method_name": args.method,
         "device": args.device,
         "threads": args.threads,
-        "habits": Habits(
+        "runtime": RuntimeOptions(
             args.save_every_minutes,
             args.save_every_updates,
             args.stop_after_minutes,
             args.on_nan,
             args.worker_timeout_minutes,
             args.accept_code_change,
+            args.tensorboard,
+            args.profile,
         ),
     }
     with _attempt(args) if args.in_job else nullcontext(), _group(args) as workers:
@@ -84,10 +95,6 @@ def _train(args: argparse.Namespace) -> None:
             make_run(spec, args.task, args.out, root=args.pretrained, workers=workers, **options)
         else:
             train_run(spec, args.task, args.out, initial=args.initial, workers=workers, **options)
-    if workers.is_first and args.tensorboard:
-        from mdnmt.train.tensorboard import write_events
-
-        write_events(args.out)
 
 
 @contextmanager
@@ -110,10 +117,10 @@ def _group(args: argparse.Namespace) -> Iterator[Workers]:
 
 
 def _command(args: argparse.Namespace) -> list[str]:
-    """Return the command of another worker: this one, without what the first alone does."""
+    """Return the command of another worker: this one, without the tasks of the first worker."""
     import sys
 
-    left_out = {"workers", "in_job", "job_minutes", "max_attempts", "tensorboard", "accept_code_change"}
+    left_out = {"workers", "in_job", "job_minutes", "max_attempts", "tensorboard", "profile", "accept_code_change"}
     said = {name: value for name, value in vars(args).items() if name not in left_out and value is not None}
     options = (word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", str(value)))
     return [sys.executable, "-m", "mdnmt.cli", "train", *options]

@@ -13,9 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--beam-size", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--length-penalty", type=float, default=1.0, help="default: %(default)s")
     parser.add_argument("--nbest", type=int, default=1, help="above 1: lines `number TAB score TAB text`")
-    parser.add_argument("--precision", default="fp32", help="fp32, or quicker bf16, int8 (default: %(default)s)")
-    parser.add_argument("--batch-lines", type=int, default=64, help="lines read before any is translated")
-    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="where weights of others stand")
+    parser.add_argument("--precision", default="fp32", help="fp32, or the faster bf16 or int8 (default: %(default)s)")
+    parser.add_argument("--batch-lines", type=int, default=64, help="lines to read before translating them")
+    parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="folder of pretrained weights")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
             bad = next(number for number, line in enumerate(raw, start + 1) if not _is_utf8(line))
             raise DataError(f"standard input, line {bad}: not UTF-8; convert the text first") from None
         if bad := next((number for number, line in enumerate(lines, start + 1) if "\0" in line), 0):
-            raise DataError(f"standard input, line {bad}: holds a NUL character, so it is no text; remove it first")
+            raise DataError(f"standard input, line {bad}: contains a NUL character; remove it first")
         made = []
         for number, found in enumerate(translator.translate(lines, config, args.domain, start + 1), start + 1):
             if config.nbest == 1:

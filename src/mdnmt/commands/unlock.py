@@ -1,4 +1,4 @@
-"""Open the lock that a killed snakemake left behind, if nothing is running here any more."""
+"""Remove the lock of a killed Snakemake, if nothing is running here any more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> None:
         LeaseError: a snakemake or a trainer is alive here.
     """
     from mdnmt.errors import LeaseError
-    from mdnmt.studies.locks import living_snakemake, living_trainer, locks, open_locks
+    from mdnmt.studies.snakemake_locks import living_snakemake, living_trainer, locks, open_locks
 
     found = locks(args.folder)
     if not found:

@@ -1,4 +1,4 @@
-"""Show the runs of a study: progress, time left, attempts, jobs, and where Snakemake and SLURM disagree."""
+"""Show the runs of a study: progress, time left, attempts, and whether Snakemake and SLURM agree."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a study of config/studies (default: that of config/config.yaml); with --restart the command",
     )
     parser.add_argument("--folder", type=Path, default=Path(), help="the project's folder (default: this one)")
-    parser.add_argument("--once", action="store_true", help="look once, and end")
+    parser.add_argument("--once", action="store_true", help="print the table once and exit")
     parser.add_argument("--every", type=float, default=30.0, metavar="SECONDS", help="default: %(default)s")
     parser.add_argument(
         "--restart",
         action="store_true",
-        help="run the command; stop it where it waits for jobs that SLURM has lost, and start it again",
+        help="run the command, and restart it if it waits for jobs that SLURM has lost",
     )
     parser.add_argument(
         "--patience", type=float, default=240.0, metavar="SECONDS", help="a job is lost after this time: %(default)s"
@@ -31,24 +31,24 @@ def run(args: argparse.Namespace) -> int | None:
     """Print the table, once or again and again; with --restart run the command and look after it.
 
     Raises:
-        ConfigError: the study is not what it should be, or --restart names no command.
+        ConfigError: the study has a mistake, or --restart names no command.
     """
     import select
 
     from mdnmt.config.loader import load_mapping, validate_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError
-    from mdnmt.planning.layout import name_of
+    from mdnmt.operations.plan.result_paths import name_of
+    from mdnmt.operations.watch.overview import View, look, view_text
+    from mdnmt.operations.watch.supervise import Supervisor
     from mdnmt.studies.resolve import resolve
-    from mdnmt.watch.supervise import Supervisor
-    from mdnmt.watch.view import View, look, view_text
 
     folder: Path = args.folder.resolve()
     project = validate_model(load_mapping(folder / "config/config.yaml"), ProjectConfig, "config/config.yaml")
 
     if args.restart and not args.words:
         raise ConfigError("--restart: names no command; expected e.g. --restart -- snakemake --profile ...")
-    # Of a command the study is what it gives to `--config`.
+    # The study of a command is in its `--config`.
     named = [word.removeprefix("study=") for word in args.words if word.startswith("study=")]
     name = (named or [None])[-1] if args.restart else next(iter(args.words), None)
 

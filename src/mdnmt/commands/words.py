@@ -1,4 +1,4 @@
-"""Say which words of generated text are translated rightly, and what the model's layers decided on them."""
+"""Count which words of generated text are translated correctly, and analyse the layers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mdnmt words`."""
     parser.add_argument("--run", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data, made of generated corpora")
-    parser.add_argument("--hypotheses", type=Path, required=True, help="directory with hyp.<domain>.txt, a line each")
+    parser.add_argument("--task", type=Path, required=True, help="folder of the task's data, from generated corpora")
+    parser.add_argument("--hypotheses", type=Path, required=True, help="directory with hyp.<domain>.txt, one per line")
     parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
     parser.add_argument("--out", type=Path, required=True, help="words.json to write")
     parser.add_argument("--device", default="auto")
@@ -18,16 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write what is right and what was decided."""
+    """Write the counts and the analysis."""
     from mdnmt.analysis.ambiguity import decisions, right_words
     from mdnmt.corpora import generated
     from mdnmt.decode.translator import Translator
     from mdnmt.errors import DataError
     from mdnmt.fsio import read_json, write_sealed
     from mdnmt.paths import RunPaths
-    from mdnmt.score.testset import load_test_sets, sums_of
-    from mdnmt.tasks.data import TaskData
-    from mdnmt.tasks.spec import TaskSpec
+    from mdnmt.score.test_sets import load_test_sets, sums_of
+    from mdnmt.tasks.task_data import TaskData
+    from mdnmt.tasks.task_spec import TaskSpec
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
     data = TaskData.load(args.task)
@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> None:
     kinds: dict[str, str] = {}
     for corpus in (corpus for domain in spec.domains for corpus in domain.corpora):
         if corpus.reader.name != "generated":
-            raise DataError(f"{args.task}: the corpus {corpus.name!r} is not generated, so what is right is not known")
+            raise DataError(
+                f"{args.task}: the corpus {corpus.name!r} is not generated, so the right translations are not known"
+            )
         kinds |= generated.kinds(corpus.reader, spec.source_lang)
     tests = load_test_sets(args.task, args.limit)
     right = {

@@ -12,7 +12,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.loader import find_named, load_model
 
 # A measure is `column/metric`. A cell is `table | row | column/metric`, of another paper `paper: table | row | ...`;
-# `rows of T2` counts the rows of a table. A number stands for itself.
+# `rows of T2` counts the rows of a table. A number is itself.
 Cell = str | Decimal
 
 
@@ -42,7 +42,7 @@ class Entry(Frozen):
 
     id: Id
     where: str = Field(min_length=1, description="section, table or equation")
-    printed: str = Field(min_length=1, description="what stands there, in our words")
+    printed: str = Field(min_length=1, description="what the paper says there, in our words")
     comment: str = Field("", description="how to read the outcome")
     ours: bool = Field(False, description="not among the inconsistencies that reading the papers had brought up")
 
@@ -117,7 +117,7 @@ class Distance(Entry):
 
 
 class SameRow(Entry):
-    """Rows of a table that stand in another table as well, recognised by their numbers."""
+    """Rows of a table that also occur in another table, recognised by their numbers."""
 
     kind: Literal["same_row"]
     table: str
@@ -142,7 +142,7 @@ class Reading(Frozen):
     method: str = Field(description="a file of config/methods/")
     options: dict[str, Any] = Field({}, description="of its builder")
     domains: int | None = Field(None, gt=0, description="null: those of the entry")
-    more: int = Field(0, description="parameters that our builder has no place for")
+    more: int = Field(0, description="parameters that our builder does not have")
     text: bool = Field(True, description="what the paper says; false: an explanation of the print")
 
 
@@ -164,7 +164,7 @@ class Parameters(Sizes):
 
 
 class SizeRatio(Sizes):
-    """One model is so many times as large as another, for every number of domains k."""
+    """The ratio of the sizes of two models, for every number of domains k."""
 
     kind: Literal["size_ratio"]
     domains: tuple[int, ...] = Field(min_length=1)
@@ -215,7 +215,7 @@ class AuditConfig(Frozen):
         ids = [entry.id for entry in (*self.sweeps, *self.checks, *self.noted)]
         twice = [name for name in ids if ids.count(name) > 1]
         if twice:
-            raise ValueError(f"the id {twice[0]!r} stands twice")
+            raise ValueError(f"the id {twice[0]!r} occurs twice")
         return self
 
 

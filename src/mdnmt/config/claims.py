@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -34,7 +34,7 @@ class Threshold(Frozen):
 
     above: float | None = Field(None, description="more than this")
     below: float | None = Field(None, description="less than this")
-    within: float | None = Field(None, gt=0, description="nearer to 0 than this")
+    within: float | None = Field(None, gt=0, description="closer to 0 than this")
     needed: Needed = Field("all", description="in how many of the comparisons it must hold: all, most, one, or a share")
 
     @model_validator(mode="after")
@@ -64,7 +64,7 @@ class CellsRule(Threshold):
     than: tuple[Name, ...] = Field((), description="methods; none: the same method in another table or column")
     than_columns: tuple[Name, ...] = Field((), description="columns of than; none: the same column")
     than_trained_on: Literal["own", "others"] = Field("own", description="of methods that are trained on each domain")
-    times: float = Field(1.0, gt=0, description="that of than counts so many times")
+    times: float = Field(1.0, gt=0, description="factor of the right side (`than`)")
     per_row: bool = Field(False, description="the share is needed of each of rows")
 
     @model_validator(mode="after")
@@ -93,7 +93,7 @@ class StarsRule(Frozen):
 
 
 class Numbers(Frozen):
-    """Which numbers of a figure; as the right side of a comparison, what is left out is as on the left."""
+    """Which numbers of a figure. On the right side of a comparison, omitted keys are as on the left."""
 
     figure: Name | None = None
     name: str | None = Field(None, description="of the measure: entropy")
@@ -110,7 +110,7 @@ class MeasureRule(Threshold):
     methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
     at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
     each: tuple[str, ...] = Field((), description="keys of `at`: a comparison for each value; of all others the mean")
-    reduce: dict[str, Reduction] = Field({}, description="keys of `at`, in this order: what is taken over its values")
+    reduce: dict[str, Reduction] = Field({}, description="keys of `at`, in this order: how their values are combined")
     than: Numbers | None = None
     if_none: str | None = Field(None, description="the measure of a run that has none of this name")
 
@@ -219,6 +219,20 @@ def needs(claim: Claim) -> Needs:
     )
 
 
+def without_tables(claim: Claim, left_out: Collection[str]) -> Claim:
+    """Return a claim on the tables that are left.
+
+    A rule loses the pairs of tables of which one is left out, unless it would lose all of them: then it is undecided.
+    """
+    rules = []
+    for rule in claim.rules:
+        if isinstance(rule, CellsRule) and rule.tables:
+            kept = {left: right for left, right in rule.tables.items() if not {left, right} & set(left_out)}
+            rule = rule.model_copy(update={"tables": kept or rule.tables})
+        rules.append(rule)
+    return claim.model_copy(update={"rules": tuple(rules)})
+
+
 def metrics_of(rule: AnyRule) -> tuple[str, ...]:
     """Return the metrics of the table cells that a rule reads; none of a rule about figures."""
     return rule.metrics if isinstance(rule, CellsRule | StarsRule | LabelsRule | AgreementRule) else ()
@@ -239,7 +253,7 @@ def load_claims(config_folder: Path, paper: str) -> dict[str, Claim]:
 
 
 def row_names(table: PaperTable) -> dict[str, tuple[str, ...]]:
-    """Return method -> the names under which it may stand in a table: of a variant, or of the method chosen for it."""
+    """Return method -> its possible names in a table: its own, a variant's, or that of the method chosen for it."""
     suffix = f"-{table.variant.suffix}" if table.variant is not None else ""
     found: dict[str, tuple[str, ...]] = {}
     for row in table.rows:

@@ -17,7 +17,7 @@ _EVERYTHING: dict[str, Any] = {
     "require_letters": False,
     "deduplicate": False,
 }
-# name -> what it sets; keys beside it overrule it. `ours` is what the keys' defaults are.
+# name -> the values that it sets. Keys written beside the recipe override them. `ours` has the defaults of the keys.
 RECIPES: dict[str, dict[str, Any]] = {
     "ours": {},
     "none": _EVERYTHING,
@@ -42,23 +42,27 @@ class CleaningConfig(Frozen):
     """Which sentence pairs are kept, before held-out ones are drawn from them."""
 
     recipe: Literal["ours", "none", "jiang", "jiang-ted", "song", "zhang"] = Field(
-        "ours", description="sets the keys below that are not given"
+        "ours", description="sets those of the keys below that are not given"
     )
     unit: Literal["words", "tokens", "pieces"] = Field(
-        "words", description="what lengths count: between blanks, of the tokenizer, or of BPE (after the split)"
+        "words", description="unit of lengths: split at spaces, by the tokenizer, or by BPE (after the split)"
     )
     min_tokens: Count = Field(1, description="on each side")
-    max_tokens: Count | None = Field(100, description="on each side; null: no bound")
+    max_tokens: Count | None = Field(100, description="on each side; null: no limit")
     max_length_ratio: float | None = Field(
-        4.0, ge=1.0, allow_inf_nan=False, description="tokens of the longer side a token; null: no bound"
+        4.0, ge=1.0, allow_inf_nan=False, description="length of the longer side / the shorter side; null: no limit"
     )
     drop_identical: bool = Field(True, strict=True, description="drop a pair whose sides are the same")
     require_letters: bool = Field(True, strict=True, description="drop a pair with a side that has no letter")
     max_copied_share: float = Field(
-        1.0, ge=0.0, le=1.0, allow_inf_nan=False, description="of the shorter side's words, those the other has too"
+        1.0,
+        ge=0.0,
+        le=1.0,
+        allow_inf_nan=False,
+        description="largest share of the shorter side's words that the other side may contain",
     )
-    deduplicate: bool = Field(True, strict=True, description="keep pairs that compare equal (but for case) once")
-    lowercase: bool = Field(False, strict=True, description="all text in lower case, held-out text as well")
+    deduplicate: bool = Field(True, strict=True, description="keep one of several pairs that are equal except for case")
+    lowercase: bool = Field(False, strict=True, description="lower-case all text, held-out text as well")
     normalise_punctuation: bool = Field(
         False, strict=True, description="Moses' normalize-punctuation, held-out text as well"
     )

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
 
-# What a shell or sbatch would take apart must not stand in a name.
+# A name must not contain characters that a shell or sbatch would interpret.
 _NAME = r"^[A-Za-z0-9_.,:+/@-]+$"
 
 
@@ -19,9 +19,9 @@ class SizeClass(Frozen):
 
     up_to_parameters: int = Field(gt=0, description="of the largest model of this class")
     mem_mb: int = Field(gt=0, description="memory of a job (not of the GPU)")
-    train_minutes: int = Field(gt=0, description="of one attempt; a run that takes longer takes several")
-    translate_minutes: int = Field(gt=0, description="to translate the test sets, or to look into the model")
-    gpus: int = Field(1, ge=0, description="of a job; 0: it computes on CPUs")
+    train_minutes: int = Field(gt=0, description="limit of one job; a longer run uses several jobs")
+    translate_minutes: int = Field(gt=0, description="to translate the test sets, or to analyse the model")
+    gpus: int = Field(1, ge=0, description="of a job; 0: it runs on CPUs")
 
 
 SIZES = {
@@ -43,12 +43,14 @@ class Partitions(Frozen):
 class ClusterConfig(Frozen):
     """What config/cluster.yaml may say; all of it may be left out, and so may the file."""
 
-    account: str | None = Field(None, pattern=_NAME, description="what jobs are charged to; null: as sbatch does")
+    account: str | None = Field(
+        None, pattern=_NAME, description="the account that jobs are charged to; null: sbatch's default"
+    )
     qos: str | None = Field(None, pattern=_NAME, description="quality of service")
     partitions: Partitions = Field(Partitions())
     gpu_model: str | None = Field(None, pattern=r"^[A-Za-z0-9_.]+$", description="e.g. a100; null: any")
     ask_for_gpus_by: Literal["gpus", "gres"] = Field(
-        "gpus", description="sbatch's option; some clusters take one alone"
+        "gpus", description="sbatch's option; some clusters support only one of them"
     )
     modules: tuple[str, ...] = Field((), description="loaded at the start of every job (`module load`)")
     cores: int = Field(8, gt=0, description="of jobs that use many: task data, measurements")

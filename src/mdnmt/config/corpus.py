@@ -24,6 +24,9 @@ class CorpusConfig(Frozen):
 
     title: str = Field(min_length=1, description="printed in the report")
     licence: str = Field("", description="of the package and of its text; printed")
+    redistributable: bool = Field(
+        False, description="the licence lets anybody pass the text on; only such text enters a bundle of evidence"
+    )
     homepage: str = Field("", description="printed")
     citation: str = Field("", description="printed")
     languages: tuple[Language, ...] = Field(min_length=2, description="those that it has, as two or three letters")
@@ -58,7 +61,7 @@ class CorpusConfig(Frozen):
             raise ValueError("the provider 'generated' and the reader 'generated' go together")
         if self.more_sources:
             if isinstance(self.source, LocalSource | ManualSource | GeneratedSource):
-                raise ValueError(f"more_sources: the provider {self.source.provider!r} stands alone")
+                raise ValueError(f"more_sources: the provider {self.source.provider!r} allows none")
             files = [source.file for source in (self.source, *self.more_sources)]
             if len(set(files)) < len(files):
                 raise ValueError("more_sources: two files have one name; give each another")

@@ -14,10 +14,10 @@ class StatcanReader(Frozen):
 
     name: Literal["statcan"] = Field(description="the reader")
     parts: tuple[Literal["titles", "footnotes", "labels"], ...] = Field(
-        default=("titles", "footnotes", "labels"), min_length=1, description="which texts are taken"
+        default=("titles", "footnotes", "labels"), min_length=1, description="which texts to read"
     )
     min_label_tokens: int = Field(
-        default=5, ge=1, strict=True, description="words and signs; shorter ones are left out"
+        default=5, ge=1, strict=True, description="words and signs; shorter labels are left out"
     )
 
 
@@ -26,7 +26,7 @@ class HscodesReader(Frozen):
 
     name: Literal["hscodes"] = Field(description="the reader")
     parts: tuple[Literal["cn", "taric"], ...] = Field(
-        default=("cn", "taric"), min_length=1, description="which texts are taken"
+        default=("cn", "taric"), min_length=1, description="which texts to read"
     )
 
 
@@ -83,7 +83,9 @@ class GettextMoReader(Frozen):
     name: Literal["gettext-mo"] = Field(description="the reader")
     min_tokens: int = Field(default=3, ge=1, strict=True, description="of the English side; shorter ones are left out")
     accelerator: Literal["&", "_", ""] = Field("&", description="sign before a menu's key, which is removed")
-    tags_are_names: bool = Field(False, strict=True, description="keep <npcname> and remove colours alone; else no tag")
+    tags_are_names: bool = Field(
+        False, strict=True, description="keep <npcname> and remove only colours; false: remove all tags"
+    )
     context_prefix: bool = Field(False, strict=True, description="remove a context such as `female^`")
 
 
@@ -110,9 +112,9 @@ class FilesReader(Frozen):
     """Line-aligned text of any name, `<name>.<lang>`, plain or packed; names without the language."""
 
     name: Literal["files"] = Field(description="the reader")
-    train: tuple[str, ...] = Field(min_length=1, description="`acts` for acts.en and acts.fr; several are joined")
-    valid: tuple[str, ...] = Field(default=(), description="likewise; none: drawn")
-    test: tuple[str, ...] = Field(default=(), description="likewise; none: drawn")
+    train: tuple[str, ...] = Field(min_length=1, description="`acts` for acts.en and acts.fr; several are concatenated")
+    valid: tuple[str, ...] = Field(default=(), description="as train; none: drawn at random")
+    test: tuple[str, ...] = Field(default=(), description="as train; none: drawn at random")
 
     @model_validator(mode="after")
     def _each_file_once(self) -> Self:
@@ -142,10 +144,14 @@ class IwsltReader(Frozen):
     titles: bool = Field(False, strict=True, description="take the talks' titles and descriptions as sentences too")
     dropped: tuple[str, ...] = Field(
         default=("url", "talkid", "keywords", "speaker", "translator", "reviewer", "doc"),
-        description="tags whose lines are no text; a line of another tag is refused",
+        description="tags whose lines are not text; a line with another tag is refused",
     )
-    valid: tuple[str, ...] = Field(default=(), description="sets joined for valid, such as dev2010; none: drawn")
-    test: tuple[str, ...] = Field(default=(), description="sets joined for test, such as tst2010; none: drawn")
+    valid: tuple[str, ...] = Field(
+        default=(), description="sets joined for valid, such as dev2010; none: drawn at random"
+    )
+    test: tuple[str, ...] = Field(
+        default=(), description="sets joined for test, such as tst2010; none: drawn at random"
+    )
 
 
 class UmCorpusReader(Frozen):
@@ -153,7 +159,7 @@ class UmCorpusReader(Frozen):
 
     name: Literal["um-corpus"] = Field(description="the reader")
     domain: Literal["Education", "Laws", "Microblog", "News", "Science", "Spoken", "Subtitles", "Thesis"] = Field(
-        description="as its folder is called"
+        description="name of its folder"
     )
     test: bool = Field(True, strict=True, description="take the corpus' own test section; false: draw one")
     section: int | None = Field(
@@ -183,8 +189,8 @@ class TsvReader(Frozen):
         min_length=2, description="language -> its column: a number from 1, or a name in the first line"
     )
     header: bool = Field(False, strict=True, description="the first line has the columns' names")
-    separator: Literal["tab", "comma", "semicolon"] = Field("tab", description="what stands between columns")
-    quotes: bool = Field(False, strict=True, description='a field may stand in ", and there run over several lines')
+    separator: Literal["tab", "comma", "semicolon"] = Field("tab", description="the character between columns")
+    quotes: bool = Field(False, strict=True, description='a field may be quoted with " and then contain line breaks')
 
     @model_validator(mode="after")
     def _columns_can_be_found(self) -> Self:
@@ -203,8 +209,10 @@ class GeneratedReader(Frozen):
     """
 
     name: Literal["generated"] = Field(description="the reader")
-    domain: int = Field(ge=0, le=62, strict=True, description="whose text this is; a task's corpora differ in it alone")
-    sentences: int = Field(gt=0, strict=True, description="how many are made, repetitions included")
+    domain: int = Field(
+        ge=0, le=62, strict=True, description="number of the domain; the corpora of one task differ only in it"
+    )
+    sentences: int = Field(gt=0, strict=True, description="number of sentences, including repetitions")
     seed: int = Field(1, ge=0, strict=True, description="another one makes other words and other sentences")
     common_words: int = Field(80, gt=0, le=1000, strict=True, description="words with one translation in all domains")
     cue_words: int = Field(10, gt=0, le=1000, strict=True, description="words of one domain only; as many in each")

@@ -27,7 +27,9 @@ class PipSource(Frozen):
     file: FileName = Field(description="name of the wheel")
     sha256: Sha256 = Field(description="of the wheel, 64 hexadecimal digits")
     size_bytes: int = Field(gt=0, strict=True, description="of the wheel")
-    python_version: FileName | None = Field(None, description="pip takes the wheel as for this Python; null: for ours")
+    python_version: FileName | None = Field(
+        None, description="download the wheel for this Python; null: for the running one"
+    )
 
 
 class NpmSource(Frozen):
@@ -45,10 +47,10 @@ class AptSource(Frozen):
     """One Debian package, fetched by `apt-get download` and never installed."""
 
     provider: Literal["apt"] = Field(description="apt: a Debian package")
-    package: DebianName = Field(description="its name; the file is called <package>.deb, whatever its version")
-    version: DebianVersion | None = Field(None, description="null: the one on offer; point releases replace it")
-    sha256: Sha256 | None = Field(None, description="of the .deb; null: as the lock says since the first download")
-    size_bytes: int | None = Field(None, gt=0, strict=True, description="of the .deb; null: likewise")
+    package: DebianName = Field(description="its name; the file is saved as <package>.deb, whatever its version")
+    version: DebianVersion | None = Field(None, description="null: the current one; point releases replace it")
+    sha256: Sha256 | None = Field(None, description="of the .deb; null: pinned in the lock by the first download")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="of the .deb; null: as for sha256")
 
     @property
     def file(self) -> str:
@@ -57,12 +59,12 @@ class AptSource(Frozen):
 
 
 class AptListSource(Frozen):
-    """One list of package descriptions, fetched by `apt-get update` into a folder of its own; no rights are needed."""
+    """One list of package descriptions, fetched by `apt-get update` into a separate folder, without root rights."""
 
     provider: Literal["apt-list"] = Field(description="apt-list: Debian's package descriptions")
     list: Annotated[str, StringConstraints(pattern=r"^Translation-[a-z]{2}$")] = Field(description="Translation-<lang>")
-    sha256: Sha256 | None = Field(None, description="null: as the lock says since the first download")
-    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: likewise")
+    sha256: Sha256 | None = Field(None, description="null: pinned in the lock by the first download")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: as for sha256")
 
     @property
     def file(self) -> str:
@@ -73,31 +75,31 @@ class AptListSource(Frozen):
 class HttpSource(Frozen):
     """One file of the web, at one or more addresses."""
 
-    provider: Literal["http"] = Field(description="http: a file of the web")
+    provider: Literal["http"] = Field(description="http: a file from the web")
     urls: tuple[Url, ...] = Field(min_length=1, description="addresses of the same file, tried in this order")
-    file: FileName = Field(description="what it is called here")
-    sha256: Sha256 | None = Field(None, description="null: as the lock says since the first download")
-    md5: Md5 | None = Field(None, description="as published, where it is")
-    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: as the lock says")
+    file: FileName = Field(description="name under which it is saved")
+    sha256: Sha256 | None = Field(None, description="null: pinned in the lock by the first download")
+    md5: Md5 | None = Field(None, description="as published, if it is")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: as for sha256")
 
 
 class ManualSource(Frozen):
     """One file that is given to those who ask or pay for it: the user puts it where it is looked for."""
 
     provider: Literal["manual"] = Field(description="manual: a file that you get yourself")
-    file: FileName = Field(description="what it must be called")
+    file: FileName = Field(description="its file name")
     folder: str = Field("resources/manual", min_length=1, description="where it is; relative: to the project's folder")
-    page: Url = Field(description="where to ask for it")
-    steps: str = Field(min_length=1, pattern=r"^[^\n]+$", description="what to do there, in one line; printed")
+    page: Url = Field(description="web page where you get it")
+    steps: str = Field(min_length=1, pattern=r"^[^\n]+$", description="what to do there, in one line, for the message")
     members: tuple[str, ...] = Field(min_length=1, description="what it must contain; * for any characters")
-    sha256: Sha256 | None = Field(None, description="null: as the lock says since it was first read")
-    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: likewise")
+    sha256: Sha256 | None = Field(None, description="null: pinned in the lock when it is first read")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: as for sha256")
 
 
 class LocalSource(Frozen):
     """A folder of the user's own text: lines, a table or a translation memory, as the reader says."""
 
-    provider: Literal["local"] = Field(description="local: a folder of yours")
+    provider: Literal["local"] = Field(description="local: your own folder")
     folder: str = Field(min_length=1, description="where the files are; relative: to the project's folder")
 
 
@@ -107,7 +109,7 @@ class GeneratedSource(Frozen):
     provider: Literal["generated"] = Field(description="generated: made from the reader's options")
 
 
-# Each is one file; a corpus may be made of several.
+# Each is one file; a corpus may consist of several.
 FileSource = PipSource | NpmSource | AptSource | AptListSource | HttpSource
 SourceConfig = Annotated[
     PipSource | NpmSource | AptSource | AptListSource | HttpSource | ManualSource | LocalSource | GeneratedSource,

@@ -28,7 +28,7 @@ class Decoding(Frozen):
     max_length_ratio: float = Field(1.5, gt=0, description="longest output: ratio x source pieces + extra")
     max_length_extra: int = Field(20, ge=0)
     nbest: int = Field(1, gt=0, le=1000, description="above 1 the n best are written beside the hypotheses")
-    max_sentences: int | None = Field(None, gt=0, description="at most so many test sentences a domain")
+    max_sentences: int | None = Field(None, gt=0, description="largest number of test sentences per domain")
     batch_tokens: int = Field(2000, gt=0, description="source pieces of a batch; changes no result but float rounding")
     precision: Precision = Field(
         "fp32", description="of the matrix products of beam search: bf16 and int8 (CPU) are faster and less exact"
@@ -37,7 +37,8 @@ class Decoding(Frozen):
         "final", description="final: by the recipe's `final_weights`; alternative: the other of average and best"
     )
     labels: Labels = Field(
-        "given", description="the domain that a method is told: the right one, another, none, or a classifier's guess"
+        "given",
+        description="domain label at translation time: gold (given), wrong, missing, or predicted by a classifier",
     )
 
     @field_validator("nbest")

@@ -24,7 +24,7 @@ class Deviation(Frozen):
     paper: str = Field(min_length=1, description="a file of config/papers/, or `all`")
     place: str = Field(min_length=1, description="section, table or figure of the paper")
     said: str = Field(min_length=1, description="what the paper says or leaves open")
-    choice: str = Field(min_length=1, description="what is done here")
+    choice: str = Field(min_length=1, description="what we do")
     source: Literal["paper", "code", "ours"] = Field(description="where the choice comes from, see SOURCES")
     file: Literal["methods", "studies", "tasks"] | None = Field(description="folder of config/; null: no key")
     builder: str | None = Field(None, description="whose option a key of `architecture` is")
@@ -50,7 +50,7 @@ class Deviations(Frozen):
         ids = [row.id for row in self.rows]
         twice = [name for name in ids if ids.count(name) > 1]
         if twice:
-            raise ValueError(f"the id {twice[0]!r} stands twice")
+            raise ValueError(f"the id {twice[0]!r} occurs twice")
         return self
 
 

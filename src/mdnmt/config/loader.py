@@ -24,7 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """The safe loader, but a key that stands twice in one mapping is an error instead of silently the last one."""
+    """The safe loader; a key that occurs twice in one mapping is an error instead of silently replacing the first."""
 
 
 def _mapping_without_duplicates(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -37,7 +37,7 @@ def _mapping_without_duplicates(loader: _UniqueKeyLoader, node: yaml.MappingNode
         if not isinstance(key, Hashable):
             raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
         if key in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} occurs twice", key_node.start_mark)
         seen.add(key)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
@@ -155,7 +155,7 @@ def parse_spec(text: str, model: type[M]) -> M:
 
 
 class NoSuchName(ConfigError):
-    """A name that has no file; who gave it can say where it stands."""
+    """A name without a file; the caller can add where the name was used."""
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def find_named(folder: Path, name: str, kind: str) -> Path:
         NoSuchName: the name is not lower-case letters, digits and dashes, or there is no such file.
     """
     if not NAME_PATTERN.fullmatch(name):
-        raise NoSuchName(f"{kind} {name!r}: a name is made of lower-case letters, digits and dashes")
+        raise NoSuchName(f"{kind} {name!r}: a name consists of lower-case letters, digits and dashes")
     path = folder / f"{name}.yaml"
     if not path.is_file():
         names = sorted(found.stem for found in folder.glob("*.yaml"))

@@ -15,15 +15,19 @@ from mdnmt.config.training import Training
 class MethodConfig(Frozen):
     """One file of config/methods/."""
 
-    label: str = Field(min_length=1, description="as printed in tables; {domain}: that of a run on one domain alone")
+    label: str = Field(
+        min_length=1, description="as printed in tables; {domain} is replaced by the domain of a single-domain run"
+    )
     builder: str = Field(description="a module of mdnmt.methods; or mbart50, pretrained weights (mdnmt.pretrained)")
-    train_on: Literal["all", "each"] = Field("all", description="each: one run a domain, on that domain alone")
+    train_on: Literal["all", "each"] = Field("all", description="each: one run per domain, on the text of that domain")
     initialise_from: str | None = Field(
         None, description="start from the trained model of this method: same task, same seed, all domains"
     )
-    deliberately_broken: bool = Field(False, description="shows a known failure; tests do not ask it to be right")
-    architecture: dict[str, Any] = Field({}, description="options of the builder that make this method what it is")
-    training: dict[str, Any] = Field({}, description="where its recipe differs from the default one")
+    deliberately_broken: bool = Field(
+        False, description="demonstrates a known failure; tests do not require it to be right"
+    )
+    architecture: dict[str, Any] = Field({}, description="options of the builder, where they differ from the defaults")
+    training: dict[str, Any] = Field({}, description="options of the recipe, where they differ from the defaults")
 
 
 def load_method(config_folder: Path, name: str) -> MethodConfig:

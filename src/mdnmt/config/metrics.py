@@ -11,13 +11,13 @@ Metric = Literal["bleu", "bleu_tok", "chrf", "ter", "comet", "perplexity", "accu
 
 @dataclass(frozen=True)
 class About:
-    """What a reader is told of a metric.
+    """How a metric is presented.
 
     Attributes:
-        label: above its columns.
-        lower_is_better: as of an error rate.
-        caution: what its numbers cannot be used for; said under each table that has them.
-        file: beside scores.json, where it is not in there: too slow to be computed unasked, or by a model of its own.
+        label: head of its columns.
+        lower_is_better: as for an error rate.
+        caution: limits of its use, printed under each table that has it.
+        file: its score file; a separate one if the metric is computed only on request, or by another model.
     """
 
     label: str

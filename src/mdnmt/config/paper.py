@@ -1,4 +1,4 @@
-"""A paper's recipe, tables and figures as data: what stands in them, in the paper's own order."""
+"""A paper's recipe, tables and figures as data, in the paper's own order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Decoding, Labels, Split
+from mdnmt.config.exhibit_kinds import FigureKind
 from mdnmt.config.loader import find_named, load_model, named_in, validate_model
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name
@@ -17,20 +18,6 @@ from mdnmt.config.training import Training, laid_over
 WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # of generated text, where the truth is known
 PlainTableKind = Literal["corpora", "examples", "notation"]  # nothing in them is a score
 TableKind = Literal["scores", "resources"] | PlainTableKind | WordTableKind
-FigureKind = Literal[
-    "proportion_heatmap",
-    "proportion_words",
-    "proportion_histograms",
-    "domain_attention",
-    "tsne",
-    "curves",
-    "gate_use",
-    "ambiguity",
-    "option_sweep",
-    "architecture",
-    "word_sweep",
-]
-CurveAxis = Literal["updates", "epochs"]
 Knowledge = Literal["nothing", "context", "label"]
 Pair = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,3}-[A-Z]{2,3}$")]  # of languages: EN-FR
 
@@ -44,15 +31,15 @@ class Recipe(Frozen):
 
 
 class Compared(Frozen):
-    """A system that a paper compares itself with, and what it is built and trained with there."""
+    """A system that a paper compares with, and its options there."""
 
     recipe_of: Name | None = Field(None, description="another paper, whose recipe it keeps; null: that of this paper")
     architecture: dict[str, Any] = Field({}, description="over that recipe")
-    training: dict[str, Any] = Field({}, description="likewise")
+    training: dict[str, Any] = Field({}, description="as for architecture")
 
 
 class TableVariant(Frozen):
-    """What all systems of one table have different: each becomes a method of its own, `<method>-<suffix>`."""
+    """Options that differ for all systems of one table. Each becomes a separate method, `<method>-<suffix>`."""
 
     suffix: Name = Field(description="of the methods' names")
     architecture: dict[str, Any] = Field({}, description="options of every builder")
@@ -60,7 +47,7 @@ class TableVariant(Frozen):
 
 
 class TableRow(Frozen):
-    """A row; a method trained on each domain alone becomes one row a domain."""
+    """A row. A method with `train_on: each` becomes one row per domain."""
 
     group: str
     printed: str | None = Field(
@@ -71,9 +58,11 @@ class TableRow(Frozen):
         None, description="in place of method: several, of which the best by validation is shown"
     )
     label: str | None = Field(None, description="as this paper prints it; null: the method's own")
-    knows: Knowledge | None = Field(None, description="what it is told or can read of the domain; for word_accuracy")
+    knows: Knowledge | None = Field(
+        None, description="what it knows about the domain (label, or what the sentence reveals); for word_accuracy"
+    )
     labels: tuple[Labels, ...] = Field(
-        ("given",), min_length=1, description="of kind scores: one row each, told this of the domain when it translates"
+        ("given",), min_length=1, description="of kind scores: label conditions, one row each"
     )
 
     @model_validator(mode="after")
@@ -99,33 +88,33 @@ class PaperTable(Frozen):
     title: str
     where: str = Field("", description="its number in the paper: Table 2")
     pairs: tuple[Pair, ...] = Field(
-        (), description="its language pair (EN-FR), or all that the paper names for it; none: it is of every pair"
+        (), description="its language pair (EN-FR), or all that the paper prints it for; none: every pair"
     )
     metrics: tuple[Metric, ...] = ("bleu",)
-    shows: Literal["domains", "average"] = Field("domains", description="average: the mean of the domains alone")
+    shows: Literal["domains", "average"] = Field("domains", description="average: only the mean of the domains")
     delta: bool = Field(False, description="beside each score its difference to the baseline")
     split: Split = Field("test", description="of kind scores: the text that is translated and scored")
     development: bool = Field(
         False, description="of kind scores: a first column with the validation sets of all domains scored as one text"
     )
     rows: tuple[TableRow, ...] = Field((), description="of systems, in the paper's order")
-    variant: TableVariant | None = Field(None, description="what all systems of this table have different")
+    variant: TableVariant | None = Field(None, description="options that differ for all systems of this table")
     printed: str | None = Field(None, description="its name in config/published/<paper>.tsv")
     printed_columns: dict[str, str | tuple[str, ...]] = Field(
         {},
         description="domain of the paper's own task (or avg, total, a quantity) -> its column in config/published; "
-        "domains stand in this order",
+        "domains are in this order",
     )
     total: bool = Field(False, description="of kind corpora: a last row with the sums over all domains")
     notes: tuple[str, ...] = Field((), description="sentences below the table")
-    differs: str | None = Field(None, description="why nothing in it can be held against the printed numbers")
+    differs: str | None = Field(None, description="why nothing in it can be compared with the printed numbers")
     printed_metrics: dict[Metric, tuple[str, ...]] = Field(
         {"bleu": ("BLEU", "BLEU-4"), "chrf": ("chrF",), "comet": ("COMET",)},
-        description="metric -> the names in config/published of the printed metric that it is held against",
+        description="metric -> the names in config/published of the printed metric that it is compared with",
     )
     metric_differs: dict[str, str] = Field({}, description="metric or quantity -> why it is not the printed one")
     metric_notes: dict[Metric, str] = Field(
-        {}, description="metric -> what is known of how the printed number beside it was counted"
+        {}, description="metric -> what is known about how the printed number was computed"
     )
     words: tuple[str, ...] = Field(
         (), description="kind examples: words of the source language that come first, on a task of its language pair"
@@ -144,7 +133,7 @@ class PaperTable(Frozen):
             return self
         what = "split: valid" if self.split != "test" else "development"
         if self.kind != "scores":
-            raise ValueError(f"{what} stands in tables of kind scores, not {self.kind}")
+            raise ValueError(f"{what} belongs in tables of kind scores, not {self.kind}")
         if self.split != "test" and self.development:
             raise ValueError("development is a column beside test scores; a table with split: valid has its own")
         if self.development and self.shows != "domains":
@@ -153,15 +142,15 @@ class PaperTable(Frozen):
             raise ValueError(f"{what} is of systems that are given the right labels; leave `labels` of rows out")
         apart = [name for name in self.metrics if METRICS[name].file != "scores.json"]
         if apart and self.split != "test":
-            raise ValueError(f"{what}: {apart[0]} is computed of test text alone; leave it out")
+            raise ValueError(f"{what}: {apart[0]} is computed only for test text; leave it out")
         return self
 
     @model_validator(mode="after")
     def _best_of_is_for_what_is_scored(self) -> Self:
         if self.kind not in ("scores", "resources") and any(row.best_of for row in self.rows):
-            raise ValueError(f"best_of stands in tables of kind scores or resources, not {self.kind}")
+            raise ValueError(f"best_of belongs in tables of kind scores or resources, not {self.kind}")
         if self.kind != "scores" and any(row.labels != ("given",) for row in self.rows):
-            raise ValueError(f"labels of rows stand in tables of kind scores, not {self.kind}")
+            raise ValueError(f"labels of rows belong in tables of kind scores, not {self.kind}")
         return self
 
 
@@ -174,10 +163,15 @@ class PaperFigure(Frozen):
     pairs: tuple[Pair, ...] = Field((), description="as in a table")
     caption: str
     methods: tuple[str, ...] = Field(min_length=1)
-    panels: tuple[str, ...] = Field((), description="of kind curves; none: loss, perplexity, accuracy, BLEU")
-    domain: Name | None = Field(None, description="of a figure of one sentence: of this domain, where the task has it")
-    x: CurveAxis = Field("updates", description="of kind curves: the horizontal axis")
-    generated: bool = Field(False, description="of kind gate_use: of generated text, where the truth is known")
+    options: dict[str, Any] = Field({}, description="options of its kind (docs/studies.md)")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _options_have_their_own_key(cls, value: Any) -> Any:
+        for name in ("panels", "domain", "x", "generated"):
+            if isinstance(value, dict) and name in value:
+                raise ValueError(f"{name} is an option of the kind; write options: {{{name}: ...}}")
+        return value
 
 
 class PaperConfig(Frozen):
@@ -187,7 +181,9 @@ class PaperConfig(Frozen):
     citation: str
     authors: str = Field("", description="as the text cites them: Jiang et al.; none: the citation up to its comma")
     recipe: Recipe = Field(Recipe(), description="as the paper has it")
-    printed_recipe: Recipe = Field(Recipe(), description="what of it stands in the paper's own text (docs/recipes.md)")
+    printed_recipe: Recipe = Field(
+        Recipe(), description="the options that the paper's own text gives (docs/recipes.md)"
+    )
     compared: dict[Name, Compared] = Field({}, description="method -> its own recipe, where the paper compares it")
     tables: dict[str, PaperTable] = Field({})
     figures: dict[str, PaperFigure] = Field({})

@@ -1,4 +1,4 @@
-"""config/config.yaml: which study is made, and habits of this machine that change no result."""
+"""config/config.yaml: which study is made, and runtime options of this machine, which change no result."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ class ProjectConfig(Frozen):
         True, description="download corpora whose checksum is not known yet; false: leave their tasks out"
     )
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="auto, cpu, cuda, cuda:1, ...")
-    workers: int = Field(1, gt=0, description="processes that train one run together, each on a GPU of its own")
+    workers: int = Field(1, gt=0, description="processes that train one run together, each on its own GPU")
     threads: int = Field(1, gt=0, description="CPU threads of a training or decoding job")
     save_every_minutes: float = Field(10, gt=0, description="between checkpoints, beside those of validations")
     stop_after_minutes: float | None = Field(None, gt=0, description="then save and end with status 75")
     on_nan: Literal["stop", "rollback"] = Field(
-        "stop", description="a loss that is no number: end, or go back to the last checkpoint and skip the batch"
+        "stop", description="on a NaN or infinite loss: stop, or return to the last checkpoint and skip the batch"
     )
     accept_code_change: bool = Field(
-        False, description="go on from checkpoints that other training code wrote; run.json lists the attempts"
+        False, description="resume from checkpoints that other training code wrote; run.json lists the attempts"
+    )
+    bundle: str = Field("docs/replication/bundle", description="evidence of runs that need no training")
+    finished_only: bool = Field(
+        False, description="make tables, tests, figures and claims from runs that are trained or bundled; train nothing"
     )
     tensorboard: bool = Field(False, description="TensorBoard files in each run's folder")
 

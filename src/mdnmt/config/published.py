@@ -60,10 +60,10 @@ class Published:
 
 
 def load_published(config_folder: Path, paper: str) -> Published:
-    """Return the numbers of config/published/<paper>.tsv; none where there is no such file.
+    """Return the numbers of config/published/<paper>.tsv; empty if there is no such file.
 
     Raises:
-        ConfigError: the file is not UTF-8, a column is missing, a number is not one, or a cell stands twice.
+        ConfigError: the file is not UTF-8, a column is missing, a number is not one, or a cell occurs twice.
     """
     path = config_folder / "published" / f"{paper}.tsv"
     if not path.is_file():
@@ -92,7 +92,7 @@ def load_published(config_folder: Path, paper: str) -> Published:
         place, number = _parse(fields, header, f"{path}: line {line}")
         if place in numbers:
             raise ConfigError(
-                f"{path}: line {line}: {' / '.join(place)} stands in line {first_line[place]} already; remove one"
+                f"{path}: line {line}: {' / '.join(place)} is in line {first_line[place]} already; remove one"
             )
         numbers[place], first_line[place] = number, line
     return Published(paper, numbers)

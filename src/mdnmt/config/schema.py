@@ -13,6 +13,7 @@ from mdnmt.config.claims import ClaimsConfig
 from mdnmt.config.cluster import ClusterConfig
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.deviations import Deviations
+from mdnmt.config.learning_rates import LearningRates
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.project import ProjectConfig
@@ -20,13 +21,14 @@ from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.config.training import Training
 
-# kind -> its model and where its files stand in config/.
+# kind -> its model, and its files in config/.
 KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "project": (ProjectConfig, "config.yaml"),
     "cluster": (ClusterConfig, "cluster.yaml"),
     "study": (StudyConfig, "studies/*.yaml"),
     "task": (TaskConfig, "tasks/*.yaml"),
     "corpus": (CorpusConfig, "corpora/*.yaml"),
+    "learning-rates": (LearningRates, "learning-rates/*.yaml"),
     "method": (MethodConfig, "methods/*.yaml"),
     "paper": (PaperConfig, "papers/*.yaml"),
     "deviations": (Deviations, "deviations.yaml"),

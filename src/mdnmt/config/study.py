@@ -1,4 +1,4 @@
-"""A study: which methods on which tasks, at which scale, and what is shown of it."""
+"""A study: which methods on which tasks, at which size, and which exhibits to make from them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from mdnmt.config.base import Frozen
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.decoding import Decoding
+from mdnmt.config.learning_rates import Rate, RatesFrom, with_sweep
 from mdnmt.config.loader import find_named, load_mapping, named_in, validate_model
 from mdnmt.config.margin import Margin
 from mdnmt.config.metrics import Metric
@@ -30,27 +31,27 @@ class Overrides(Frozen):
 
 
 class Variant(Overrides):
-    """A method with other options: a point of a sweep, or an ablation; in tables it stands like any method."""
+    """A method with other options: a point of a sweep, or an ablation. Tables use it like any method."""
 
     method: str = Field(description="a file of config/methods/")
     label: str | None = Field(None, min_length=1, description="as printed in tables; null: the method's own")
 
 
-class Shown(Frozen):
+class StudyExhibit(Frozen):
     """A table or figure of a paper, made from a task of this study."""
 
     task: str
 
 
-class ShownTable(Shown):
+class StudyTable(StudyExhibit):
     """A table of a paper, with room for methods that the paper does not have."""
 
     rows: tuple[TableRow, ...] = Field((), description="of your own, behind those of the paper")
     metrics: tuple[Metric, ...] = Field((), description="in place of the paper's; none: the paper's")
 
 
-class ShownFigure(Shown):
-    """A figure of a paper, of the paper's systems or of others."""
+class StudyFigure(StudyExhibit):
+    """A figure of a paper, with the paper's systems or others."""
 
     methods: tuple[str, ...] = Field((), description="in place of the paper's; none: the paper's")
 
@@ -62,7 +63,8 @@ class Comparison(Frozen):
     num_resamples: int = Field(1000, gt=0, description="of the paired bootstrap; more where the correction needs them")
     num_trials: int = Field(10_000, gt=0, description="of approximate randomisation; more where it needs them")
     correction: Literal["holm", "none"] = Field(
-        "holm", description="of a table's stars for their number; none: the papers' own, by the bootstrap alone"
+        "holm",
+        description="correction of a table's stars; none: the papers' own stars, by an uncorrected bootstrap",
     )
     margin: Margin = Field(Margin(), description="differences from published numbers that do not matter")
 
@@ -99,7 +101,7 @@ class StudyConfig(Seeds):
 
     title: str
     description: str
-    like: Name | None = Field(None, description="another study, of which this one changes what it says itself")
+    like: Name | None = Field(None, description="the study to inherit from")
     tasks: tuple[str, ...] = Field((), description="each with all methods; none: those that tables and figures name")
     methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
     stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
@@ -108,6 +110,8 @@ class StudyConfig(Seeds):
     all_methods: Overrides = Overrides()
     per_task: dict[Name, Overrides] = Field({}, description="task -> options that it sets for methods")
     per_method: dict[str, Overrides] = Field({})
+    rate_sweep: tuple[Rate, ...] = Field((), description="each of `methods` is trained with these learning rates too")
+    learning_rates: RatesFrom | None = Field(None, description="rates of methods, below what `per_method` sets")
     variants: dict[Name, Variant] = Field({}, description="further methods: name -> a method and its other options")
     decoding: Decoding = Decoding()
     comparison: Comparison = Comparison()
@@ -115,8 +119,11 @@ class StudyConfig(Seeds):
     analysis: AnalysisConfig = AnalysisConfig()
     copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
     measure_repeats: int = Field(3, gt=0, description="of time and memory; the median is shown")
-    tables: dict[str, ShownTable] = Field({}, description="<paper>-<table>")
-    figures: dict[str, ShownFigure] = Field({}, description="<paper>-<figure>")
+    tables: dict[str, StudyTable] = Field({}, description="<paper>-<table>")
+    figures: dict[str, StudyFigure] = Field({}, description="<paper>-<figure>")
+    claims_without: tuple[str, ...] = Field(
+        (), description="<paper>-<table> that this study leaves out: a claim on several tables is decided on the others"
+    )
 
     @field_validator("tasks", "methods")
     @classmethod
@@ -134,13 +141,13 @@ class StudyConfig(Seeds):
 def load_study(config_folder: Path, name: str) -> StudyConfig:
     """Return config/studies/<name>.yaml, laid over the study that it is `like`.
 
-    Mappings are merged, key by key; everything else replaces what is there, and null takes a key away.
+    Mappings are merged key by key; any other value replaces the inherited one, and null removes a key.
 
     Raises:
-        ConfigError: there is no such file, or a mistake in it, or studies are like each other in a circle.
+        ConfigError: there is no such file, it has a mistake, or studies inherit from each other in a circle.
     """
     path = find_named(config_folder / "studies", name, "study")
-    return validate_model(_laid_over(config_folder, name, ()), StudyConfig, str(path))
+    return validate_model(with_sweep(_laid_over(config_folder, name, ())), StudyConfig, str(path))
 
 
 def _laid_over(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[str, Any]:

@@ -21,15 +21,15 @@ AVERAGES = ("all", "avg")
 class SplitConfig(Frozen):
     """How held-out sentences are drawn: by a seed, or by the line's number as Jiang et al. (2020) did."""
 
-    seed: int = Field(1, ge=0, strict=True, description="another one draws other held-out sentences")
+    seed: int = Field(1, ge=0, strict=True, description="seed of the random draw of held-out sentences")
     every: int | None = Field(
-        None, ge=2, strict=True, description="every so many-th pair that is left after cleaning is validation text"
+        None, ge=2, strict=True, description="n: every n-th pair after cleaning is validation text"
     )
     modulo: int | None = Field(
         None,
         ge=10,
         strict=True,
-        description="by the line's number divided by it: remainder 0 valid, 1 test, the last tenth of them train",
+        description="n, from line numbers modulo n: 0 is validation text, 1 test text, the last tenth training text",
     )
 
     @model_validator(mode="after")
@@ -52,24 +52,24 @@ class DomainConfig(Frozen):
     files, or all that the rule of `split` gives).
     """
 
-    corpora: tuple[Name, ...] = Field((), description="files of config/corpora/, joined")
-    folder: str | None = Field(None, min_length=1, description="instead of corpora: a folder with text of your own")
+    corpora: tuple[Name, ...] = Field((), description="files of config/corpora/, concatenated")
+    folder: str | None = Field(None, min_length=1, description="instead of corpora: a folder with your own text")
     files: str | None = Field(
         None, min_length=1, description="instead of corpora: `text/law` for text/law.en and text/law.fr, or one file"
     )
     reader: FilesReader | TsvReader | TmxReader | None = Field(
         None, discriminator="name", description="how folder or files are read; null: found by their names"
     )
-    train: Count | None = Field(None, description="at most so many training pairs; null: all that are left")
-    valid: Count | None = Field(description="exactly so many; null: all of the corpora's own valid files")
-    test: Count | None = Field(description="exactly so many; null: all of the corpora's own test files")
+    train: Count | None = Field(None, description="largest number of training pairs; null: all that remain")
+    valid: Count | None = Field(description="exact number of pairs; null: all of the corpora's own valid files")
+    test: Count | None = Field(description="exact number of pairs; null: all of the corpora's own test files")
     cleaning: CleaningConfig | None = Field(None, description="instead of the task's; null: the task's")
     split: SplitConfig | None = Field(None, description="instead of the task's; null: the task's")
     label: str | None = Field(None, min_length=1, description="as printed in tables; null: its name, capitalised")
     stands_for: Name | None = Field(
         None, description="the domain of the paper's own task that it replaces; null: it is that domain"
     )
-    differs: str | None = Field(None, description="why its scores cannot be held against the paper's")
+    differs: str | None = Field(None, description="why its scores cannot be compared with the paper's")
 
     @property
     def is_own(self) -> bool:
@@ -91,26 +91,35 @@ class DomainConfig(Frozen):
 
 
 class LeakageConfig(Frozen):
-    """What is done about training sentences that are also held out."""
+    """How to handle training sentences that are also held out."""
 
-    remove: bool = Field(True, strict=True, description="take them out of all training text; false: only count them")
+    remove: bool = Field(True, strict=True, description="remove them from all training text; false: only count them")
     near_duplicates: float | None = Field(
         0.8, ge=0.5, le=0.95, description="count held-out sentences this similar to a training sentence; null: none"
     )
+    remove_near: bool = Field(
+        False, strict=True, description="remove training pairs this similar to a held-out sentence, on either side"
+    )
+
+    @model_validator(mode="after")
+    def _removal_has_a_threshold(self) -> Self:
+        if self.remove_near and (self.near_duplicates is None or not self.remove):
+            raise ValueError("remove_near needs a number in near_duplicates, and remove: true")
+        return self
 
 
 class SegmentationConfig(Frozen):
     """How a sentence becomes pieces."""
 
     tokenizer: Tokenizer = Field("moses", description="how text is split into words")
-    tokenizers: dict[Language, Tokenizer] = Field({}, description="language -> another tokenizer than that")
+    tokenizers: dict[Language, Tokenizer] = Field({}, description="language -> its tokenizer, where it differs")
     bpe: Literal["joint", "side", "domain", "none"] = Field(
         "joint",
-        description="merges for all together, for each language, for each domain; none: every word is one piece",
+        description="one set of merges for all text, per language or per domain; none: every word is one piece",
     )
     bpe_merge_operations: int = Field(32000, ge=0, strict=True, description="number of merges")
     merge_operations: dict[Name, Annotated[int, Field(ge=0, strict=True)]] = Field(
-        {}, description="bpe: domain: domain -> another number of merges than that"
+        {}, description="with bpe: domain: domain -> its number of merges, where it differs"
     )
 
     @model_validator(mode="after")
@@ -129,23 +138,27 @@ class VocabularyConfig(Frozen):
 
     joint: bool = Field(True, strict=True, description="one vocabulary for both languages")
     min_count: Count = Field(1, description="pieces rarer than this in training text become <unk>")
-    max_size: Count | None = Field(None, description="so many most frequent pieces, the others become <unk>; null: all")
+    max_size: Count | None = Field(
+        None, description="number of most frequent pieces to keep, the others become <unk>; null: all"
+    )
 
 
 class TaskConfig(Frozen):
     """A language pair, its domains in label order, splits, segmentation and vocabulary."""
 
     title: str = Field(min_length=1, description="printed in the report")
-    of: Name | None = Field(None, description="the paper whose task this is, or stands for")
-    differs: str | None = Field(None, description="why no score can be held against that paper's; null: same text")
+    of: Name | None = Field(None, description="the paper whose task this is, or replaces")
+    differs: str | None = Field(None, description="why no score can be compared with that paper's; null: same text")
     source_lang: Language = Field(description="translated from, as two or three letters")
     target_lang: Language = Field(description="translated into")
     domains: dict[Name, DomainConfig] = Field(min_length=1, description="name -> domain, in the order of the labels")
     cleaning: CleaningConfig = Field(CleaningConfig(), description="which pairs are kept")
     split: SplitConfig = Field(SplitConfig(), description="how held-out sentences are drawn")
-    leakage: LeakageConfig = Field(LeakageConfig(), description="what is done about training text that is held out too")
-    segmentation: SegmentationConfig = Field(SegmentationConfig(), description="how a sentence becomes pieces")
-    vocabulary: VocabularyConfig = Field(VocabularyConfig(), description="which pieces get a number")
+    leakage: LeakageConfig = Field(
+        LeakageConfig(), description="how to handle training sentences that are also held out"
+    )
+    segmentation: SegmentationConfig = Field(SegmentationConfig(), description="how a sentence is split into pieces")
+    vocabulary: VocabularyConfig = Field(VocabularyConfig(), description="which pieces get an index")
 
     @property
     def pair(self) -> str:
@@ -182,7 +195,7 @@ class TaskConfig(Frozen):
             lang for lang in (self.source_lang, self.target_lang) if self.segmentation.tokenizer_of(lang) == "stanford"
         ]
         if set(languages) - {"zh"}:
-            raise ValueError("segmentation: stanford is for Chinese alone; give `tokenizers: {zh: stanford}`")
+            raise ValueError("segmentation: stanford is for Chinese only; write `tokenizers: {zh: stanford}`")
         rules = [self.cleaning, *(domain.cleaning for domain in self.domains.values() if domain.cleaning)]
         if languages and any(rule.unit == "tokens" for rule in rules):
             raise ValueError("cleaning.unit: tokens is not counted with stanford; take words or pieces")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from mdnmt.config.base import Frozen
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Weight = Annotated[float, Field(gt=0)]
+# YAML reads a bare `off` as false.
+Compile = Literal["off", "default", "reduce-overhead"]
+CompileOption = Annotated[Compile, BeforeValidator(lambda value: "off" if value is False else value)]
 
 # Two ways to say the same thing: where one layer of options sets one, what lies beneath must not set the other.
 ALTERNATIVES = (
@@ -67,6 +70,9 @@ class Training(Frozen):
     kernels: Literal["auto", "plain", "cpu"] = Field(
         "auto",
         description="cpu: kernels made for CPUs; plain: what a GPU runs, on any device; auto: by device",
+    )
+    compile: CompileOption = Field(
+        "off", description="torch.compile of training; reduce-overhead: with CUDA graphs on a GPU"
     )
     validate_every: int = Field(1000, gt=0, description="updates between validations; each leaves a checkpoint")
     validate_every_epochs: float | None = Field(

@@ -1,4 +1,4 @@
-"""Settle, when the DAG is built and without a network, whether a corpus can be had, or was fetched and lost."""
+"""Settle, when the DAG is built and without a network, whether a corpus is available, or was fetched and lost."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_source import GeneratedSource, LocalSource, ManualSource
-from mdnmt.corpora import manual
-from mdnmt.corpora.client import lacking
-from mdnmt.corpora.local import local_files
-from mdnmt.corpora.lock import NO_LOCK, Lock, LockRow
+from mdnmt.corpora.corpus_lock import NO_LOCK, Lock, LockRow
+from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec, locked_file
+from mdnmt.corpora.local_files import local_files
 from mdnmt.corpora.manifest import MANIFEST, read_manifest
-from mdnmt.corpora.spec import FetchSpec, FileSpec, locked_file
+from mdnmt.corpora.providers import manual
+from mdnmt.corpora.providers.client import lacking
 from mdnmt.errors import DataError
 
 
 def why_any_missing(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, lock: Lock = NO_LOCK) -> str | None:
-    """Return why not all of some corpora can be had, as one line that begins with `needs`, or None when they can.
+    """Return why some corpora are not available, as one line that begins with `needs`, or None if all are.
 
     Args:
         corpora: their configurations by name.
@@ -153,7 +153,7 @@ def _is_verified(wanted: FileSpec, manifest: dict[str, Any] | None, folder: Path
 
 
 def why_lost(spec: FetchSpec, folder: Path) -> str:
-    """Return why what `folder`'s manifest says is no longer so, or "" when it is, or when nothing was fetched yet.
+    """Return why `folder` no longer matches its manifest, or "" if it does or if nothing was fetched yet.
 
     Only names and sizes are looked at, no contents. The manifest's time is part of the answer: the same loss after
     another fetch is another loss, and Snakemake, which compares answers, must see that.

@@ -20,15 +20,15 @@ from mdnmt.config.corpus_source import (
     NpmSource,
     PipSource,
 )
-from mdnmt.corpora import apt, apt_list, http, manual, npm, pip
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.local import check_text, local_files
-from mdnmt.corpora.lock import LOCK, OWN_LOCK, LockRow
+from mdnmt.corpora.corpus_lock import LOCK, OWN_LOCK, LockRow
+from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.local_files import check_text, local_files
 from mdnmt.corpora.manifest import read_manifest, write_manifest
-from mdnmt.corpora.part import part_folder
+from mdnmt.corpora.providers import apt, http, manual, npm, pip
 from mdnmt.corpora.read import open_corpus
 from mdnmt.corpora.readers import reader
-from mdnmt.corpora.spec import FetchSpec, FileSpec
+from mdnmt.corpora.temporary_folder import part_folder
 from mdnmt.errors import DataError, FetchError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import sync_directory
@@ -52,7 +52,7 @@ def fetch(
     Args:
         spec: what to fetch.
         target: the corpus' folder.
-        download: stands in for the network in tests.
+        download: replaces the network in tests.
         record: called with the verified files before the manifest is written, so that a corpus that has a manifest is
             also recorded.
 
@@ -148,7 +148,7 @@ def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, fol
         case AptSource():
             return apt.download(source, folder)
         case AptListSource():
-            return apt_list.download(source, folder)
+            return apt.download_list(source, folder)
         case HttpSource():
             return http.download(source, wanted, folder, bytes_max=unpacked_bytes_max)
 

@@ -3,15 +3,15 @@
 A sentence is words in any order, translated one by one. There are four kinds of words:
 
 - `common`: one translation in all domains, and equally frequent in all of them;
-- `cue`: stands in the text of one domain only, so that it gives the domain away;
+- `cue`: occurs in the text of one domain only, so it reveals the domain;
 - `context`: one translation a domain, always with a cue in the sentence: the context decides;
 - `label`: one translation a domain, never with a cue in the sentence: only the domain's label decides.
 
 Ambiguous words are equally frequent in all domains, so that they themselves give nothing away. The text is a pure
 function of the configuration: corpora that differ in `domain` alone make a task.
 
-Any two languages will do. Words of a Chinese side (`zh`) are of Chinese characters and stand without blanks, so that a
-segmenter has to find them, and need not find them right.
+Any two languages will do. Words of a Chinese side (`zh`) consist of Chinese characters and have no spaces between them,
+so a segmenter has to find them, and need not find them right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The manifest of a fetched corpus, `corpus.json`: written last, so that a corpus that has one is whole."""
+"""The manifest of a fetched corpus, `corpus.json`: written last, so a corpus that has one is complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest, unless the one that is there says the same but for the time."""
+    """Write the manifest, unless the existing one differs only in its time."""
     present = read_manifest(folder)
     if present is not None and {**present, "fetched_at": None} == {**manifest, "fetched_at": None}:
         return

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.corpora import generated
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.folder import Folder
+from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.folder import Folder
+from mdnmt.corpora.formats.joined_archives import open_files
 from mdnmt.corpora.manifest import files_folder
 from mdnmt.corpora.readers import HELD_OUT, Pair, folder_reader, read_held_out, reader
-from mdnmt.corpora.spec import CorpusSpec
-from mdnmt.corpora.union import open_files
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 
@@ -23,7 +23,7 @@ _ARCHIVE = re.compile(r"\.(whl|zip|deb|tgz|tar|tar\.\w+)$")
 
 @dataclass(frozen=True)
 class CorpusText:
-    """A corpus' segments as they stand, each split to be read once; None: the corpus brings no such split."""
+    """The unchanged segments of a corpus; each split can be read once. None: the corpus has no such split."""
 
     train: Iterator[Pair]
     valid: Iterator[Pair] | None = None
@@ -49,7 +49,7 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
         if not path.is_file():
             raise DataError(f"{path}: missing; fetch the corpus {spec.name!r} again")
         if sha256_file(path) != file.sha256:
-            remedy = "start again to plan anew" if where != folder else f"remove {folder} and start again"
+            remedy = "start again to plan with the new file" if where != folder else f"remove {folder} and start again"
             raise DataError(f"{path}: its content is not the one this task was planned with; {remedy}")
     if spec.reader.name == "generated":
         yield CorpusText(generated.pairs(spec.reader, source_lang, target_lang))

@@ -1,1 +1,1 @@
-"""Beam search and what stands around it."""
+"""Beam search, forced decoding and detokenisation of finished models."""

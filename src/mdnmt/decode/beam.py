@@ -11,7 +11,7 @@ from torch import Tensor
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.length_penalty import length_penalty
 from mdnmt.models.transformer import DecodingState, Transformer
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.vocabulary import Vocab
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ ROWS = 256  # of logits at a time: those of a batch over a large vocabulary woul
 
 
 def states_of(model: Transformer, domain_A: Tensor | None) -> States:
-    """Return how a model is run on sentences whose domains it is told, as in decoding: all of them, or none."""
+    """Return how a model runs on sentences with given domain labels, as in decoding: for all of them, or none."""
 
     def states(source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor, numbers: list[int]) -> Tensor:
         context = DomainContext(domain_B=domain_A[numbers].to(source_BS.device) if domain_A is not None else None)
@@ -62,7 +62,7 @@ def force(
         max_source: the model's positions; a pair that is longer is left out, with 0 pieces.
         max_target: likewise.
         batch_tokens: words of a batch with their padding, on the longer side.
-        given: so many first ids of a target are told rather than predicted: a language code.
+        given: number of first target ids that are given rather than predicted, such as a language code.
     """
     pieces, nll, correct = [0] * len(targets), [0.0] * len(targets), [0] * len(targets)
     fits = [

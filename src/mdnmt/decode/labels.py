@@ -1,4 +1,4 @@
-"""What a method is told of the domain of each test sentence: the truth, another domain, nothing, or a guess."""
+"""Domain labels of test sentences at translation time: gold, wrong, missing or predicted."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from mdnmt.fsio import read_json
 SEED = 1  # of the wrong labels
 
 
-def told_labels(
+def labels_under(
     labels: Labels,
     domains: Sequence[str],
     domain: str,
     num_sentences: int,
     predicted: Mapping[str, Sequence[str]] | None = None,
 ) -> list[str] | None:
-    """Return the domain that is told of each of a domain's first test sentences; None: nothing is told.
+    """Return the label of each of a domain's first test sentences; None: no label.
 
     Args:
-        labels: what is told.
+        labels: the label condition.
         domains: of the task.
         domain: the right one.
         num_sentences: how many of its test sentences.
         predicted: right domain -> guess for each of its test sentences.
 
     Raises:
-        DataError: the task has no other domain, or there are no guesses, or not enough.
+        DataError: the task has no other domain, or predicted labels are missing.
     """
     if labels == "missing":
         return None
@@ -48,7 +48,7 @@ def told_labels(
 
 
 def wrong_labels(domains: Sequence[str], domain: str, num_sentences: int) -> list[str]:
-    """Return one of the other domains for each sentence: all of them equally often (but for a rest), in no order.
+    """Return one of the other domains for each sentence: all equally often (up to a remainder), in random order.
 
     The order is that of hashes of (seed, domain, number), so it depends on no generator.
 
@@ -57,7 +57,7 @@ def wrong_labels(domains: Sequence[str], domain: str, num_sentences: int) -> lis
     """
     others = [name for name in domains if name != domain]
     if not others:
-        raise DataError(f"{domain} is the task's only domain: there is no wrong label to tell; use a task with two")
+        raise DataError(f"{domain} is the task's only domain: there is no wrong label; use a task with two")
     keys = [hashlib.sha256(f"{SEED}\0{domain}\0{number}".encode()).digest() for number in range(num_sentences)]
     found = [""] * num_sentences
     for rank, number in enumerate(sorted(range(num_sentences), key=keys.__getitem__)):

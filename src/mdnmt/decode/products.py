@@ -26,7 +26,7 @@ from mdnmt.models.transformer import Transformer
 from mdnmt.models.weighing import weighed, weighed_sum
 
 MakeProduct = Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]  # of W [O, I] and b: x -> x W^T + b
-NARROW = 32  # maps to fewer outputs are gates and the like: they cost nothing, and rounding may change what they choose
+NARROW = 32  # maps to fewer outputs are gates or similar: they cost little, and rounding may change what they choose
 
 
 class Product:
@@ -103,7 +103,7 @@ class _MixedProjection(nn.Module):
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
         proportion_BTK = context.proportion_BTK
-        assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
+        assert proportion_BTK is not None, "mixed projections belong in layers with a conditioner"
         if self.sum_inside:
             y_BTO = self.product(weighed(x_BTD, proportion_BTK).flatten(-2))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import Transformer
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.segment import NoDomainError, Segmentation, Segmenter, plain_text
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.segmenter import NoDomainError, Segmentation, Segmenter, plain_text
+from mdnmt.tasks.segmentation.vocabulary import Vocab
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Translator:
         sizes = VocabSizes(len(self.source_vocab), len(self.target_vocab), joint)
         method = build(spec.builder, architecture, sizes, len(self.domains))
         self.model: Transformer = method.model
-        self._needs_domain = method.needs_domain
+        self.needs_domain = method.needs_domain
         try:
             self.model.load_state_dict(load_model(*weights_of(record, paths, weights)))
         except RuntimeError as error:
@@ -88,6 +89,13 @@ class Translator:
         self.model.to(device).eval()
         # Once a precision: rounding all weights for every few lines would take longer than translating them.
         self._prepared = cache(lambda precision: prepared(self.model, precision))
+
+    def with_model(self, model: Transformer, *more_domains: str) -> Translator:
+        """Return a translator for another model of the same vocabularies; its labels go on with `more_domains`."""
+        other = copy.copy(self)
+        other.model, other.domains = model, (*self.domains, *more_domains)
+        other._prepared = cache(lambda precision: prepared(model, precision))
+        return other
 
     @cached_property
     def _segmenter(self) -> Callable[[str | None], Segmenter]:
@@ -178,7 +186,7 @@ class Translator:
         config: Decoding,
         domain: str | Sequence[str] | None = None,
     ) -> Likelihood:
-        """Return how well binarised references are predicted, told of the domain what `translate_ids` is told.
+        """Return how well binarised references are predicted, under the label condition of `translate_ids`.
 
         Raises:
             ConfigError: the run knows no such domain, or it needs one.
@@ -197,8 +205,8 @@ class Translator:
         )
 
     def _domain_is_there(self, domain: str | Sequence[str] | None, config: Decoding) -> None:
-        # Not told by design is one thing, forgotten another.
-        if domain is None and self._needs_domain and config.labels != "missing":
+        # A label that is missing by design differs from a forgotten one.
+        if domain is None and self.needs_domain and config.labels != "missing":
             raise ConfigError(
                 f"this run translates only what it knows the domain of; there are: {', '.join(self.domains)}"
             )
@@ -224,8 +232,8 @@ def require_precision(translator: object, config: Decoding) -> None:
         raise ConfigError(
             f"found length_penalty_form {config.length_penalty_form} for pretrained weights, expected power: set that"
         )
-    if config.precision != "fp32" and not isinstance(translator, Translator):
-        raise ConfigError(f"found precision {config.precision} for pretrained weights, expected fp32: set that")
+    if config.precision == "int8" and not isinstance(translator, Translator):
+        raise ConfigError("found precision int8 for pretrained weights, expected fp32 or bf16: set one of them")
     if isinstance(translator, Translator):
         require(config.precision, translator.device)
 

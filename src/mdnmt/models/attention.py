@@ -14,6 +14,10 @@ from mdnmt.models.kernels import takes_cpu_kernel
 from mdnmt.models.kernels.scored_attention import scored_attention
 from mdnmt.models.projection import ProjectionFactory
 
+# A GPU's fused kernels with a mask take heads of such widths alone. Others, as of models that are sqrt(k) times wider,
+# are padded with zeros, which change no result.
+HEAD_MULTIPLE = 8
+
 
 def split_heads(x_BTD: Tensor, num_heads: int) -> Tensor:
     """Return [B, T, D] as [B, H, T, E]."""
@@ -37,9 +41,13 @@ def fused_attention(
 ) -> Tensor:
     """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], of torch's fused kernel, or what is faster on a CPU."""
     if not takes_cpu_kernel(q_BHTE):
-        return F.scaled_dot_product_attention(
-            q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal
+        width = q_BHTE.size(-1)
+        if padding := -width % HEAD_MULTIPLE:
+            q_BHTE, k_BHSE, v_BHSE = (F.pad(part, (0, padding)) for part in (q_BHTE, k_BHSE, v_BHSE))
+        y_BHTE = F.scaled_dot_product_attention(
+            q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal, scale=width**-0.5
         )
+        return y_BHTE[..., :width]
     if torch.is_grad_enabled() and q_BHTE.requires_grad:
         q_BHTE, k_BHSE, v_BHSE = (_as_autocast_has_it(part) for part in (q_BHTE, k_BHSE, v_BHSE))
         return scored_attention(q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout=dropout, is_causal=is_causal)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from mdnmt.models.projection import dtype_of_products
 
 # Entries of one piece of the logits. On a CPU: few enough to stay near its caches, enough to keep it busy. Elsewhere:
 # few launches, and at most 256 MiB for each of the four float32 buffers of a piece. It does not depend on the memory of
 # the card, so that all cards of one kind round alike.
 PIECE_ENTRIES = {"cpu": 1 << 20}
 PIECE_ENTRIES_ELSEWHERE = 1 << 26
+# Columns of the logits are padded to a multiple of this for the products: matrix units of a GPU work on such tiles.
+VOCAB_MULTIPLE = {"cpu": 1}
+VOCAB_MULTIPLE_ELSEWHERE = 64
 # Fewer rows than this make slow products, whatever the vocabulary.
 MIN_PIECE_ROWS = 128
 
@@ -19,6 +25,11 @@ MIN_PIECE_ROWS = 128
 def piece_rows(device: torch.device, vocab_size: int) -> int:
     """Return how many target words have their logits in memory at a time."""
     return max(MIN_PIECE_ROWS, PIECE_ENTRIES.get(device.type, PIECE_ENTRIES_ELSEWHERE) // vocab_size)
+
+
+def vocab_padding(device: torch.device, vocab_size: int) -> int:
+    """Return how many columns are added to the logits; they change no result."""
+    return -vocab_size % VOCAB_MULTIPLE.get(device.type, VOCAB_MULTIPLE_ELSEWHERE)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -38,28 +49,41 @@ class _LinearCrossEntropy(torch.autograd.Function):
         wants_gradient = any(ctx.needs_input_grad[:2])
         hidden_grad_ND = torch.empty_like(hidden_ND)
         weight_grad_VD = torch.zeros_like(weight_VD)
+        # Autocast would cast the factors anew for every product of every piece.
+        dtype = dtype_of_products(hidden_ND)
+        # Letter P: the vocabulary with its padding.
+        padding = vocab_padding(hidden_ND.device, vocab_size)
+        factor_ND, factor_PD = hidden_ND.to(dtype), weight_VD.to(dtype)
+        if padding:
+            factor_PD = F.pad(factor_PD, (0, 0, 0, padding))
         total = hidden_ND.new_zeros((), dtype=torch.float64)
         for start in range(0, hidden_ND.size(0), piece):
-            h_ND, label_N1 = hidden_ND[start : start + piece], label_N[start : start + piece].unsqueeze(1)
-            logits_NV = h_ND @ weight_VD.t()
-            logits_NV = logits_NV if logits_NV.dtype == torch.float64 else logits_NV.float()
-            log_p_NV = logits_NV.log_softmax(1)
-            nll_N1 = -log_p_NV.gather(1, label_N1)
+            h_ND, label_N1 = factor_ND[start : start + piece], label_N[start : start + piece].unsqueeze(1)
+            logits_NP = h_ND @ factor_PD.t()
+            logits_NP = logits_NP if logits_NP.dtype == torch.float64 else logits_NP.float()
+            logits_NV = logits_NP[:, :vocab_size]
+            # The exponentials are taken once, in place: log p_v = logit_v - log sum exp, and the gradient needs p_v.
+            logits_NV.sub_(logits_NV.amax(1, keepdim=True))
+            label_logit_N1, mean_logit_N1 = logits_NV.gather(1, label_N1), logits_NV.mean(1, keepdim=True)
+            exp_NV = logits_NV.exp_()
+            sum_exp_N1 = exp_NV.sum(1, keepdim=True)
+            log_sum_exp_N1 = sum_exp_N1.log()
+            nll_N1 = log_sum_exp_N1 - label_logit_N1
             true_share_N1 = torch.full_like(nll_N1, 1.0 - label_smoothing)
             if word_weight_N is not None:
                 nll_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
                 true_share_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
-            uniform = -log_p_NV.sum(1).double().sum() / vocab_size
+            uniform = (log_sum_exp_N1 - mean_logit_N1).double().sum()
             total += (1.0 - label_smoothing) * nll_N1.double().sum() + label_smoothing * uniform
             if wants_gradient:
                 # d loss / d logit_v = (s + e) p_v - e / V - s [v = label], s = (1 - e) w: without weights, s + e = 1
-                gradient_NV = log_p_NV.exp_()
-                if word_weight_N is not None:
-                    gradient_NV *= true_share_N1 + label_smoothing
-                gradient_NV.sub_(label_smoothing / vocab_size).scatter_add_(1, label_N1, -true_share_N1)
-                gradient_NV = gradient_NV.to(h_ND.dtype)
-                hidden_grad_ND[start : start + piece] = gradient_NV @ weight_VD
-                weight_grad_VD += gradient_NV.t() @ h_ND
+                scale_N1 = (1.0 if word_weight_N is None else true_share_N1 + label_smoothing) / sum_exp_N1
+                exp_NV.mul_(scale_N1).sub_(label_smoothing / vocab_size).scatter_add_(1, label_N1, -true_share_N1)
+                if padding:
+                    logits_NP[:, vocab_size:] = 0.0
+                gradient_NP = logits_NP.to(dtype)  # all of the above was in place
+                hidden_grad_ND[start : start + piece] = gradient_NP @ factor_PD
+                weight_grad_VD += (gradient_NP.t() @ h_ND)[:vocab_size]
         if wants_gradient:
             ctx.save_for_backward(hidden_grad_ND, weight_grad_VD)
         return total if hidden_ND.dtype == torch.float64 else total.float()

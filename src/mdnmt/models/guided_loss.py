@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import Side
+from mdnmt.models.losses import Reduction
 from mdnmt.models.transformer import Output
 
 
@@ -41,6 +42,7 @@ class GuidedLoss:
     """
 
     name = "guidance"
+    reduction: Reduction = "sum"
 
     def __init__(self, weight: float) -> None:
         """Make the loss, with lambda; `set_shares` must be called before it is computed."""

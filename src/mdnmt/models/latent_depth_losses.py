@@ -10,6 +10,7 @@ import math
 from torch import Tensor
 
 from mdnmt.models.batch import Batch
+from mdnmt.models.losses import Reduction
 from mdnmt.models.scheduled import Scheduled
 from mdnmt.models.transformer import Output
 
@@ -20,6 +21,7 @@ class BlockPriorLoss:
     """KL of a block's use from one half, the mean over blocks, for the domain of every target word."""
 
     name = "block_prior"
+    reduction: Reduction = "sum"
 
     def __init__(self, weight: Scheduled) -> None:
         self.weight = weight
@@ -35,6 +37,7 @@ class BlockSharingLoss:
     """Entropy of a block's mean use over domains, summed over blocks: least where all domains agree."""
 
     name = "block_sharing"
+    reduction: Reduction = "sum"
 
     def __init__(self, weight: Scheduled) -> None:
         self.weight = weight
@@ -48,6 +51,7 @@ class BlockCountLoss:
     """(expected number of blocks of a domain, the mean over domains - target)^2."""
 
     name = "block_count"
+    reduction: Reduction = "sum"
 
     def __init__(self, weight: Scheduled, target: int) -> None:
         self.weight, self.target = weight, target

@@ -13,9 +13,16 @@ from mdnmt.models.cross_entropy import linear_cross_entropy
 from mdnmt.models.proportion import smoothed
 from mdnmt.models.transformer import Output
 
+# How a loss combines the losses of its sentences, each computed with the padding of the whole batch.
+Reduction = Literal["sum", "mean"]
+
 
 class Loss(Protocol):
-    """A named term of the objective."""
+    """A named term of the objective.
+
+    A loss may also have an attribute `reduction`. Workers can then split its batches; without it they cannot. A loss
+    that depends on the padding of its batch has an attribute `counts_padding`, which is then true.
+    """
 
     name: str
 
@@ -40,6 +47,7 @@ class LabelSmoothedCrossEntropy:
         self.label_smoothing = label_smoothing
         self.word_weighted = word_weighted
         self.misaligned = misaligned
+        self.reduction: Reduction | None = None if misaligned else "sum"
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the sum over real target words."""
@@ -67,6 +75,8 @@ class ProportionLoss:
         """Make the loss; with `on_logits` it is taken on the plain softmax instead of the smoothed proportion."""
         self.smoothing = 0.0 if on_logits else smoothing
         self.aux_norm = aux_norm
+        self.reduction: Reduction = "mean" if aux_norm == "code" else "sum"
+        self.counts_padding = aux_norm == "code"
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the loss as a sum comparable with the generation loss."""

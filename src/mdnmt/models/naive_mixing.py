@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext, Side
 from mdnmt.models.embedding import Embedding
+from mdnmt.models.losses import Reduction
 from mdnmt.models.projection import Linear
 from mdnmt.models.proportion import smoothed
 from mdnmt.models.transformer import Output, Transformer
@@ -171,6 +172,8 @@ class NaiveProportionLoss:
     """L_mix on the recorded D(x), summed over all positions, padding included, with the mean over the recorded D."""
 
     name = "proportion"
+    reduction: Reduction = "sum"
+    counts_padding = True
 
     def __init__(self, smoothing: float, side: Side) -> None:
         """Make the loss of one side: a re-implementation of E/DC that forgets the encoder's."""

@@ -79,7 +79,7 @@ class MixedLinear(nn.Module):
         proportion_BTK = context.proportion_BTK
         assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
         # Under autocast the products are taken in its precision; then what they are made of is best made in it as well.
-        dtype = _dtype_of_products(x_BTD)
+        dtype = dtype_of_products(x_BTD)
         x_BTD, proportion_BTK = x_BTD.to(dtype), proportion_BTK.to(dtype)
         mixed_bias: Tensor = proportion_BTK @ self.bias
         if self.sum_inside:
@@ -90,7 +90,8 @@ class MixedLinear(nn.Module):
         return weighed_sum(outputs_BTKO, proportion_BTK) + mixed_bias
 
 
-def _dtype_of_products(x: Tensor) -> torch.dtype:
+def dtype_of_products(x: Tensor) -> torch.dtype:
+    """Return the type of products with x: that of autocast, or that of x where autocast is off or x is float64."""
     device = x.device.type
     casts = torch.is_autocast_enabled(device) and x.dtype != torch.float64
     return torch.get_autocast_dtype(device) if casts else x.dtype

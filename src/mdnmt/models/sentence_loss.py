@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import Side
+from mdnmt.models.losses import Reduction
 from mdnmt.models.transformer import Output
 
 
@@ -26,6 +27,7 @@ class SentenceDomainLoss:
     def __init__(self, sides: Sequence[Side], aux_norm: Literal["text", "code"] = "text") -> None:
         self.sides = tuple(sides)
         self.aux_norm = aux_norm
+        self.reduction: Reduction = "mean" if aux_norm == "code" else "sum"
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the loss as a sum comparable with the generation loss."""

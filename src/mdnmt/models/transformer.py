@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch.nn.functional as F
@@ -105,6 +105,16 @@ class Transformer(nn.Module):
         self.bridge = bridge
         self.classifiers = nn.ModuleDict(classifiers or {})
         self.block_choice = block_choice
+        self._training_states: Callable[[Batch], tuple[Tensor, DomainContext]] | None = None
+
+    @property
+    def training_states(self) -> Callable[[Batch], tuple[Tensor, DomainContext]]:
+        """Return what computes the states of training batches: `states`, or a compiled form of it."""
+        return self._training_states or self.states
+
+    @training_states.setter
+    def training_states(self, function: Callable[[Batch], tuple[Tensor, DomainContext]]) -> None:
+        self._training_states = function
 
     @property
     def max_source_length(self) -> int:
@@ -130,7 +140,13 @@ class Transformer(nn.Module):
         return self.decoder.remember(output_BSD, mask_BS, context)
 
     def forward(self, batch: Batch) -> Output:
-        """Return the decoder's output for every real target word, each given the true words before it."""
+        """Return the decoder's output for every real target token, each given the true tokens before it."""
+        y_BTD, context = (self.training_states if self.training else self.states)(batch)
+        y_ND = y_BTD.flatten(0, 1).index_select(0, batch.label_index_N)
+        return Output(y_ND, self.output_weight, context)
+
+    def states(self, batch: Batch) -> tuple[Tensor, DomainContext]:
+        """Return the decoder's output [B, T, D] with padding, and what blocks recorded."""
         context = DomainContext(domain_B=batch.domain_B)
         memory = self.encode(batch.source_BS, batch.source_mask_BS, context)
         # Padding stands on the right, so that a causal mask alone keeps it out of sight of real words.
@@ -139,8 +155,7 @@ class Transformer(nn.Module):
             self.classifiers["encoder"](memory.output_BSD, memory.mask_B11S[:, 0, 0], context)
         if "decoder" in self.classifiers:
             self.classifiers["decoder"](y_BTD, batch.target_mask_BT, context)
-        y_ND = y_BTD.flatten(0, 1).index_select(0, batch.label_index_N)
-        return Output(y_ND, self.output_weight, context)
+        return y_BTD, context
 
     def start(self, source_BS: Tensor, mask_BS: Tensor, domain_B: Tensor | None = None) -> DecodingState:
         """Encode the sentences and return the state before the first target word."""

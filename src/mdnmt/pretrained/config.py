@@ -56,7 +56,7 @@ def language_codes(config: Mbart50Config, source_lang: str, target_lang: str) ->
     for name, side, lang in (("one-to-many", "from", source_lang), ("many-to-one", "into", target_lang)):
         if name in config.weights and lang != "en":
             raise ConfigError(
-                f"{config.weights} translates {side} English alone, but the task is {source_lang} to {target_lang}; "
+                f"{config.weights} translates {side} English only, but the task is {source_lang} to {target_lang}; "
                 "facebook/mbart-large-50-many-to-many-mmt does both"
             )
     return LANGUAGE_CODES[source_lang], LANGUAGE_CODES[target_lang]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mdnmt.errors import DataError
 from mdnmt.pretrained.files import PIECES
-from mdnmt.tasks.data import Ragged, Split, TaskData
+from mdnmt.tasks.task_data import Ragged, Split, TaskData
 from mdnmt.train.batches import spread
 
 
@@ -35,7 +35,7 @@ class MbartTokenizer:
         try:
             self._tokenizer: Any = MBart50Tokenizer(str(path), src_lang=source_code, tgt_lang=target_code)
         except (OSError, RuntimeError, TypeError) as error:
-            raise DataError(f"{path}: is no sentencepiece model ({str(error).partition(chr(10))[0]})") from None
+            raise DataError(f"{path}: is not a sentencepiece model ({str(error).partition(chr(10))[0]})") from None
         self.source_code, self.target_code = source_code, target_code
         self.target_code_id = int(self._tokenizer.lang_code_to_id[target_code])
 
@@ -47,7 +47,7 @@ class MbartTokenizer:
         tokenizer = self._tokenizer
         tokenizer.src_lang = code
         # The pieces' numbers of all lines at once: many times faster than one call a line, and `</s>` or `fr_XX` in a
-        # line is text. The tokenizer counts from 1 what sentencepiece counts from 0, but for <unk>.
+        # line is text. The tokenizer counts from 1 what sentencepiece counts from 0, except <unk>.
         found = tokenizer.sp_model.encode(list(lines), out_type=int)
         words = (
             [number + tokenizer.fairseq_offset if number else tokenizer.unk_token_id for number in ids] for ids in found
@@ -84,7 +84,7 @@ class MbartData:
             task: as it is on disk.
             tokenizer: of both languages.
             domains: those that are trained on.
-            pairs_per_domain: at most so many training pairs of each, spread evenly; 0: all.
+            pairs_per_domain: largest number of training pairs of each, spread evenly; 0: all.
         """
         self.task, self.tokenizer, self.trained, self.pairs_per_domain = task, tokenizer, domains, pairs_per_domain
         self.name, self.fingerprint, self.domains = task.name, task.fingerprint, task.domains

@@ -1,4 +1,4 @@
-"""Where pretrained weights stand, which files they are, and how to get them; nothing here downloads anything."""
+"""Pretrained weights: their folder, their files and how to get them. Nothing here downloads anything."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from mdnmt.corpora.local import HashCache
+from mdnmt.corpora.checksum_cache import ChecksumCache
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.pretrained.config import Mbart50Config, language_codes
@@ -87,7 +87,7 @@ def plan(config: Mbart50Config, root: Path, *, source_lang: str, target_lang: st
         return config, f"needs the Python package {absent[0]}: `python -m pip install {' '.join(PACKAGES)}`"
     if config.weights.startswith(TOY):
         return config, None  # made when they are needed, always the same
-    folder, cache = folder_of(config.weights, root), HashCache(root / "sha256.json")
+    folder, cache = folder_of(config.weights, root), ChecksumCache(root / "sha256.json")
     try:
         found = digest_of(folder, cache.sha256)
     except DataError as error:
@@ -99,5 +99,5 @@ def plan(config: Mbart50Config, root: Path, *, source_lang: str, target_lang: st
 
 
 def _how_to_get(config: Mbart50Config, folder: Path) -> str:
-    # Other formats of the same weights stand beside them, some gigabytes each.
+    # The repository also has other formats of the same weights, some gigabytes each.
     return f"get them with `hf download {config.weights} --exclude '*.h5' '*.msgpack' '*.ot' --local-dir {folder}`"

@@ -37,7 +37,7 @@ class Mbart(nn.Module):
 
     def states(self, source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Return the decoder's output [B, T, D], each word given the true words before it."""
-        # The decoder needs no mask of padding: it stands on the right, where no real word looks.
+        # The decoder needs no mask of padding: it is on the right, where no real token attends.
         found: Tensor = self.net.model(
             input_ids=source_BS, attention_mask=mask_BS.long(), decoder_input_ids=target_BT, use_cache=False
         ).last_hidden_state

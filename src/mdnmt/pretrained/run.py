@@ -21,7 +21,7 @@ from mdnmt.pretrained.config import BUILDER, Mbart50Config, language_codes, vali
 from mdnmt.pretrained.data import MbartData, MbartTokenizer
 from mdnmt.pretrained.files import CONFIG, PIECES, PRETRAINED, verified_folder
 from mdnmt.pretrained.model import count_parameters, empty, load_pretrained
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.metrics import write_curves
 from mdnmt.train.run import Setup, describe, train_run
 
@@ -32,8 +32,8 @@ def make_run(spec: RunSpec, task_folder: Path, run_folder: Path, *, root: Path =
     Args:
         spec: the run; its builder is mbart50.
         task_folder: its task's data.
-        run_folder: where it lives; an interrupted fine-tuning there goes on.
-        root: where pretrained weights stand.
+        run_folder: folder of the run; an interrupted fine-tuning there resumes.
+        root: folder of the pretrained weights.
         options: those of `mdnmt.train.run.train_run`.
 
     Raises:
@@ -74,7 +74,7 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
         model = load_pretrained(folder, dropout=config.dropout, attention_dropout=config.attention_dropout)
         return Method(cast(Transformer, model.to(device)), [LabelSmoothedCrossEntropy(config.label_smoothing)])
 
-    # The size stands in the weights' files, which the loader checks.
+    # The weights' files contain the size, and the loader checks it.
     return Setup(
         read=read,
         build=build,

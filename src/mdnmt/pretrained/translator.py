@@ -23,7 +23,7 @@ from mdnmt.pretrained.config import BUILDER, language_codes, validate
 from mdnmt.pretrained.data import MbartTokenizer
 from mdnmt.pretrained.files import PIECES, PRETRAINED, verified_folder
 from mdnmt.pretrained.model import Mbart, load_pretrained, load_trained
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 
 
 def open_run(
@@ -52,7 +52,7 @@ class MbartTranslator:
         """Load a finished run.
 
         Raises:
-            DataError: the run, or the weights that it stands for, are not whole.
+            DataError: the run or its weights are incomplete.
             CheckpointError: its weights are damaged.
         """
         from transformers import GenerationConfig
@@ -100,7 +100,7 @@ class MbartTranslator:
         return self.translate(data.text(split, domain, data.source_lang)[: config.max_sentences], config)
 
     def force_split(self, data: TaskData, split: Split, config: Decoding, domain: str) -> Likelihood:
-        """Return how well a domain's references are predicted; their language code, which is told, counts for nothing.
+        """Return how well a domain's references are predicted; their language code is given and does not count.
 
         Raises:
             DataError: the task has other languages.
@@ -157,7 +157,8 @@ class MbartTranslator:
         filled = [number for number, source in enumerate(sources) if len(source) > 2]
         for batch in length_batches([len(sources[number]) for number in filled], config.batch_tokens):
             numbers = [filled[index] for index in batch]
-            found = self._generate([sources[number] for number in numbers], config)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+                found = self._generate([sources[number] for number in numbers], config)
             for number, best in zip(numbers, found, strict=True):
                 results[number] = best
         return results
@@ -178,7 +179,7 @@ class MbartTranslator:
             num_return_sequences=config.nbest,
             length_penalty=config.length_penalty if config.beam_size > 1 else None,
             early_stopping=config.beam_size > 1,
-            # The start stands before the new words; both have positions.
+            # The start symbol comes before the new tokens; both have positions.
             max_new_tokens=min(bound, self.model.max_target_length - 1),
         )
         each = config.nbest

@@ -1,11 +1,12 @@
-"""Where the results of a study stand: given by the workflow, whose rules write the same patterns out."""
+"""Where the results of a study are. The rules name their outputs by the same patterns, with wildcards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 
-from mdnmt.studies.study import Run
+from mdnmt.studies.study import Run, Study
 
 
 def nowhere(paper: str) -> str | None:
@@ -50,3 +51,41 @@ class Places:
     runs_table: str
     claims: Callable[[str], str | None] = nowhere
     audit: Callable[[str], str | None] = nowhere
+
+
+def places_of(study: Study, results: Path, audited: Collection[str] = ()) -> Places:
+    """Return the paths of everything that a study is made of.
+
+    Args:
+        study: the study.
+        results: the folder with all results.
+        audited: papers with a file in config/audit.
+    """
+
+    def task(name: str) -> str:
+        return f"{results}/tasks/{name}-{study.tasks[name].fingerprint}"
+
+    def run(one: Run) -> str:
+        return f"{results}/runs/{one.task}/{one.directory}/seed{one.seed}-{one.fingerprint}"
+
+    def test(one: Run) -> str:
+        return f"{run(one)}/{one.translation(study.decode_fingerprint(one))}"
+
+    own = f"{results}/{study.name}"
+    return Places(
+        task=task,
+        run=run,
+        test=test,
+        comet=lambda one: f"{test(one)}/comet-{study.comet_fingerprint}.json",
+        labels=lambda name: f"{task(name)}/predicted-labels-{study.labels_fingerprint}.json",
+        copied=lambda name: f"{task(name)}/copied-{study.copy_fingerprint(name)}",
+        analysis=lambda one: f"{run(one)}/analysis-{study.analysis_fingerprint(one)}",
+        ambiguity=lambda name: f"{own}/ambiguity/{name}.json",
+        significance=lambda key: f"{own}/significance/{key}.json",
+        measure=lambda name: f"{own}/measure/{name}.json",
+        table=lambda key, kind: f"{own}/tables/{key}.{kind}",
+        figure=lambda key, kind: f"{own}/figures/{key}.{kind}",
+        runs_table=f"{own}/runs.tsv",
+        claims=lambda paper: f"{own}/claims/{paper}.json" if study.claims[paper] else None,
+        audit=lambda paper: f"{results}/audit/{paper}.json" if paper in audited else None,
+    )

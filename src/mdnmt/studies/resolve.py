@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims, uses
 from mdnmt.config.comet import CometConfig
+from mdnmt.config.learning_rates import chosen_rates
 from mdnmt.config.loader import did_you_mean, named_in, validate_model
 from mdnmt.config.method import MethodConfig, load_method
 from mdnmt.config.paper import PaperConfig, Recipe, compared_recipes, load_paper
@@ -20,15 +21,16 @@ from mdnmt.corpora.availability import (
     with_fetched,
     with_placeholders,
 )
-from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.lock import Lock, own_lock, read_lock
-from mdnmt.corpora.own import check_own, corpora_of
+from mdnmt.corpora.checksum_cache import ChecksumCache
+from mdnmt.corpora.corpus_lock import Lock, own_lock, read_lock
+from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
-from mdnmt.score.comet_files import COMET, plan
-from mdnmt.studies.buildable import Model, check_built, check_started
-from mdnmt.studies.options import Options
-from mdnmt.studies.shown import (
+from mdnmt.score.metrics.comet_files import COMET, plan
+from mdnmt.studies.method_options import Options
+from mdnmt.studies.model_checks import Model, check_built, check_started
+from mdnmt.studies.study import Run, Study, Task
+from mdnmt.studies.study_exhibits import (
     check_known,
     check_rows,
     load_papers,
@@ -37,11 +39,10 @@ from mdnmt.studies.shown import (
     tasks_of,
     with_stand_ins,
 )
-from mdnmt.studies.study import Run, Study, Task
-from mdnmt.tasks import stanford
-from mdnmt.tasks.lock import LOCK as TASK_LOCK
-from mdnmt.tasks.lock import read_task_lock
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.task_lock import LOCK as TASK_LOCK
+from mdnmt.tasks.task_lock import read_task_lock
+from mdnmt.tasks.task_spec import task_spec
+from mdnmt.tasks.text import stanford_segmenter
 
 
 def resolve(
@@ -94,7 +95,8 @@ def resolve(
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
     recipes, compared = _recipes(config_folder, config, tasks, papers)
-    options = Options(config, methods, recipes, compared, where, config_folder / "methods")
+    rates = chosen_rates(config_folder, config.learning_rates, where)
+    options = Options(config, methods, recipes, compared, where, config_folder / "methods", rates)
     runs = tuple(
         run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
     )
@@ -122,7 +124,7 @@ def _claims(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Cla
 
 def _comet(config: StudyConfig) -> tuple[CometConfig, str | None]:
     """Return what COMET scores with, its files' sum settled, and why it cannot, if it cannot."""
-    cache = HashCache(COMET / "sha256.json")
+    cache = ChecksumCache(COMET / "sha256.json")
     found = plan(config.comet, COMET, cache.sha256)
     cache.save()
     return found
@@ -203,8 +205,8 @@ def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock, prov
     lock = with_fetched(lock, corpora, corpora_folder)
     missing = why_unavailable(corpora, corpora_folder, lock)
     tokenizers = [config.segmentation.tokenizer_of(lang) for lang in (config.source_lang, config.target_lang)]
-    if missing is None and stanford.NAME in tokenizers:
-        missing = stanford.why_missing()
+    if missing is None and stanford_segmenter.NAME in tokenizers:
+        missing = stanford_segmenter.why_missing()
     new = first_downloads(corpora, lock) if missing is None else ()
     if new and not provisional:
         return Task(name, config, corpora, None, needs_downloads(new), new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,9 +18,11 @@ from mdnmt.config.run import RunSpec
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.fingerprint import fingerprint
-from mdnmt.tasks.spec import TaskSpec
+from mdnmt.pretrained.files import TOY
+from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000
+NOT_TRAINED = "is not trained yet"
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,8 @@ class Run:
         spec: what the trainer gets; None where the run cannot be made.
         missing: why it cannot be made.
         planned: what the trainer would get, also where the run cannot be made.
-        labels: what it is told of the domain when it translates; a run is the same whatever that is, its translations
-            are not.
-        split: which held-out text it translates; likewise.
+        labels: the label condition of its translations; it changes the translations, not the run.
+        split: the held-out text that it translates; this, too, does not change the run.
     """
 
     task: str
@@ -92,11 +94,16 @@ class Run:
 
     @property
     def row(self) -> str:
-        """Return the key of the table row that it stands in, with its other seeds."""
+        """Return the key of its table row, which it shares with its other seeds."""
         return self.directory if self.labels == "given" else f"{self.directory}@{self.labels}"
 
-    def told(self, labels: Labels) -> Run:
-        """Return the run as one that is told something else of the domain."""
+    @property
+    def address(self) -> str:
+        """Return its folder below results/runs, which is also its name in a bundle."""
+        return f"{self.task}/{self.directory}/seed{self.seed}-{self.fingerprint}"
+
+    def with_labels(self, labels: Labels) -> Run:
+        """Return the run under another label condition."""
         return replace(self, labels=labels)
 
     def on(self, split: Split) -> Run:
@@ -137,6 +144,23 @@ class Study:
         vars(self).clear()  # cached properties as well
         vars(self).update(vars(other))
 
+    def only(self, keep: Callable[[Run], bool]) -> Study:
+        """Return the study without the runs that `keep` rejects: its exhibits show them as not trained yet."""
+        runs = (
+            run if run.spec is None or keep(run) else replace(run, spec=None, missing=NOT_TRAINED) for run in self.runs
+        )
+        return replace(self, runs=tuple(runs))
+
+    def as_printed(self, paper: str) -> Study:
+        """Return the study as though its text were a paper's, so that its tables carry the published numbers."""
+        tasks = {
+            name: replace(task, config=task.config.model_copy(update={"of": paper}))
+            for name, task in self.tasks.items()
+        }
+        tables = {name: table.model_copy(update={"pairs": ()}) for name, table in self.papers[paper].tables.items()}
+        papers = {**self.papers, paper: self.papers[paper].model_copy(update={"tables": tables})}
+        return replace(self, tasks=tasks, papers=papers)
+
     def runs_of(self, task: str, method: str | None = None) -> list[Run]:
         """Return the runs of a task, of one method or of all, in the order of methods, domains and seeds."""
         return [run for run in self.runs if run.task == task and method in (None, run.method)]
@@ -146,7 +170,7 @@ class Study:
         return [run for run in self.runs if run.spec is not None and task in (None, run.task)]
 
     def find(self, task: str, directory: str, seed: int, fp: str) -> Run:
-        """Return the run that stands under a path.
+        """Return the run of a path.
 
         Raises:
             KeyError: the study has no such run.
@@ -164,7 +188,8 @@ class Study:
         """Return the run whose final weights `run` starts from; None: it starts from random ones."""
         if run.spec is None or run.spec.initial_run is None:
             return None
-        return next(one for one in self.runs if (one.task, one.fingerprint) == (run.task, run.spec.initial_run))
+        address = (run.task, run.spec.initial_run)
+        return next((one for one in self.runs if (one.task, one.fingerprint) == address), None)
 
     def decode_fingerprint(self, run: Run) -> str:
         """Return the content address, within its own folder, of a run's hypotheses and scores."""
@@ -176,16 +201,16 @@ class Study:
         return fingerprint("decode", value)
 
     def decoding_of(self, run: Run) -> Decoding:
-        """Return how held-out text is translated with a run, and what it is told of the domain."""
+        """Return the decoding options of a run, with its label condition."""
         return self.decoding[run.task].model_copy(update={"labels": run.labels})
 
-    def told(self, run: Run, fp: str) -> Run:
-        """Return the run as the one whose hypotheses have the address `fp`.
+    def translation_of(self, run: Run, fp: str) -> Run:
+        """Return the run with the label condition and split whose hypotheses have the address `fp`.
 
         Raises:
-            KeyError: it has none of this address.
+            KeyError: no translation of this run has that address.
         """
-        for found in (run.told(labels).on(split) for split in SPLITS for labels in LABELS):
+        for found in (run.with_labels(labels).on(split) for split in SPLITS for labels in LABELS):
             if self.decode_fingerprint(found) == fp:
                 return found
         raise KeyError(f"study {self.name} has no translations {fp} of {run.task}/{run.directory}/seed{run.seed}")
@@ -212,3 +237,9 @@ class Study:
     def analysis_fingerprint(self, run: Run) -> str:
         """Return the content address, within its own folder, of a run's analyses: the same for all."""
         return fingerprint("analyse", self.config.analysis.model_dump(mode="json"))
+
+
+def toy_weights(run: Run) -> str:
+    """Return the name of the toy weights that a run starts from; "" where it starts from none."""
+    weights = str(run.spec.architecture.get("weights", "")) if run.spec is not None else ""
+    return weights.removeprefix(TOY) if weights.startswith(TOY) else ""

@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
-from mdnmt.corpora.part import part_folder
+from mdnmt.corpora.temporary_folder import part_folder
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
-from mdnmt.tasks.binarise import encode_split
-from mdnmt.tasks.encode import Encoder, learn_encoder
-from mdnmt.tasks.form import Form
-from mdnmt.tasks.leakage import leakage
-from mdnmt.tasks.pair_text import LINES_PER_CHUNK
-from mdnmt.tasks.pieces_bound import drop_by_pieces
-from mdnmt.tasks.segment import Segmentation
-from mdnmt.tasks.spec import TaskSpec
-from mdnmt.tasks.split import SPLITS, DomainSplit, split
-from mdnmt.tasks.stats import split_stats
-from mdnmt.tasks.text_files import write_sides
-from mdnmt.tasks.texts import Say, domain_texts, sides_of
-from mdnmt.tasks.tokenised import SIDES, Tokenised, tokenise_splits
+from mdnmt.tasks.domain_text import Say, domain_texts, sides_of
+from mdnmt.tasks.segmentation.binarise import encode_split
+from mdnmt.tasks.segmentation.encoder import Encoder, learn_encoder
+from mdnmt.tasks.segmentation.length_limits import drop_by_pieces
+from mdnmt.tasks.segmentation.segmenter import Segmentation
+from mdnmt.tasks.segmentation.tokenised_text import SIDES, Tokenised, tokenise_splits
+from mdnmt.tasks.split_files import write_sides
+from mdnmt.tasks.splits.leakage import leakage
+from mdnmt.tasks.splits.split import SPLITS, DomainSplit, split
+from mdnmt.tasks.statistics import split_stats
+from mdnmt.tasks.task_spec import TaskSpec
+from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK
 from mdnmt.tasks.workers import Map, workers
 
 MANIFEST = "task.json"
-# Text and arrays of a pair, and what stands beside them while they are made; more with long sentences.
+# Text and arrays of a pair, and temporary data beside them; more with long sentences.
 LEAST_BYTES_A_PAIR = 300
 _PACKAGES = {
     "moses": ("sacremoses",),
@@ -49,7 +49,7 @@ def build_task(
 ) -> None:
     """Make the data of a task from fetched corpora; the same bytes come out whatever `jobs` is.
 
-    Text goes through processes chunk by chunk and stands on disk between the stages.
+    Processes handle text chunk by chunk; between the stages it is on disk.
 
     Args:
         spec: the task.
@@ -76,7 +76,8 @@ def build_task(
             if text.own.get("valid") is not None and "valid" not in spec.split_of(domain).ruled
         }
         seeds = {domain.name: spec.split_of(domain).seed for domain in spec.domains}
-        splits = split(texts, seeds, scratch / "held", spec.leakage.remove, run, lines_per_chunk)
+        near = spec.leakage.near_duplicates if spec.leakage.remove_near else None
+        splits = split(texts, seeds, scratch / "held", spec.leakage.remove, run, lines_per_chunk, near)
         del texts
         langs = spec.source_lang, spec.target_lang
         tokenised = tokenise_splits(splits, sides_of(spec), run, scratch / "tokens", lines_per_chunk)

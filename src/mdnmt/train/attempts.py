@@ -17,7 +17,7 @@ from mdnmt import fsio
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.errors import Interrupted, LeaseError, MdnmtError
 from mdnmt.paths import RunPaths
-from mdnmt.train.lease import lease_is_live, read_holder
+from mdnmt.train.lease import lease_is_live, read_holder, slurm_job
 
 # Of a job's time, left over for saving and for all that is not training: a fifth, ten minutes at most.
 MARGIN, MOST_MARGIN_MINUTES = 0.2, 10.0
@@ -59,7 +59,7 @@ def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
     """
     path = folder / "attempts.json"
     update = _newest_update(RunPaths(folder).checkpoints)
-    before, job = _read(path), os.environ.get("SLURM_JOB_ID")
+    before, job = _read(path), slurm_job()
     if is_first and (job is None or before.get("job") != job):
         before = {}
     tries = before.get("tries", 0) if before.get("update") == update else 0
@@ -98,7 +98,7 @@ def requeue(error: Interrupted | LeaseError, folder: Path, *, run: Call = call) 
     Asked for after a time limit of the trainer's own, which saved everything, and where somebody else holds the run:
     then behind that one's job. Not after a signal: who sent it (preemption, scancel, a failing node) decides.
     """
-    job = os.environ.get("SLURM_JOB_ID")
+    job = slurm_job()
     if job is None or (isinstance(error, Interrupted) and not str(error).startswith("time limit")):
         return None
     behind = _behind(folder, job) if isinstance(error, LeaseError) else None
@@ -120,7 +120,7 @@ def _behind(folder: Path, job: str) -> str:
 
 
 def _slurm_minutes_left(run: Call) -> float | None:
-    job, end = os.environ.get("SLURM_JOB_ID"), os.environ.get("SLURM_JOB_END_TIME", "")
+    job, end = slurm_job(), os.environ.get("SLURM_JOB_END_TIME", "")
     if job is None:
         return None
     if end.isdigit():

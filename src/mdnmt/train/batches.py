@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mdnmt.decode.batches import length_batches
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.data import Ragged, Split
+from mdnmt.tasks.task_data import Ragged, Split
 from mdnmt.train.domain_sampling import sample
 
 Indices = NDArray[np.int64]
@@ -77,9 +77,18 @@ def padded_shape(split: Split, indices: Indices) -> tuple[int, int]:
     return int(split.source.lengths[indices].max()), int(split.target.lengths[indices].max())
 
 
-def collate(split: Split, indices: Indices, *, bos: int, like: Indices | None = None) -> Batch:
-    """Return the batch of the given sentences, padded as if the sentences `like` were in it; `bos` is the id of <s>."""
-    source_width, target_width = padded_shape(split, indices if like is None else like)
+def collate(split: Split, indices: Indices, *, bos: int, like: Indices | None = None, width_multiple: int = 1) -> Batch:
+    """Return the batch of some sentences.
+
+    Args:
+        split: the text.
+        indices: the sentences.
+        bos: the id of <s>.
+        like: pad as if these sentences were in the batch.
+        width_multiple: round both widths up to a multiple of this.
+    """
+    shape = padded_shape(split, indices if like is None else like)
+    source_width, target_width = (-(-width // width_multiple) * width_multiple for width in shape)
     source_N, source_index_N, _ = _gather(split.source, indices, source_width)
     label_N, label_index_N, start_B = _gather(split.target, indices, target_width)
     decoder_input_N = np.empty_like(label_N)

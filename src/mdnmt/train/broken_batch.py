@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
-from mdnmt.tasks.data import Split, TaskData
-from mdnmt.train.window import Culprit
+from mdnmt.tasks.task_data import Split, TaskData
+from mdnmt.train.meters import BrokenUpdate
 
 # A file that opens at once, whatever the size of a batch.
 MAX_PIECES = 20_000
 
 
-def write_broken(folder: Path, what: str, culprit: Culprit, data: TaskData, learning_rate: float) -> Path:
+def write_broken(folder: Path, what: str, broken: BrokenUpdate, data: TaskData, learning_rate: float) -> Path:
     """Write `broken-update-<n>.json` to the folder of a run and return its path.
 
     Args:
         folder: of the run.
         what: which number was none.
-        culprit: the update, and which of its batches.
+        broken: the update, and which of its batches.
         data: the task, for the sentences; pieces stand as text where its vocabularies have it, else as numbers.
         learning_rate: of the update.
     """
-    split, chosen = data.split("train"), culprit.step.chosen
+    split, chosen = data.split("train"), broken.step.chosen
     room, batches = MAX_PIECES, []
-    for position, rows, losses in zip(chosen.positions, chosen.batches, culprit.losses, strict=True):
-        if position not in culprit.positions:
+    for position, rows, losses in zip(chosen.positions, chosen.batches, broken.losses, strict=True):
+        if position not in broken.positions:
             continue
         sentences = []
         for row in rows.tolist():
@@ -38,13 +38,13 @@ def write_broken(folder: Path, what: str, culprit: Culprit, data: TaskData, lear
             sentences.append(_sentence(data, split, row))
         batch = {"position": position, "losses": losses, "sentences": sentences, "num_sentences": len(rows)}
         batches.append({**batch, "left_out": len(rows) - len(sentences)})
-    path = folder / f"broken-update-{culprit.update:08d}.json"
+    path = folder / f"broken-update-{broken.update:08d}.json"
     value = {
         "what": what,
-        "update": culprit.update,
-        "epoch": culprit.epoch,
+        "update": broken.update,
+        "epoch": broken.epoch,
         "learning_rate": learning_rate,
-        "gradient_norms": culprit.norms,
+        "gradient_norms": broken.norms,
         "batches": batches,
     }
     fsio.write_json(path, readable(value))

@@ -15,7 +15,7 @@ import torch
 from mdnmt import provenance
 from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.code_hash import code_hash
-from mdnmt.config.training import Training
+from mdnmt.config.training import Compile, Training
 from mdnmt.errors import CheckpointError, ConfigError
 from mdnmt.models.kernels import Kernels
 from mdnmt.train.device import autocast_dtype, has_native_bf16
@@ -33,7 +33,7 @@ _CHANGE_NO_WEIGHT = (
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.refused"),
     *("mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.outline"),
     *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics", "mdnmt.train.conditions"),
-    *("mdnmt.corpora", "mdnmt.corpora.local", "mdnmt.tasks.stanford"),
+    *("mdnmt.corpora", "mdnmt.corpora.checksum_cache", "mdnmt.tasks.text.stanford_segmenter"),
 )
 
 
@@ -52,11 +52,13 @@ class Conditions:
         code: hash of the training code.
         precision: of the products of matrices; `auto` of the recipe is resolved when a run begins.
         kernels: resolved likewise.
+        compile: as the recipe has it.
     """
 
     code: str
     precision: Precision
     kernels: Kernels
+    compile: Compile = "off"
 
     @property
     def dtype(self) -> torch.dtype | None:
@@ -75,7 +77,7 @@ def conditions_here(builder: str, recipe: Training, device: torch.device) -> Con
         ConfigError: the recipe asks for kernels that do not exist for the device.
     """
     precision: Precision = "bf16" if autocast_dtype(recipe, device) is not None else "fp32"
-    return Conditions(training_code(builder), precision, _kernels(recipe, device))
+    return Conditions(training_code(builder), precision, _kernels(recipe, device), recipe.compile)
 
 
 def _kernels(recipe: Training, device: torch.device) -> Kernels:
@@ -121,16 +123,17 @@ def refuse_other_code(
 
 
 def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
-    """Return the conditions under which a run resumes: this code, with precision and kernels of the checkpoint.
+    """Return the conditions under which a run resumes: this code, and the checkpoint's precision, kernels and compile.
 
     A run that is over makes no update any more, and needs no more than its files written: any device can do that.
 
     Raises:
-        CheckpointError: this device has no bf16 or not the kernels that the run began with, or the recipe names others.
+        CheckpointError: this device has no bf16 or not the kernels that the run began with, or the recipe names others
+            or another value of `compile`.
     """
     began: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
     if progress_in(checkpoint).is_over(recipe):
-        return Conditions(here.code, began, here.kernels)
+        return Conditions(here.code, began, here.kernels, here.compile)
     if recipe.precision == "auto" and began == "bf16" and not has_native_bf16(device):
         raise CheckpointError(
             f"the run began in bf16 (precision: auto) and has come to update {checkpoint.update}; device {device} does "
@@ -145,7 +148,14 @@ def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: 
             f"training.kernels: {recipe.kernels} gives kernels: {here.kernels}, which round differently: resume with "
             f"training.kernels: {kernels} on a device that has them, or remove the run to start again"
         )
-    return Conditions(here.code, began, kernels)
+    compiled: Compile = checkpoint.state.get(KEY, {}).get("compile", "off")
+    if compiled != here.compile:
+        raise CheckpointError(
+            f"the run began with training.compile: {compiled} and has reached update {checkpoint.update}; this command "
+            f"has training.compile: {here.compile}, which rounds differently: set training.compile: {compiled}, or "
+            "remove the run to start again"
+        )
+    return Conditions(here.code, began, kernels, compiled)
 
 
 def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:

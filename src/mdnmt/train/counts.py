@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from mdnmt.methods.method import WordCounts
-from mdnmt.tasks.data import Ragged, TaskData
+from mdnmt.tasks.task_data import Ragged, TaskData
 from mdnmt.train.batches import Indices
 
 

@@ -208,7 +208,7 @@ class RunLease:
         holder = Holder(
             host=socket.gethostname(),
             pid=os.getpid(),
-            job=os.environ.get("SLURM_JOB_ID"),
+            job=slurm_job(),
             started=self._started,
             heartbeat=self._beats,
             token=self._token,
@@ -228,6 +228,16 @@ class RunLease:
     def _is_ours(self) -> bool:
         holder = read_holder(self.path)
         return holder is not None and holder.token == self._token and _same_file(self._file, self.path)
+
+
+def slurm_job() -> str | None:
+    """Return the number of the SLURM job that this process is part of, as squeue writes it; None outside of SLURM.
+
+    A task of a job array is named by array and index. Its own number will not do: that of the last task is the number
+    of the whole array, which `scontrol requeue` and `squeue --jobs` then take it for.
+    """
+    array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID")
 
 
 def lease_is_live(path: Path, *, wait: bool = False, watch: Watch = _WATCH) -> str | None:

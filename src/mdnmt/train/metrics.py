@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,11 +25,13 @@ CURVE_COLUMNS = ("update", "epoch", "split", "domain", "loss", "nll", "ppl", "ac
 class MetricsLog:
     """An append-only file of JSON lines that survives kills and restarts.
 
-    Numbers that JSON cannot hold are written as the strings "NaN", "Infinity" and "-Infinity".
+    Numbers that JSON cannot hold are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, where it is
+    set, receives every record after it is written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.mirror: Callable[[Mapping[str, Any]], None] | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not through fsio: a log that must outlive a kill cannot wait for a rename.
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -48,6 +50,8 @@ class MetricsLog:
             line = b"\n" + line
         if os.write(self._file, line) != len(line):
             raise OSError(f"{self.path}: only part of a line could be written")
+        if self.mirror is not None:
+            self.mirror(record)
 
     def close(self) -> None:
         """Close the file; closing twice is no error."""
@@ -93,6 +97,8 @@ def _record(line: bytes) -> dict[str, Any] | None:
     # Lines of earlier versions have no check.
     if not isinstance(record, dict) or record.pop(_CHECK, None) not in (None, _check(record)):
         return None
+    if "words_per_second" in record:  # the field's name up to version 7 of the stage `train`
+        record["tokens_per_second"] = record.pop("words_per_second")
     return record
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.data import Split
+from mdnmt.tasks.task_data import Split
+from mdnmt.train.batch_sampler import BatchSampler, Chosen
 from mdnmt.train.batches import collate
-from mdnmt.train.order import Chosen, Order
 from mdnmt.train.progress import Progress
-from mdnmt.train.shares import Share
+from mdnmt.train.sharding import Shard
 
 AHEAD = 2  # updates; one is enough to hide the work, the second evens out long batches
 
@@ -25,15 +25,15 @@ class Prepared:
 
     Attributes:
         chosen: which sentences the update has, over all workers.
-        shares: the part of this worker.
-        batches: one for each share, in pinned memory if the device is a GPU.
+        shards: the part of this worker.
+        batches: one for each shard, in pinned memory if the device is a GPU.
         epoch: where the run stands after the update.
         position: likewise, in batches of the epoch.
         epochs: likewise, as a number of epochs with its fraction.
     """
 
     chosen: Chosen
-    shares: list[Share]
+    shards: list[Shard]
     batches: list[Batch]
     epoch: int
     position: int
@@ -43,8 +43,8 @@ class Prepared:
 class Prefetcher:
     """Returns the prepared updates of a run, one after the other.
 
-    What it returns is a function of the order and of the progress it started from. Preparing ahead changes nothing but
-    the time at which the work is done: the run's own progress moves only when an update is taken.
+    What it returns is a function of the sampler and of the progress it started from. Preparing ahead changes only when
+    the work is done: the run's own progress moves only when an update is taken.
 
     On a CPU nothing is prepared ahead. A thread there would compete with the model for the same cores.
     """
@@ -52,25 +52,28 @@ class Prefetcher:
     def __init__(
         self,
         split: Split,
-        order: Order,
-        share: Callable[[Chosen], list[Share]],
+        sampler: BatchSampler,
+        shard: Callable[[Chosen], list[Shard]],
         *,
         bos: int,
         device: torch.device,
         ahead: int | None = None,
+        width_multiple: int = 1,
     ) -> None:
         """Prepare nothing yet.
 
         Args:
             split: the training data.
-            order: which batches make which update.
-            share: the part of this worker in an update.
+            sampler: which batches make which update.
+            shard: the part of this worker in an update.
             bos: the id of <s>.
             device: where the model is.
             ahead: updates prepared ahead in a thread; 0: no thread; None: by the device.
+            width_multiple: batches are padded to a multiple of this.
         """
-        self._split, self._order, self._share, self._bos, self._device = split, order, share, bos, device
+        self._split, self._sampler, self._shard, self._bos, self._device = split, sampler, shard, bos, device
         self._ahead = (AHEAD if device.type == "cuda" else 0) if ahead is None else ahead
+        self._width_multiple = width_multiple
         self._cursor = Progress()
         self._thread: ThreadPoolExecutor | None = None
         self._coming: deque[Future[Prepared]] = deque()
@@ -105,9 +108,12 @@ class Prefetcher:
 
     def _prepare(self) -> Prepared:
         cursor = self._cursor
-        chosen = self._order.next(cursor)
-        shares = self._share(chosen)
-        batches = [collate(self._split, one.rows, bos=self._bos, like=one.whole) for one in shares]
+        chosen = self._sampler.next(cursor)
+        shards = self._shard(chosen)
+        batches = [
+            collate(self._split, one.rows, bos=self._bos, like=one.whole, width_multiple=self._width_multiple)
+            for one in shards
+        ]
         if self._device.type == "cuda":
             batches = [batch.pinned() for batch in batches]
-        return Prepared(chosen, shares, batches, cursor.epoch, cursor.position, self._order.epochs(cursor))
+        return Prepared(chosen, shards, batches, cursor.epoch, cursor.position, self._sampler.epochs(cursor))

@@ -26,8 +26,8 @@ from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.methods.outline import shapes_only
 from mdnmt.models.kernels import using
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.segment import segmentation_files
+from mdnmt.tasks.segmentation.segmenter import segmentation_files
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import usable
 from mdnmt.train.conditions import BEGINS, OF_ATTEMPT, attempt, attempts, last_training
 from mdnmt.train.counts import count_words
@@ -37,9 +37,11 @@ from mdnmt.train.initialise import InitialWeights, initialise, read_initial
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics import MetricsLog, lost_validations, read_metrics, write_curves
 from mdnmt.train.parallel import Workers, from_environment
+from mdnmt.train.profiling import profiled
 from mdnmt.train.shared_state import share_weights
 from mdnmt.train.signals import StopRequest
-from mdnmt.train.trainer import Habits, Trainer
+from mdnmt.train.tensorboard import TensorBoardLog
+from mdnmt.train.trainer import RuntimeOptions, Trainer
 
 
 def count_parameters(spec: RunSpec, data: TaskData) -> int:
@@ -101,7 +103,7 @@ def train_run(
     method_name: str = "",
     device: str = "auto",
     threads: int | None = None,
-    habits: Habits | None = None,
+    runtime: RuntimeOptions | None = None,
     setup: Setup | None = None,
     workers: Workers | None = None,
 ) -> None:
@@ -115,7 +117,7 @@ def train_run(
         method_name: its name in config/methods, for the record.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, ...
         threads: CPU threads of torch.
-        habits: how often to save, when to stop.
+        runtime: options that change no result, such as when to save and stop.
         setup: where data and model come from; None: the task's own pieces and `mdnmt.methods`.
         workers: the group, of which the first does all the writing; None: what RANK and WORLD_SIZE say, as of torchrun.
 
@@ -128,7 +130,7 @@ def train_run(
         TooLarge: the machine plainly lacks the memory or the disk space.
         CheckpointError: `initial` is not what the spec starts from, or does not fit.
     """
-    paths, setup, habits = RunPaths(run_folder), setup or Setup(), habits or Habits()
+    paths, setup, runtime = RunPaths(run_folder), setup or Setup(), runtime or RuntimeOptions()
     workers = workers or from_environment()
     refuse_one_gpu_for_all(device, workers.count)
     first = workers.is_first
@@ -136,16 +138,16 @@ def train_run(
         StopRequest() as stop,
         RunLease(paths.lease) if first else nullcontext() as lease,
         MetricsLog(paths.metrics if first else Path(os.devnull)) as metrics,
+        TensorBoardLog(run_folder) if first and runtime.tensorboard else nullcontext() as tensorboard,
     ):
-        data = TaskData.load(task_folder)
-        _refuse_other_data(spec, data, task_folder)
+        data = _load_data(spec, task_folder)
         make_deterministic(spec.seed, threads)
         chosen = choose_device(device)
         _refuse_too_large(spec, data, setup.parameters(spec, data), chosen, run_folder)
         data = setup.read(spec, data)
         method = setup.build(spec, data, chosen)
         start = read_initial(spec, initial)
-        with workers.joined(chosen, habits.worker_timeout_minutes):
+        with workers.joined(chosen, runtime.worker_timeout_minutes):
             trainer = Trainer(
                 spec,
                 data,
@@ -154,17 +156,18 @@ def train_run(
                 store=CheckpointStore(paths.checkpoints, spec.fingerprint),
                 metrics=metrics,
                 lease=lease,
-                habits=habits,
+                runtime=runtime,
                 workers=workers,
             )
-            _train(trainer, start, stop)
+            _train(trainer, start, stop, tensorboard)
         if first:
             origin = {"initial_model_sha256": start.sha256} if start is not None else {}
             setup.keep(data, paths.segmentation)
             _finish(spec, data, trainer, paths, method_name, origin)
 
 
-def _refuse_other_data(spec: RunSpec, data: TaskData, folder: Path) -> None:
+def _load_data(spec: RunSpec, folder: Path) -> TaskData:
+    data = TaskData.load(folder)
     if data.fingerprint != spec.task_fingerprint:
         raise DataError(
             f"{folder}: holds data {data.fingerprint}, but the run was planned for {spec.task_fingerprint}; "
@@ -172,6 +175,7 @@ def _refuse_other_data(spec: RunSpec, data: TaskData, folder: Path) -> None:
         )
     if unknown := [domain for domain in spec.domains if domain not in data.domains]:
         raise DataError(f"{folder}: has no domain {unknown[0]!r}; it has {', '.join(data.domains)}")
+    return data
 
 
 def _refuse_too_large(spec: RunSpec, data: TaskData, parameters: int, device: torch.device, folder: Path) -> None:
@@ -180,12 +184,17 @@ def _refuse_too_large(spec: RunSpec, data: TaskData, parameters: int, device: to
     require_disk(folder, parameters, spec.training)
 
 
-def _train(trainer: Trainer, start: InitialWeights | None, stop: StopRequest) -> None:
+def _train(
+    trainer: Trainer, start: InitialWeights | None, stop: StopRequest, tensorboard: TensorBoardLog | None
+) -> None:
     resumed = trainer.resume()
     if not resumed:
         if start is not None:
             initialise(trainer.method.model, start)
         share_weights(trainer.workers, trainer.method.model)
+    if tensorboard is not None:
+        tensorboard.begin(trainer.progress.update)
+        trainer.metrics.mirror = tensorboard.append
     event = "resume" if resumed else "start"
     began = {"event": event, "at_update": trainer.progress.update, "workers": trainer.workers.count}
     began["max_updates"] = trainer.recipe.max_updates
@@ -193,7 +202,11 @@ def _train(trainer: Trainer, start: InitialWeights | None, stop: StopRequest) ->
     if resumed and trainer.workers.is_first:
         print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
     try:
-        with using(trainer.conditions.kernels):
+        updates = trainer.runtime.profile_updates if trainer.workers.is_first else 0
+        with (
+            using(trainer.conditions.kernels),
+            profiled(trainer.store.directory.parent, updates, trainer.device) as trainer.after_update,
+        ):
             trainer.run(stop)
     finally:
         trainer.metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
@@ -255,7 +268,7 @@ def _finish(
             "resumes": sum(record.get("event") == "resume" for record in records),
             "skipped_batches": progress.skipped,
             "workers": trainer.workers.count,
-            **{key: trained.get(key, here[key]) for key in ("device", "precision", "kernels", "code")},
+            **{key: trained.get(key, here[key]) for key in ("device", "precision", "kernels", "compile", "code")},
             "attempts": attempts(records),
             "threads": torch.get_num_threads(),
             "provenance": {**provenance.collect(), **made_by, **origin},

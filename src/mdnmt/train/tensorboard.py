@@ -1,38 +1,84 @@
-"""A run's measurements as TensorBoard files, for those who ask for them."""
+"""TensorBoard event files of a run, written while it trains."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from mdnmt.errors import ConfigError
 from mdnmt.paths import RunPaths
 from mdnmt.train.metrics import deduplicate, read_metrics
 
-QUANTITIES = ("loss", "nll", "ppl", "accuracy", "bleu", "learning_rate")
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+QUANTITIES = ("loss", "nll", "ppl", "accuracy", "bleu", "learning_rate", "gradient_norm", "tokens_per_second")
 
 
-def write_events(run_folder: Path) -> Path:
-    """Write all measurements of a run to `<run>/tensorboard` and return that folder.
+class TensorBoardLog:
+    """Writes each record of metrics.jsonl to `<run>/tensorboard` as well, at once."""
 
-    Made anew from metrics.jsonl each time, so that a resumed run has one smooth curve.
+    def __init__(self, run_folder: Path) -> None:
+        """Write nothing yet.
 
-    Raises:
-        ConfigError: the package `tensorboard` is not installed.
-    """
+        Raises:
+            ConfigError: the package `tensorboard` is not installed.
+        """
+        _writer_class()
+        self._run_folder, self.folder = run_folder, run_folder / "tensorboard"
+        self._writer: SummaryWriter | None = None
+
+    def begin(self, last_update: int) -> None:
+        """Replace the event files by one with the measurements up to `last_update`.
+
+        A resumed run measures again what came after its checkpoint; two files, or one with both values, would show as
+        two curves.
+        """
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._writer = _writer_class()(str(self.folder))
+        for record in deduplicate(read_metrics(RunPaths(self._run_folder).metrics)):
+            if record.get("update", 0) <= last_update:
+                self._add(self._writer, record)
+        self._writer.flush()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write one record; after a rollback begin again at the update that it names."""
+        if record.get("event") == "rollback":
+            self.begin(record["to_update"])
+        elif self._writer is not None:
+            self._add(self._writer, record)
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Close the event file; closing twice is no error."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def __enter__(self) -> TensorBoardLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _add(self, writer: SummaryWriter, record: Mapping[str, Any]) -> None:
+        if "split" not in record:
+            return
+        for quantity in QUANTITIES:
+            if quantity in record:
+                tag = f"{quantity}/{record['split']}/{record['domain']}"
+                writer.add_scalar(tag, float(record[quantity]), record["update"])
+
+
+def _writer_class() -> type[SummaryWriter]:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ConfigError("--tensorboard needs the package `tensorboard`; pip install tensorboard") from None
-    paths = RunPaths(run_folder)
-    folder = run_folder / "tensorboard"
-    shutil.rmtree(folder, ignore_errors=True)
-    with SummaryWriter(str(folder)) as writer:
-        for record in deduplicate(read_metrics(paths.metrics)):
-            if "split" not in record:
-                continue
-            for quantity in QUANTITIES:
-                if quantity in record:
-                    tag = f"{quantity}/{record['split']}/{record['domain']}"
-                    writer.add_scalar(tag, record[quantity], record["update"])
-    return folder
+    return SummaryWriter

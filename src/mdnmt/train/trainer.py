@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,24 +17,26 @@ from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.methods.method import Method
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.train.batch_sampler import BatchSampler, Chosen
 from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
+from mdnmt.train.compiled import compile_model, compiler_errors, width_multiple
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
+from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.lease import RunLease
+from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, BrokenUpdate, Meters, NotFinite, Step
 from mdnmt.train.metrics import TRAINING_SAMPLE, VALIDATION, MetricsLog
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.order import Chosen, Order
 from mdnmt.train.parallel import Workers
 from mdnmt.train.prefetch import Prefetcher
 from mdnmt.train.progress import Progress
 from mdnmt.train.schedule import learning_rate
+from mdnmt.train.sharding import Shard, can_shard, shard
 from mdnmt.train.shared_state import share_checkpoint
-from mdnmt.train.shares import Share, deal, may_cut
 from mdnmt.train.signals import StopRequest
-from mdnmt.train.step import leave_gradients
+from mdnmt.train.throughput import Throughput
 from mdnmt.train.validation import Validation
-from mdnmt.train.window import Culprit, NotFinite, Step, Window
 
 KEEP_LAST = 2
 MAX_ROLLBACKS = 3  # of a run: what breaks more often does not break by bad luck with one batch
@@ -44,8 +47,8 @@ class TrainingError(MdnmtError):
 
 
 @dataclass(frozen=True)
-class Habits:
-    """What may differ between two trainings of one run without changing its result.
+class RuntimeOptions:
+    """Options that change no result and may differ between two trainings of one run.
 
     Attributes:
         save_every_minutes: time between checkpoints beside those of validations.
@@ -54,6 +57,8 @@ class Habits:
         on_nan: what to do when a loss or a weight is no number: end, or go back to the last checkpoint and go on
             without the batch. It changes the result of no run that would not end otherwise.
         worker_timeout_minutes: how long one worker waits for another before it takes it for dead.
+        tensorboard: write event files while the run trains.
+        profile_updates: updates of which a trace is written; 0: none.
         accept_code_change: go on from a checkpoint that other training code wrote. The attempts in run.json show it.
     """
 
@@ -63,6 +68,8 @@ class Habits:
     on_nan: Literal["stop", "rollback"] = "stop"
     worker_timeout_minutes: float = 30.0
     accept_code_change: bool = False
+    tensorboard: bool = False
+    profile_updates: int = 0
 
 
 class Trainer:
@@ -78,15 +85,16 @@ class Trainer:
         store: CheckpointStore,
         metrics: MetricsLog,
         lease: RunLease | None,
-        habits: Habits,
+        runtime: RuntimeOptions,
         workers: Workers | None = None,
     ) -> None:
         """Make a trainer; of several workers only the first holds the lease, writes and validates."""
         self.spec, self.recipe, self.data, self.method = spec, spec.training, data, method
-        self.device, self.store, self.metrics, self.lease, self.habits = device, store, metrics, lease, habits
+        self.device, self.store, self.metrics, self.lease, self.runtime = device, store, metrics, lease, runtime
         self.workers = workers or Workers()
-        self.may_cut = may_cut(method, self.workers.count, self.recipe.accumulate_batches)
+        self.can_shard = can_shard(method, self.workers.count, self.recipe.accumulate_batches)
         self.conditions = conditions_here(spec.builder, self.recipe, device)
+        compile_model(method, self.recipe.compile)
         self.optimiser = Optimiser(method.model, self.recipe)
         self.progress = Progress()
         self.train_split = data.split("train")
@@ -99,14 +107,23 @@ class Trainer:
             )
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
         self._refuse_long_sentences()
-        order = Order(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
+        sampler = BatchSampler(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
         if counts_epochs(self.recipe):
-            self.recipe = in_updates(self.recipe, order.updates_per_epoch())
-        self._prefetcher = Prefetcher(self.train_split, order, self._shares, bos=data.target_vocab.bos, device=device)
+            self.recipe = in_updates(self.recipe, sampler.updates_per_epoch())
+        self._prefetcher = Prefetcher(
+            self.train_split,
+            sampler,
+            self._shards,
+            bos=data.target_vocab.bos,
+            device=device,
+            width_multiple=width_multiple(method, self.recipe.compile),
+        )
         self._epochs = 0.0
-        self._window = Window(device, self.workers, [loss.name for loss in method.losses])
+        self._meters = Meters(device, self.workers, [loss.name for loss in method.losses])
         self._saved_update: int | None = None
-        self._started = self._last_save = self._last_line = time.monotonic()
+        self._throughput = Throughput()
+        self.after_update: Callable[[], None] = lambda: None
+        self._started = self._last_save = time.monotonic()
 
     def _refuse_long_sentences(self) -> None:
         used = [(self.train_split, self.indices), *((self.validation.split, r) for r in self.validation.rows.values())]
@@ -134,7 +151,7 @@ class Trainer:
             CheckpointError: other code wrote it, or its precision cannot be had here.
         """
         newest = self.store.load_latest() if self.workers.is_first else None
-        folder, accept = self.store.directory.parent, self.habits.accept_code_change
+        folder, accept = self.store.directory.parent, self.runtime.accept_code_change
         refuse_other_code(newest, self.conditions, self.recipe, folder, accept=accept)
         checkpoint = share_checkpoint(self.workers, newest)
         if checkpoint is None:
@@ -145,7 +162,7 @@ class Trainer:
         generators.restore(checkpoint.generators)
         self.progress = progress_in(checkpoint)
         self._saved_update = checkpoint.update
-        self._window.restore(self.progress.window)
+        self._meters.restore(self.progress.window)
         return True
 
     def run(self, stop: StopRequest) -> None:
@@ -157,9 +174,10 @@ class Trainer:
             TrainingError: a loss that is not a finite number.
         """
         self.method.model.train()
-        if self.habits.on_nan == "rollback" and self._saved_update is None:
+        if self.runtime.on_nan == "rollback" and self._saved_update is None:
             self._save()  # something to go back to
         self._prefetcher.seek(self.progress)
+        self._throughput.restart()
         try:
             while not self.progress.is_over(self.recipe):
                 try:
@@ -178,7 +196,10 @@ class Trainer:
             self._log()
         is_last = progress.update >= self.recipe.max_updates
         if progress.update % self.recipe.validate_every == 0 or is_last:
-            self._validate()
+            self._refuse_broken_weights()
+            # Only now has the device finished the updates, whose time counts.
+            with self._throughput.paused():
+                self._validate()
             self._save()
         elif self._agreed(self.workers.is_first and self._save_is_due()):
             self._save()
@@ -204,63 +225,65 @@ class Trainer:
         """Return the time since this trainer was made."""
         return time.monotonic() - self._started
 
-    def _shares(self, chosen: Chosen) -> list[Share]:
-        return deal(chosen.batches, self.workers.rank, self.workers.count, may_cut=self.may_cut)
+    def _shards(self, chosen: Chosen) -> list[Shard]:
+        return shard(chosen.batches, self.workers.rank, self.workers.count, can_shard=self.can_shard)
 
     def _update(self) -> None:
         progress, workers = self.progress, self.workers
         self.method.begin_update(progress.update + 1, self.recipe.max_updates)
         workers.seed(self.spec.seed, progress.update + 1)
         prepared = self._prefetcher.next()
-        chosen, shares = prepared.chosen, prepared.shares
-        found = leave_gradients(
-            self.method,
-            prepared.batches,
-            self.recipe,
-            self.device,
-            self.dtype,
-            num_words=chosen.num_words,
-            weights=[one.weight for one in shares],
-            combine=lambda: workers.sum_gradients(list(self.optimiser.named.values())),
-            want_norms=self.habits.on_nan == "rollback",
-        )
+        chosen, shards = prepared.chosen, prepared.shards
+        with compiler_errors(self.recipe.compile):
+            found = forward_backward(
+                self.method,
+                prepared.batches,
+                self.recipe,
+                self.device,
+                self.dtype,
+                num_words=chosen.num_words,
+                weights=[one.weight for one in shards],
+                combine=lambda: workers.sum_gradients(list(self.optimiser.named.values())),
+                want_norms=self.runtime.on_nan == "rollback",
+            )
         progress.update += 1
         progress.epoch, progress.position, self._epochs = prepared.epoch, prepared.position, prepared.epochs
-        losses = {one.number: named for one, named in zip(shares, found.losses, strict=True)}
-        self._window.add(Step(progress.update, chosen, losses, found.norms))
+        losses = {one.number: named for one, named in zip(shards, found.losses, strict=True)}
+        self._meters.add(Step(progress.update, chosen, losses, found.norms))
         self.optimiser.step(learning_rate(progress.update, self.recipe))
+        self._throughput.add(chosen.num_words)
+        self.after_update()
 
     def _answer(self, what: str) -> None:
         """Write down what broke, then end or go back, as configured; all workers do the same."""
-        culprit = self._window.culprit()
-        if culprit is None:
+        broken = self._meters.broken_update()
+        if broken is None:
             raise TrainingError(f"{what}, and no update was done since the last checkpoint: start another run")
-        place = (
-            f"{what}; it began in update {culprit.update}, batch {_listed(culprit.positions)} of epoch {culprit.epoch}"
-        )
+        place = f"{what}; it began in update {broken.update}, batch {_listed(broken.positions)} of epoch {broken.epoch}"
         dump = "the run's folder"
         if self.workers.is_first:
-            rate = learning_rate(culprit.update, self.recipe)
-            dump = str(write_broken(self.store.directory.parent, what, culprit, self.data, rate))
+            rate = learning_rate(broken.update, self.recipe)
+            dump = str(write_broken(self.store.directory.parent, what, broken, self.data, rate))
         skipped = self.progress.skipped
-        if self.habits.on_nan == "stop" or len(skipped) >= MAX_ROLLBACKS:
-            often = f"{MAX_ROLLBACKS} batches were left out before; " if self.habits.on_nan == "rollback" else ""
+        if self.runtime.on_nan == "stop" or len(skipped) >= MAX_ROLLBACKS:
+            often = f"{MAX_ROLLBACKS} batches were left out before; " if self.runtime.on_nan == "rollback" else ""
             raise TrainingError(
                 f"{place}; {often}nothing of it was saved, and its sentences are in {dump}: look at "
                 "them, lower training.learning_rate, set clip_norm or on_nan: rollback, then start again"
             )
-        self._roll_back(culprit, skipped, place)
+        self._roll_back(broken, skipped, place)
 
-    def _roll_back(self, culprit: Culprit, skipped: list[dict[str, Any]], place: str) -> None:
-        mine = {"update": culprit.update, "epoch": culprit.epoch, "positions": culprit.positions}
+    def _roll_back(self, broken: BrokenUpdate, skipped: list[dict[str, Any]], place: str) -> None:
+        mine = {"update": broken.update, "epoch": broken.epoch, "positions": broken.positions}
         self.method.model.zero_grad(set_to_none=True)
         if not self.resume():
             raise TrainingError(f"{place}; there is no checkpoint to go back to")
         self.progress.skipped = [*skipped, mine]
         self._prefetcher.seek(self.progress)
         self.metrics.append(
-            {"event": "rollback", "at_update": culprit.update, "to_update": self.progress.update, **mine}
+            {"event": "rollback", "at_update": broken.update, "to_update": self.progress.update, **mine}
         )
+        self._throughput.restart()
         self._say(f"{place}; back to update {self.progress.update}, and on without it")
 
     def _refuse_broken_weights(self) -> None:
@@ -269,12 +292,12 @@ class Trainer:
             raise NotFinite(f"a weight is no finite number after update {self.progress.update}")
 
     def _log(self) -> None:
-        window, progress = self._window.read(), self.progress
-        self._window.clear()
-        words = window.pop("tokens")
-        loss = window["generation"] / words
-        now = time.monotonic()
-        speed = words / max(1e-9, now - self._last_line)
+        sums, progress = self._meters.read(), self.progress
+        self._meters.clear()
+        words = sums.pop("tokens")
+        norm_sum, num_norms = sums.pop(GRADIENT_NORM, 0.0), sums.pop(NUM_NORMS, 0.0)
+        loss = sums["generation"] / words
+        speed, seconds_per_update = self._throughput.read()
         rate = learning_rate(progress.update, self.recipe)
         self.metrics.append(
             {
@@ -284,22 +307,22 @@ class Trainer:
                 "domain": "all",
                 # Of translation alone, so that methods with other auxiliary losses can be compared.
                 "loss": loss,
-                "objective": math.fsum(window.values()) / words,
-                "losses": {name: value / words for name, value in window.items()},
+                "objective": math.fsum(sums.values()) / words,
+                "losses": {name: value / words for name, value in sums.items()},
                 "learning_rate": rate,
                 "seconds": self.seconds,
-                "words_per_second": speed,
+                "tokens_per_second": speed,
+                # Before clipping, the mean over the updates since the last line.
+                **({"gradient_norm": norm_sum / num_norms} if num_norms else {}),
             }
         )
-        left = (self.recipe.max_updates - progress.update) / self.recipe.log_every * (now - self._last_line)
-        self._last_line = now
+        left = (self.recipe.max_updates - progress.update) * seconds_per_update
         self._say(
             f"update {progress.update}/{self.recipe.max_updates}  epoch {progress.epoch}  loss {loss:.3f}  "
-            f"rate {rate:.2e}  {speed:,.0f} words/s  {left / 60:.1f} min left"
+            f"rate {rate:.2e}  {speed:,.0f} tokens/s  {left / 60:.1f} min left"
         )
 
     def _validate(self) -> None:
-        self._refuse_broken_weights()
         progress = self.progress
         first, epoch = self.workers.is_first, self._epochs
         model = self.method.model
@@ -317,15 +340,18 @@ class Trainer:
             f"validation at {progress.update}: loss {total['loss']:.3f}  ppl {total['ppl']:.2f}  "
             f"accuracy {total['accuracy']:.3f}{bleu}"
         )
-        self._last_line = time.monotonic()
 
     def _save(self) -> None:
         progress = self.progress
-        progress.window = self._window.read()
+        progress.window = self._meters.read()
         self._refuse_broken_weights()
         self._saved_update = progress.update
-        if not self.workers.is_first:
-            return
+        if self.workers.is_first:
+            with self._throughput.paused():
+                self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        progress = self.progress
         if self.lease is not None:
             self.lease.check()
         model = self.method.model
@@ -338,11 +364,11 @@ class Trainer:
         self._last_save = time.monotonic()
 
     def _save_is_due(self) -> bool:
-        by_count = self.habits.save_every_updates and self.progress.update % self.habits.save_every_updates == 0
-        return bool(by_count) or time.monotonic() - self._last_save >= 60 * self.habits.save_every_minutes
+        by_count = self.runtime.save_every_updates and self.progress.update % self.runtime.save_every_updates == 0
+        return bool(by_count) or time.monotonic() - self._last_save >= 60 * self.runtime.save_every_minutes
 
     def _time_is_up(self) -> str | None:
-        limit = self.habits.stop_after_minutes
+        limit = self.runtime.stop_after_minutes
         return f"time limit of {limit:g} min" if limit is not None and self.seconds >= 60 * limit else None
 
     def _say(self, line: str) -> None:

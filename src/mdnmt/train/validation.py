@@ -15,8 +15,8 @@ from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
 from mdnmt.decode.batches import length_batches, translate_ids
 from mdnmt.models.transformer import Transformer
-from mdnmt.tasks.data import Split, TaskData
-from mdnmt.tasks.pieces import join_pieces
+from mdnmt.tasks.segmentation.bpe import join_pieces
+from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices, collate, spread, usable
 
 GREEDY = Decoding(beam_size=1, max_length_ratio=1.2, max_length_extra=10)

@@ -15,7 +15,7 @@ from mdnmt.analysis.ambiguity import decisions, right_words
 from mdnmt.cli import main
 from mdnmt.decode.translator import Translator
 from mdnmt.models.context import DomainContext
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 from mdnmt.train.run import train_run
 

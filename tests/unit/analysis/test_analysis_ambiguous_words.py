@@ -15,8 +15,8 @@ from mdnmt.analysis.ambiguous_words import AmbiguityConfig, differ, find
 from mdnmt.analysis.word_choice import NUM_EXAMPLES, Words, cases, examples, examples_of, judge
 from mdnmt.cli import main
 from mdnmt.fsio import write_json, write_lines
-from mdnmt.tasks.data import Ragged, Split, TaskData
-from mdnmt.tasks.vocab import SPECIALS, Vocab
+from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
+from mdnmt.tasks.task_data import Ragged, Split, TaskData
 
 RULE = AmbiguityConfig(min_sentences=5, max_share=0.5)
 DOMAINS = ("law", "news")

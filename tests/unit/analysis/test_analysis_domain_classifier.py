@@ -11,7 +11,7 @@ from mdnmt.analysis.domain_classifier import predict
 from mdnmt.cli import main
 from mdnmt.decode.labels import read_predicted
 from mdnmt.errors import DataError
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from mdnmt.config.method import load_method
 from mdnmt.config.run import RunSpec
 from mdnmt.config.task import load_task
 from mdnmt.config.training import Training
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
+from mdnmt.exhibits.tables.generated_words import accuracy, read_words
 from mdnmt.methods import validate
-from mdnmt.paper.words_table import accuracy, read_words
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.task_spec import task_spec
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 NUM_DOMAINS = 2

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import torch
 
-from mdnmt.analysis.insides import analyse
 from mdnmt.analysis.lexicon import training_counts
+from mdnmt.analysis.model_internals import analyse
 from mdnmt.analysis.word_records import END, START, MeanGates, words_of
 from mdnmt.cli import main
 from mdnmt.config.study import AnalysisConfig
 from mdnmt.decode.translator import Translator
 from mdnmt.fsio import read_json
 from mdnmt.models.context import DomainContext
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate, spread
 from mdnmt.train.run import train_run
 

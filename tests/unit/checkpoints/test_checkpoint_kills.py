@@ -139,6 +139,16 @@ def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_folder_of_another_user_is_named_with_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(CheckpointError, match=rf"Permission denied \({tmp_path} belongs to \S+\); those before it"):
+        save(CheckpointStore(tmp_path / "ckpt", "run1"), 1, 1)
+
+
 def _saves_for_ever(folder: Path, report: Connection) -> None:
     store = CheckpointStore(folder, "run1")
     latest = store.load_latest()

@@ -86,6 +86,7 @@ def test_every_truncation_is_refused_and_the_one_before_taken(
     assert store.load(200).update == 200
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused(tmp_path: Path) -> None:
     store = store_with(tmp_path, 100)
     for name in FILES:

@@ -94,6 +94,7 @@ def test_a_file_without_our_digest_is_refused(tmp_path: Path) -> None:
         load_model(tmp_path / "other.safetensors")
 
 
+@pytest.mark.slow
 def test_every_truncation_and_every_flipped_byte_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     whole = encode(sample(), {"run": "abc"})

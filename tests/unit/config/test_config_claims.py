@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mdnmt.claims.words import listing, rule_words, title_of
 from mdnmt.config.claims import Claim, ClaimsConfig, Needs, check_claims, load_claims, needs, row_names
 from mdnmt.config.loader import validate_model
 from mdnmt.config.paper import PaperConfig, load_paper
 from mdnmt.errors import ConfigError
+from mdnmt.statements.claims.wording import listing, rule_words, title_of
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"
@@ -113,7 +113,8 @@ def test_the_page_tells_the_claims_as_they_are_decided(name: str) -> None:
     found = re.search(rf"<!-- claims of {name} -->\n(.*?)<!-- end -->\n", page, re.DOTALL)
     assert found is not None
     assert found[1] == listing(load_claims(CONFIG, name)), (
-        f"docs/claims.md: put mdnmt.claims.words.listing(load_claims(Path('config'), '{name}')) between its markers"
+        f"docs/claims.md: between its markers put mdnmt.statements.claims.wording.listing("
+        f"load_claims(Path('config'), '{name}'))"
     )
 
 

@@ -15,7 +15,7 @@ from mdnmt.errors import ConfigError
     ("content", "said"),
     [
         (b"a: 1\nb: [\n", ":3: not valid YAML"),
-        (b"a: 1\nb: 2\na: 3\n", ":3: not valid YAML: the key 'a' stands twice"),
+        (b"a: 1\nb: 2\na: 3\n", ":3: not valid YAML: the key 'a' occurs twice"),
         (b"a: 1\n\tb: 2\n", ":2: not valid YAML"),
         (b"a: \xff\n", "byte 3 is not UTF-8"),
         (b"? [1, 2]\n: 3\n", "plain value"),

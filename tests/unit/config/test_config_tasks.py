@@ -14,7 +14,7 @@ from mdnmt.config.paper import load_paper
 from mdnmt.config.task import DomainConfig, TaskConfig, load_task
 from mdnmt.config.training import Training
 from mdnmt.methods import BUILDERS, validate
-from mdnmt.tasks.spec import TaskSpec, task_spec
+from mdnmt.tasks.task_spec import TaskSpec, task_spec
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 TASKS = {path.stem: load_task(CONFIG, path.stem) for path in sorted((CONFIG / "tasks").glob("*.yaml"))}
@@ -167,6 +167,7 @@ def test_a_recipe_leaves_no_general_option_to_the_defaults_of_another_paper(pape
     of_the_machine = {
         "precision",
         "kernels",
+        "compile",
         "log_every",
         "accumulate_batches",
         "validation_bleu_sentences",

@@ -208,7 +208,7 @@ def test_a_typed_in_number_needs_no_raw_form_and_no_tabs_at_the_end(tmp_path: Pa
         ([HEADER, "\t".join("123456789")], "line 3: found 9 fields, expected 8"),
         (
             [HEADER, "T3\tMTL\tTED\tBLEU\t1", "", "T3\tMTL\tTED\tBLEU\t2"],
-            "line 5: T3 / MTL / TED / BLEU stands in line 3 already; remove one",
+            "line 5: T3 / MTL / TED / BLEU is in line 3 already; remove one",
         ),
     ],
 )

@@ -54,6 +54,12 @@ def test_rows_name_a_paper_of_ours_and_a_known_source() -> None:
     assert [row.id for row in ROWS if row.paper not in papers or row.source not in SOURCES] == []
 
 
+def test_every_row_states_a_choice_that_was_made() -> None:
+    unmade = re.compile(r"not (yet )?(made|chosen|decided)( yet)?|to be (decided|done)|\b(TODO|TBD)\b", re.IGNORECASE)
+    assert unmade.search("not made yet")
+    assert [row.id for row in ROWS if unmade.search(row.choice)] == []
+
+
 def test_a_key_that_does_not_exist_is_noticed() -> None:
     row = next(row for row in WITH_KEY if row.builder == "waldm")
     with pytest.raises(KeyError):
@@ -112,5 +118,5 @@ def test_a_row_that_is_wrong_is_one_line(tmp_path: Path, row: str, expected: str
 def test_an_id_stands_once(tmp_path: Path) -> None:
     row = "{id: a, paper: all, place: p, said: s, choice: c, source: ours, file: null}"
     (tmp_path / "deviations.yaml").write_text(f"rows: [{row}, {row}]\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="'a' stands twice"):
+    with pytest.raises(ConfigError, match="'a' occurs twice"):
         load_deviations(tmp_path)

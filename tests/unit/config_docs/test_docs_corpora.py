@@ -26,7 +26,7 @@ def first_cells(text: str) -> set[str]:
 
 def test_every_corpus_stands_on_the_page() -> None:
     there = NAMES - GENERATED
-    named = first_cells(section("Corpora of the papers").partition("What a file by hand")[0])
+    named = first_cells(section("Corpora of the papers").partition("Names and contents of files")[0])
     assert named | first_cells(section("Corpora of the package registries")) == there
 
 
@@ -35,7 +35,7 @@ def test_what_is_got_by_hand_is_called_as_the_page_says() -> None:
         load_corpus(ROOT / "config", path.stem) for path in (ROOT / "config" / "corpora").glob("*.yaml")
     ]
     files = {corpus.source.file for corpus in corpora if isinstance(corpus.source, ManualSource)}
-    assert first_cells(section("Corpora of the papers").partition("What a file by hand")[2]) - files == {
+    assert first_cells(section("Corpora of the papers").partition("Names and contents of files")[2]) - files == {
         "resources/manual/"
     }
     assert {corpus.source.folder for corpus in corpora if isinstance(corpus.source, ManualSource)} == {

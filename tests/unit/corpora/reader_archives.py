@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mdnmt.corpora.archive import Archive, Budget, open_archive
+from mdnmt.corpora.corpus_spec import CorpusSpec, FileSpec
+from mdnmt.corpora.formats.archive import Archive, Budget, open_archive
 from mdnmt.corpora.manifest import write_manifest
 from mdnmt.corpora.read import CorpusText, read_corpus
 from mdnmt.corpora.readers import Pair, read_held_out, reader
-from mdnmt.corpora.spec import CorpusSpec, FileSpec
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.corpora.archive import Budget, open_archive, open_nested
-from mdnmt.corpora.folder import Folder
+from mdnmt.corpora.formats.archive import Budget, open_archive, open_nested
+from mdnmt.corpora.formats.folder import Folder
 from mdnmt.errors import DataError
 
 

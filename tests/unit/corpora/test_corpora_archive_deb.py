@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mdnmt.corpora.archive import open_archive
+from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.errors import DataError
 
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdnmt.config.corpus_reader import BibleJsonReader, BibletkReader, QuranReader, ZefaniaReader
+from mdnmt.corpora.formats.joined_archives import open_files
 from mdnmt.corpora.readers import reader
-from mdnmt.corpora.union import open_files
 from mdnmt.errors import DataError
 
 JSON = BibleJsonReader(name="bible-json", members={"en": "package/dist/en.json", "fr": "package/dist/fr.json"})
@@ -140,7 +140,7 @@ def test_bibletk_is_made_simplified_and_has_no_blanks(tmp_path: Path) -> None:
 
 
 def test_bibletk_names_the_line_that_is_no_verse(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"hb5\.txt:3: 'no verse' is no verse"):
+    with pytest.raises(DataError, match=r"hb5\.txt:3: 'no verse' is not a verse"):
         pairs(tmp_path, chinese(["Gen 1:1 起初", "no verse"]), BIBLETK, "zh", "en")
     files = chinese([])
     files["bibletk-0.2-py2.py3-none-any.whl"]["bibletk/hb5.txt"] += b"Gen 1:1 \xff\n"

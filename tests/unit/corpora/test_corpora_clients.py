@@ -13,9 +13,9 @@ import pytest
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora.availability import why_any_missing, why_missing
+from mdnmt.corpora.corpus_lock import Lock, LockRow
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.lock import Lock, LockRow
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import FetchError
 
 
@@ -208,7 +208,7 @@ def test_a_missing_client_is_named_when_the_dag_is_built(bin_folder: Path, tmp_p
 
 def test_only_files_make_a_corpus_together(tmp_path: Path) -> None:
     local = {"provider": "local", "folder": "x"}
-    with pytest.raises(ValueError, match="'local' stands alone"):
+    with pytest.raises(ValueError, match="'local' allows none"):
         corpus(local, npm_source(), reader={"name": "plain"})
     with pytest.raises(ValueError, match="two files have one name"):
         corpus(npm_source(), npm_source())

@@ -103,8 +103,8 @@ def test_mistakes_in_a_task_are_told_in_one_line(tmp_path: Path, path: str, new:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: 1\nb: 2\na: 3\n", [":3: not valid YAML", "'a' stands twice"]),
-        ("domains: {x: 1, x: 2}\n", [":1:", "'x' stands twice"]),
+        ("a: 1\nb: 2\na: 3\n", [":3: not valid YAML", "'a' occurs twice"]),
+        ("domains: {x: 1, x: 2}\n", [":1:", "'x' occurs twice"]),
         ("a: [1,\n", ["not valid YAML"]),
         ("- a\n", ["found list, expected keys"]),
         ("", ["is missing"]),

@@ -15,11 +15,10 @@ from reader_archives import read_whole
 
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
-from mdnmt.corpora import client, pip
 from mdnmt.corpora.availability import why_lost, why_missing
+from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec, fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.spec import FetchSpec, FileSpec, fetch_spec
+from mdnmt.corpora.providers import client, pip
 from mdnmt.errors import DataError, FetchError
 
 WHEEL = "toy_corpus-1.0-py3-none-any.whl"
@@ -276,7 +275,7 @@ def test_an_altered_wheel_of_the_right_size_says_what_to_remove(wheel: Path, tmp
         ("train.fr.gz", gzip.compress(b"un\ndeux\n", mtime=0)[:-5], r"train\.fr\.gz: cannot be read"),
         ("train.fr.gz", b"un\ndeux\n", r"train\.fr\.gz: cannot be read"),
         ("train.fr", b"un\ndeux\n", r"has train\.fr and train\.fr\.gz; keep one"),
-        ("valid.en", b"x\n", r"has neither valid\.fr nor valid\.fr\.gz"),
+        ("valid.en", b"x\n", r"has no valid\.fr; put it there"),
     ],
 )
 def test_bad_local_files_stop_with_file_and_line(
@@ -310,23 +309,9 @@ def test_why_missing_names_what_is_needed(
     assert "nowhere" in (why_missing(local(tmp_path / "nowhere"), tmp_path / "out") or "")
     corpus, target = corpus_of(wheel), tmp_path / "toy"
     assert why_missing(corpus, target) is None
-    monkeypatch.setattr("mdnmt.corpora.client.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("mdnmt.corpora.providers.client.importlib.util.find_spec", lambda name: None)
     assert (why_missing(corpus, target) or "").startswith("needs toy-corpus: this Python has no pip to fetch it")
     fetch(spec_of(wheel, tmp_path), target, serving(wheel.read_bytes()))
     assert why_missing(corpus, target) is None
     (target / WHEEL).write_bytes(b"x")
     assert why_missing(corpus, target) is not None
-
-
-def test_the_hash_cache_reads_a_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, cache = tmp_path / "a", tmp_path / "cache" / "h.json"
-    path.write_bytes(b"text")
-    first = HashCache(cache)
-    digest = first.sha256(path)
-    first.save()
-    monkeypatch.setattr("mdnmt.corpora.local.sha256_file", lambda path: "computed anew")
-    assert HashCache(cache).sha256(path) == digest == hashlib.sha256(b"text").hexdigest()
-    path.write_bytes(b"longer text")
-    assert HashCache(cache).sha256(path) == "computed anew"
-    cache.write_text("damaged {")
-    assert HashCache(cache).sha256(path) == "computed anew"

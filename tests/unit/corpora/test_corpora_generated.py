@@ -15,13 +15,13 @@ from mdnmt.config.corpus_reader import GeneratedReader
 from mdnmt.config.loader import validate_model
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_lost, why_missing
+from mdnmt.corpora.checksum_cache import ChecksumCache
+from mdnmt.corpora.corpus_spec import corpus_spec, fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.generated import KINDS, kinds, pairs
-from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.spec import corpus_spec, fetch_spec
 from mdnmt.errors import ConfigError
-from mdnmt.tasks.spec import task_spec
-from mdnmt.tasks.tokenise import detokenise, tokenise
+from mdnmt.tasks.task_spec import task_spec
+from mdnmt.tasks.text.tokenise import detokenise, tokenise
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 DOMAINS = (0, 1, 2, 3)
@@ -173,7 +173,8 @@ def test_the_tasks_differ_in_their_number_of_domains_alone(tmp_path: Path) -> No
     assert list(four.domains)[:2] == list(two.domains) and len(four.domains) == 4
     assert [four.domains[name] for name in two.domains] == list(two.domains.values())
     identities = [
-        corpus_spec(name, load_corpus(CONFIG, name), HashCache(tmp_path / "h")).identity() for name in _corpora(four)
+        corpus_spec(name, load_corpus(CONFIG, name), ChecksumCache(tmp_path / "h")).identity()
+        for name in _corpora(four)
     ]
     domains = [identity["reader"].pop("domain") for identity in identities]
     assert domains == [0, 1, 2, 3] and all(identity == identities[0] for identity in identities)

@@ -9,16 +9,15 @@ import pytest
 from mdnmt.config.corpus import load_corpus
 from mdnmt.config.corpus_reader import GeneratedReader
 from mdnmt.config.task import load_task
+from mdnmt.corpora.checksum_cache import ChecksumCache
+from mdnmt.corpora.corpus_spec import corpus_spec, fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.generated import kinds, pairs
-from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.spec import corpus_spec, fetch_spec
 from mdnmt.fsio import read_json
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.cjk import split_characters
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.spec import task_spec
-from mdnmt.tasks.tokenise import detokenise, tokenise
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.task_spec import task_spec
+from mdnmt.tasks.text.tokenise import detokenise, split_characters, tokenise
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 CHINESE_FIRST = ("剥坐埋踢削数捆贴躲追画抹抱喂笑捆画游喂削晒", "mekeno hazozi nubive rohoro vamero gapuzu puzosu")
@@ -32,7 +31,7 @@ def reader(name: str = "toy-0") -> GeneratedReader:
 
 
 def test_toys_differ_in_their_domain_alone(tmp_path: Path) -> None:
-    specs = [corpus_spec(name, load_corpus(CONFIG, name), HashCache(tmp_path / "h")).identity() for name in NAMES]
+    specs = [corpus_spec(name, load_corpus(CONFIG, name), ChecksumCache(tmp_path / "h")).identity() for name in NAMES]
     assert [spec["reader"].pop("domain") for spec in specs] == [0, 1, 2, 3]
     assert all(spec == specs[0] for spec in specs)
     assert len({load_corpus(CONFIG, name).languages for name in NAMES}) == 1

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from loopback import serving
 
 from mdnmt.config.corpus_source import HttpSource
-from mdnmt.corpora import http
-from mdnmt.corpora.spec import FileSpec
+from mdnmt.corpora.corpus_spec import FileSpec
+from mdnmt.corpora.providers import http
 from mdnmt.errors import FetchError
 from mdnmt.machine import TooLarge
 
@@ -293,7 +293,7 @@ def test_bodies_whose_length_is_not_told(serve: Any, tmp_path: Path, body: str, 
     site.body, site.cuts = body, [] if cut is None else [cut]
     client = Client(tmp_path, url, pinned=DATA if pinned else None)
     if body == "until closed" and not pinned:
-        client.fails("does not say how long the file is")
+        client.fails("does not report the length of the file")
     else:
         client.download()
         assert client.has(DATA)

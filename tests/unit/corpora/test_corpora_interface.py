@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdnmt.config.corpus_reader import GettextMoReader, HomeassistantReader
-from mdnmt.corpora.archive import open_archive
-from mdnmt.corpora.interface_text import (
+from mdnmt.corpora.formats.archive import open_archive
+from mdnmt.corpora.formats.gettext import read_mo
+from mdnmt.corpora.formats.interface_text import (
     count_tokens,
     without_accelerator,
     without_colours,
     without_links,
     without_tags,
 )
-from mdnmt.corpora.mo import read_mo
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 

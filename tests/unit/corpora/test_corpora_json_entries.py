@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdnmt.corpora import json_entries
-from mdnmt.corpora.json_entries import entries
+from mdnmt.corpora.formats import json_entries
+from mdnmt.corpora.formats.json_entries import entries
 from mdnmt.errors import DataError
 
 VALUES = st.recursive(

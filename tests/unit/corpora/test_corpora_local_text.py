@@ -20,12 +20,12 @@ from reader_archives import BOUND, gives_pairs_or_says_why, grows, many, read_wh
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_reader import PlainReader
 from mdnmt.corpora.availability import why_missing
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.folder import Folder
-from mdnmt.corpora.lines import checked_lines
+from mdnmt.corpora.formats.folder import Folder
+from mdnmt.corpora.formats.lines import checked_lines
 from mdnmt.corpora.read import CorpusText
 from mdnmt.corpora.readers import reader
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import DataError
 
 TMX = (
@@ -85,11 +85,11 @@ def test_one_file_is_read_by_its_name(mine: Path, options: dict[str, Any], name:
 @pytest.mark.parametrize(
     ("options", "files", "said"),
     [
-        ({"name": "plain"}, [], r"has neither train\.en nor"),
-        ({"name": "plain"}, ["train.en"], r"has neither train\.fr nor train\.fr\.gz; put one"),
+        ({"name": "plain"}, [], r"has no train\.en; put it there"),
+        ({"name": "plain"}, ["train.en"], r"has no train\.fr; put it there, plain or packed \(.gz, .xz, .zst\)"),
         ({"name": "plain"}, ["train.en", "train.fr", "train.fr.xz"], r"has train\.fr and train\.fr\.xz; keep one"),
-        ({"name": "plain"}, ["train.en", "train.fr", "test.fr"], r"has neither test\.en nor"),
-        (TABLES, [], r"has neither train\.tsv nor train\.tsv\.gz .* or name your file by `file`"),
+        ({"name": "plain"}, ["train.en", "train.fr", "test.fr"], r"has no test\.en; put it there"),
+        (TABLES, [], r"has no train\.tsv; put it there, .*\.zst\), or name your file by `file`"),
         ({"name": "tmx"}, ["train.tmx", "train.tmx.gz"], r"has train\.tmx and train\.tmx\.gz; keep one"),
         ({"name": "tmx", "file": "my own.tmx"}, ["my own.tmx"], r"'my own\.tmx': rename the file"),
         ({"name": "tmx", "file": "../mine/my.tmx"}, ["my.tmx"], r"has no member '\.\./mine/my\.tmx'"),

@@ -11,10 +11,10 @@ from reader_archives import read_whole
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora.availability import why_any_missing, why_lost, why_missing
+from mdnmt.corpora.corpus_lock import NO_LOCK, read_lock
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.first import fetch_by_name
-from mdnmt.corpora.lock import NO_LOCK, read_lock
-from mdnmt.corpora.spec import fetch_spec
+from mdnmt.corpora.fetch_by_name import fetch_by_name
 from mdnmt.errors import DataError, FetchError
 
 YAML = """\
@@ -98,7 +98,7 @@ def test_without_a_lock_a_changed_file_is_another_text(project: Path) -> None:
     put("un\ntrois et plus\n")
     second = fetch_spec("toy", corpus(), CACHE, NO_LOCK).corpus
     assert first.identity() != second.identity()
-    with pytest.raises(DataError, match="not the one this task was planned with; start again to plan anew"):
+    with pytest.raises(DataError, match="was planned with; start again to plan with the new file"):
         read_whole(first, CORPORA / "toy", "en", "fr")
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from mdnmt.config.corpus_reader import DdtpReader, LibreofficeHelpReader
 from mdnmt.config.corpus_source import AptListSource
-from mdnmt.corpora import apt_list
+from mdnmt.corpora.formats.joined_archives import open_files
+from mdnmt.corpora.providers import apt
 from mdnmt.corpora.readers import reader
-from mdnmt.corpora.union import open_files
 from mdnmt.errors import DataError, FetchError
 
 HELP = "usr/share/libreoffice/help/"
@@ -99,7 +99,7 @@ def test_a_last_stanza_without_a_blank_line_counts(tmp_path: Path) -> None:
 
 def test_what_is_no_list_of_descriptions_is_refused(tmp_path: Path) -> None:
     good = stanza("en", "1", "a", "A").encode()
-    with pytest.raises(DataError, match=r"Translation-fr:2: '<html>' is no line"):
+    with pytest.raises(DataError, match=r"Translation-fr:2: '<html>' is not a line"):
         descriptions(tmp_path, good, b"\n<html>\n")
     with pytest.raises(DataError, match=r"Translation-fr.*:1: the byte 0xff is not UTF-8"):
         descriptions(tmp_path, good, b"\xff\n")
@@ -137,14 +137,14 @@ def test_apt_brings_the_list_of_the_release_into_lists_of_its_own(tmp_path: Path
         for suite in ("bookworm", "bookworm-updates", "bookworm-security"):
             (lists / f"host_debian_dists_{suite}_main_i18n_Translation-fr").write_text(suite)
 
-    monkeypatch.setattr(apt_list, "run_client", client)
+    monkeypatch.setattr(apt, "run_client", client)
     source = AptListSource(provider="apt-list", list="Translation-fr")
-    assert apt_list.download(source, tmp_path) == "Translation-fr of bookworm"
+    assert apt.download_list(source, tmp_path) == "Translation-fr of bookworm"
     assert [path.name for path in tmp_path.iterdir()] == ["Translation-fr"]
     assert (tmp_path / "Translation-fr").read_text() == "bookworm"
     assert asked[:2] == ["apt-get", "update"]
     assert "Acquire::Languages=fr" in asked
 
-    monkeypatch.setattr(apt_list, "run_client", lambda *_: None)
+    monkeypatch.setattr(apt, "run_client", lambda *_: None)
     with pytest.raises(FetchError, match="expected the list of one release, apt-get brought none"):
-        apt_list.download(source, tmp_path)
+        apt.download_list(source, tmp_path)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reader_archives import BOUND, gives_pairs_or_says_why, grows, many, pairs_of, zipped
 
 from mdnmt.config.corpus_reader import MosesReader
-from mdnmt.corpora.archive import open_archive
+from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 

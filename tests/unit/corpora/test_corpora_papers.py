@@ -17,10 +17,10 @@ from reader_archives import read_whole, tgz, zipped
 
 from mdnmt.config.corpus import load_corpus
 from mdnmt.corpora.availability import why_any_missing
-from mdnmt.corpora.first import fetch_by_name
-from mdnmt.corpora.lock import OWN_LOCK, read_lock
+from mdnmt.corpora.corpus_lock import OWN_LOCK, read_lock
+from mdnmt.corpora.corpus_spec import fetch_spec
+from mdnmt.corpora.fetch_by_name import fetch_by_name
 from mdnmt.corpora.read import CorpusText
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import FetchError
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -163,7 +163,7 @@ def test_from_the_address_to_the_pairs(web: tuple[Site, str], tmp_path: Path, na
 def test_nothing_is_left_and_nothing_recorded_of_what_cannot_be_had(
     web: tuple[Site, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, fault: str
 ) -> None:
-    monkeypatch.setattr("mdnmt.corpora.http.PAUSES_S", (0.0,))
+    monkeypatch.setattr("mdnmt.corpora.providers.http.PAUSES_S", (0.0,))
     (site, host), case = web, CASES[name]
     data = case.pack(tmp_path / "served", {key: text.encode() for key, text in case.members.items()}).read_bytes()
     served = {"half an archive": data[: len(data) // 2], "a page to log in": b"<html>please log in</html>"}.get(fault)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from reader_archives import BOUND, gives_pairs_or_says_why, grows, many, pairs_of, tgz, zipped
 
 from mdnmt.config.corpus_reader import ParallelReader
-from mdnmt.corpora.archive import open_archive
+from mdnmt.corpora.formats.archive import open_archive
+from mdnmt.corpora.formats.joined_archives import open_files
 from mdnmt.corpora.readers import read_held_out, reader
-from mdnmt.corpora.union import open_files
 from mdnmt.errors import DataError
 
 DE, EN = "training/europarl-v7.de-en.de", "training/europarl-v7.de-en.en"

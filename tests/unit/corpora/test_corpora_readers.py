@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 
 from mdnmt.config.corpus_reader import GnuhealthReader, HscodesReader, NaceReader, PlainReader, StatcanReader
-from mdnmt.corpora.archive import open_archive
+from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.readers import reader
 from mdnmt.corpora.readers.statcan import sentence_pairs
 from mdnmt.errors import DataError

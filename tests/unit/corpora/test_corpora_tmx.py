@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reader_archives import BOUND, Memory, gives_pairs_or_says_why, grows, pairs_of, segments, zipped
 
 from mdnmt.config.corpus_reader import TmxReader
-from mdnmt.corpora.folder import Folder
+from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 
@@ -81,7 +81,10 @@ ONE = unit(en="a", fr="b")
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (tmx(ONE, unit(en="&l12;", fr="b"), head=f'<!DOCTYPE tmx [<!ENTITY l0 "ha">{LAUGHS}]>\n'), r":2: declarations"),
+        (
+            tmx(ONE, unit(en="&l12;", fr="b"), head=f'<!DOCTYPE tmx [<!ENTITY l0 "ha">{LAUGHS}]>\n'),
+            r":2: its own declarations",
+        ),
         (
             tmx(unit(en="&f;", fr="b"), head='<!DOCTYPE tmx [<!ENTITY f SYSTEM "file:///etc/passwd">]>\n'),
             "declarations",
@@ -134,6 +137,7 @@ def test_a_member_of_an_archive_is_read(tmp_path: Path) -> None:
     assert pairs_of(path, options(file="x/en-fr.tmx"), "en", "fr") == [("a", "b")]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_memory(tmp_path: Path) -> None:
     def made(count: int):
         folder = tmp_path / str(count)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from reader_archives import BOUND, Memory, corpus_of, gives_pairs_or_says_why, grows, many, segments
 
 from mdnmt.config.corpus_reader import TsvReader
-from mdnmt.corpora.folder import Folder
+from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.read import CorpusText
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reader_archives import BOUND, corpus_of, gives_pairs_or_says_why, grows, pairs_of, zipped
 
 from mdnmt.config.corpus_reader import UmCorpusReader
-from mdnmt.corpora.archive import open_archive
+from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 

@@ -23,7 +23,7 @@ from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.methods import BUILDERS
 from mdnmt.models.transformer import Transformer
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.run import train_run
 from mdnmt.train.validation import Validation
 

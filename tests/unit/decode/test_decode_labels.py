@@ -14,13 +14,13 @@ from mdnmt.cli import main
 from mdnmt.config.decoding import LABELS, Decoding
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
-from mdnmt.decode.labels import read_predicted, told_labels, wrong_labels
+from mdnmt.decode.labels import labels_under, read_predicted, wrong_labels
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.methods import validate
 from mdnmt.models.context import DomainContext
 from mdnmt.models.transformer import Transformer
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.run import train_run
 
 CPU = torch.device("cpu")
@@ -40,12 +40,12 @@ def test_wrong_labels_are_never_right_equally_frequent_and_always_the_same() -> 
 
 def test_what_is_told() -> None:
     guesses = {"law": ["news", "law", "law"]}
-    assert told_labels("given", DOMAINS, "law", 2) == ["law", "law"]
-    assert told_labels("missing", DOMAINS, "law", 2) is None
-    assert told_labels("predicted", DOMAINS, "law", 2, guesses) == ["news", "law"]
+    assert labels_under("given", DOMAINS, "law", 2) == ["law", "law"]
+    assert labels_under("missing", DOMAINS, "law", 2) is None
+    assert labels_under("predicted", DOMAINS, "law", 2, guesses) == ["news", "law"]
     for found in (guesses, None):
         with pytest.raises(DataError, match=r"predicted labels for 4 test sentences of law; give --predicted"):
-            told_labels("predicted", DOMAINS, "law", 4, found)
+            labels_under("predicted", DOMAINS, "law", 4, found)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"domains": ["a"], "test": {"a": {"labels": [1]}}}', '{"domains": []}'])
@@ -148,7 +148,7 @@ def test_labels_are_predicted_for_test_text_alone(
 ) -> None:
     words = ["--run", str(tagged), "--task", str(told_task), "--out", str(tmp_path), "--split", "valid"]
     assert main(["decode", "--spec", '{"labels": "predicted"}', *words]) == ConfigError.exit_code
-    assert "--split valid: labels are predicted for test sentences alone" in capsys.readouterr().err
+    assert "--split valid: predicted labels exist only for test sentences" in capsys.readouterr().err
 
 
 def encoded(model: Transformer, make_batch: Any, domain: int | None) -> Any:

@@ -141,6 +141,7 @@ def test_autocast_reaches_every_batch_and_settles_the_products(random_method: An
 
 
 def test_a_precision_that_weights_of_others_do_not_have() -> None:
-    with pytest.raises(ConfigError, match=r"^found precision int8 for pretrained weights, expected fp32: set that$"):
+    with pytest.raises(ConfigError, match=r"^found precision int8 for pretrained weights, expected fp32 or bf16: set"):
         require_precision(object(), Decoding(precision="int8"))
     require_precision(object(), Decoding())
+    require_precision(object(), Decoding(precision="bf16"))

@@ -12,14 +12,14 @@ from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
 from mdnmt.config.task import TaskConfig
 from mdnmt.config.training import Training
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError
 from mdnmt.methods import validate
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.spec import task_spec
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.task_spec import task_spec
 from mdnmt.train.run import train_run
 
 CPU = torch.device("cpu")

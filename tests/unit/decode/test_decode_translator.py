@@ -21,8 +21,8 @@ from mdnmt.decode.batches import translate_ids
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import CheckpointError, ConfigError, DataError
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.tokenise import _detokenizer, _tokenizer
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.text.tokenise import _detokenizer, _tokenizer
 from mdnmt.train.run import train_run
 
 CPU = torch.device("cpu")
@@ -336,4 +336,4 @@ def test_nul_in_the_text_names_its_line(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status, out, err = translate(capsys, monkeypatch, b"bank\nra\0te\n", "--run", str(run))
-    assert (status, out) == (2, "") and "standard input, line 2: holds a NUL character" in err
+    assert (status, out) == (2, "") and "standard input, line 2: contains a NUL character" in err

@@ -21,7 +21,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import VocabSizes
 from mdnmt.models.naive_mixing import KIND, HiddenLinears
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.device import make_deterministic
 from mdnmt.train.run import build_method, train_run
 from mdnmt.train.validation import Validation

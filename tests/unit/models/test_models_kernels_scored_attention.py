@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from mdnmt.models.attention import fused_attention
+from mdnmt.models.kernels import using
 from mdnmt.models.kernels.scored_attention import scored_attention
 
 HEADS, WIDTH = 2, 8
@@ -97,3 +99,26 @@ def test_dropout_keeps_the_mean() -> None:
     mean = sum(scored_attention(q, k, v, mask, dropout=0.3, is_causal=False) for _ in range(4000)) / 4000
     plain = scored_attention(q, k, v, mask, dropout=0.0, is_causal=False)
     torch.testing.assert_close(mean, plain, rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("width", [8, 5, 45])
+def test_heads_of_odd_widths_are_padded_for_the_fused_kernel(
+    width: int, masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(2, 3, 6, width, generator=generator, dtype=torch.float64) for _ in range(3))
+    mask = torch.arange(6).expand(2, 1, 1, 6) < torch.tensor([6, 4])[:, None, None, None] if masked else None
+    widths, attend = [], torch.nn.functional.scaled_dot_product_attention
+
+    def watched(*parts: Tensor, **options: Any) -> Tensor:
+        widths.append(parts[0].size(-1))
+        return attend(*parts, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    with using("plain"):
+        found = fused_attention(q, k, v, mask)
+    scores = (q @ k.transpose(-1, -2)) / width**0.5
+    expected = (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1) @ v
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    assert widths == [-(-width // 8) * 8]

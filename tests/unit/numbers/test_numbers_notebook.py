@@ -68,8 +68,8 @@ def test_the_page_explains_every_column_and_every_metric_that_is_written() -> No
     metrics = PAGE.partition("| metrics |")[2].partition("\n\n")[0]
     explained = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| ([^|]+)", metrics, flags=re.M))))
     from mdnmt.config.metrics import METRICS
+    from mdnmt.exhibits.tables.resources import QUANTITIES
     from mdnmt.numbers.sources import CURVES
-    from mdnmt.paper.resources_table import QUANTITIES
 
     written = {*METRICS, *(name for name, _ in CURVES.values()), *(quantity[0] for quantity in QUANTITIES)}
     assert written <= explained

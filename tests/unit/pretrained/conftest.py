@@ -15,7 +15,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
 from mdnmt.pretrained.config import BUILDER, Mbart50Config
 from mdnmt.pretrained.files import digest_of, folder_of
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 
 SIZES = {
     "d_model": 16,

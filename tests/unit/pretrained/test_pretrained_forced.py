@@ -13,7 +13,7 @@ from mdnmt.config.decoding import Decoding
 from mdnmt.pretrained.files import folder_of
 from mdnmt.pretrained.run import make_run
 from mdnmt.pretrained.translator import MbartTranslator
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 
 
 def test_references_are_predicted_as_by_transformers_without_their_language_code(

@@ -22,7 +22,7 @@ from mdnmt.pretrained.config import BUILDER, Mbart50Config, language_codes, vali
 from mdnmt.pretrained.data import MbartData, MbartTokenizer
 from mdnmt.pretrained.files import folder_of
 from mdnmt.pretrained.model import Mbart, count_parameters, empty, load_pretrained
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -84,8 +84,8 @@ def test_the_two_method_files_name_the_real_models() -> None:
         ("mbart-large-50-one-to-many-mmt", "en", "fr", ("en_XX", "fr_XX")),
         ("mbart-large-50-many-to-one-mmt", "de", "en", ("de_DE", "en_XX")),
         ("mbart-large-50", "en", "nl", "set up for de, en, fr, zh, but the task is en to nl"),
-        ("mbart-large-50-one-to-many-mmt", "fr", "en", "translates from English alone, but the task is fr to en"),
-        ("mbart-large-50-many-to-one-mmt", "en", "fr", "translates into English alone"),
+        ("mbart-large-50-one-to-many-mmt", "fr", "en", "translates from English only, but the task is fr to en"),
+        ("mbart-large-50-many-to-one-mmt", "en", "fr", "translates into English only"),
     ],
 )
 def test_languages(weights: str, source: str, target: str, expected: Any) -> None:
@@ -190,7 +190,7 @@ def test_weights_that_would_go_wrong_silently_are_refused(
         ("config.json", '{"model_type": "bart"}', "found model_type 'bart', expected 'mbart'"),
         ("config.json", "[", "cannot be read"),
         ("model.safetensors", "no weights", "cannot be loaded"),
-        ("sentencepiece.bpe.model", "no pieces", "is no sentencepiece model"),
+        ("sentencepiece.bpe.model", "no pieces", "is not a sentencepiece model"),
     ],
 )
 def test_damaged_files_are_one_line(folder: Path, tmp_path: Path, name: str, content: str, said: str) -> None:

@@ -25,18 +25,20 @@ from mdnmt.pretrained.files import folder_of
 from mdnmt.pretrained.model import count_parameters, load_pretrained
 from mdnmt.pretrained.run import make_run, setup
 from mdnmt.pretrained.translator import MbartTranslator
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 from mdnmt.train.metrics import read_metrics
-from mdnmt.train.trainer import Habits
+from mdnmt.train.trainer import RuntimeOptions
 
 CPU = torch.device("cpu")
 LINES = ["bank rate price", "", "court party rule judge", "growth"]
 DECODING = Decoding(beam_size=3, max_length_ratio=1.0, max_length_extra=4)
 
 
-def make(spec: Any, task: Path, folder: Path, root: Path, **habits: Any) -> RunPaths:
-    make_run(spec, task, folder, root=root, device="cpu", threads=1, habits=Habits(**habits), method_name="mbart")
+def make(spec: Any, task: Path, folder: Path, root: Path, **runtime: Any) -> RunPaths:
+    make_run(
+        spec, task, folder, root=root, device="cpu", threads=1, runtime=RuntimeOptions(**runtime), method_name="mbart"
+    )
     return RunPaths(folder)
 
 
@@ -195,6 +197,7 @@ def test_a_task_in_other_languages_is_refused(
             make(mbart_spec(use), task, tmp_path / use, pretrained_root)
 
 
+@pytest.mark.slow
 def test_time_and_memory_are_measured_as_those_of_every_run(
     trained: RunPaths, mbart_spec: Any, toy_task: Path, pretrained_root: Path, tmp_path: Path
 ) -> None:

@@ -69,6 +69,16 @@ def test_translations_and_scores_equal_those_of_generate(
         assert [" ".join(one.text.split()) for one in ours] == [one.text for one in ours]
 
 
+def test_bf16_rounds_the_products_and_scores_stay_close(run: Path, pretrained_root: Path) -> None:
+    translator = open_run(run, CPU, pretrained_root)
+    exact, rounded = (
+        translator.translate(LINES, Decoding(beam_size=1, precision=precision)) for precision in ("fp32", "bf16")
+    )
+    scores = [[line[0].score for line in found] for found in (exact, rounded)]
+    assert scores[0] != scores[1]
+    assert scores[1] == pytest.approx(scores[0], rel=0.1, abs=0.1)
+
+
 def test_a_line_alone_and_in_a_batch_give_the_same(run: Path, pretrained_root: Path) -> None:
     translator = MbartTranslator(run, CPU, pretrained_root)
     config = Decoding(beam_size=3, max_length_ratio=0.01, max_length_extra=30)  # one bound for all lines
@@ -92,7 +102,7 @@ def test_outputs_are_bounded_by_the_positions(run: Path, pretrained_root: Path) 
 
 
 def test_a_task_of_other_languages_is_refused(run: Path, toy_task: Path, pretrained_root: Path, tmp_path: Path) -> None:
-    from mdnmt.tasks.data import TaskData
+    from mdnmt.tasks.task_data import TaskData
 
     copy = Path(shutil.copytree(run, tmp_path / "copy"))
     record = read_json(copy / "run.json")

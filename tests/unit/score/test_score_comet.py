@@ -20,9 +20,9 @@ from mdnmt.cli import main
 from mdnmt.config.comet import CometConfig
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json, write_json, write_lines
-from mdnmt.score import comet as ours
-from mdnmt.score.testset import load_test_sets
-from mdnmt.score.toy_comet import make_toy
+from mdnmt.score.metrics import comet as ours
+from mdnmt.score.metrics.toy_comet import make_toy
+from mdnmt.score.test_sets import load_test_sets
 
 ROOT = Path(__file__).resolve().parents[3]
 CPU = torch.device("cpu")
@@ -199,7 +199,7 @@ from mdnmt.cli import main
 task, hypotheses, out, weights = sys.argv[1:]
 where = ["--task", task, "--hypotheses", hypotheses]
 assert main(["score", *where, "--out", out + "/scores.json"]) == 0
-slow = {"comet", "pytorch_lightning", "transformers", "torch", "mdnmt.score.comet"} & set(sys.modules)
+slow = {"comet", "pytorch_lightning", "transformers", "torch", "mdnmt.score.metrics.comet"} & set(sys.modules)
 assert not slow, slow
 spec = ["--spec", '{"name": "toy-comet"}', "--weights", weights, "--device", "cpu", "--threads", "1"]
 assert main(["comet", *where, "--out", out + "/comet.json", *spec]) == 0
@@ -226,4 +226,4 @@ def test_one_module_alone_imports_the_library() -> None:
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == "comet" for name in names):
                 found.add(path.relative_to(ROOT).as_posix())
-    assert found == {"src/mdnmt/score/comet.py"}
+    assert found == {"src/mdnmt/score/metrics/comet.py"}

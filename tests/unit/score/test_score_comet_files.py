@@ -16,11 +16,11 @@ import torch
 from mdnmt.cli import main
 from mdnmt.config.comet import CometConfig
 from mdnmt.errors import ConfigError, DataError, MdnmtError
-from mdnmt.score import comet_files
-from mdnmt.score.comet import load, score_domains
-from mdnmt.score.comet_files import CHECKPOINT, NEEDED, plan, verified, why_missing
-from mdnmt.score.testset import TestSets
-from mdnmt.score.toy_comet import make_toy
+from mdnmt.score.metrics import comet_files
+from mdnmt.score.metrics.comet import load, score_domains
+from mdnmt.score.metrics.comet_files import CHECKPOINT, NEEDED, plan, verified, why_missing
+from mdnmt.score.metrics.toy_comet import make_toy
+from mdnmt.score.test_sets import TestSets
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ from mdnmt.cli import main
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.metrics import METRICS
 from mdnmt.fsio import write_json, write_lines
-from mdnmt.score import comet, tokenised_bleu
-from mdnmt.score.domains import score_domains
-from mdnmt.score.testset import load_test_sets
-from mdnmt.score.toy_comet import make_toy
+from mdnmt.score.metrics import comet, tokenised_bleu
+from mdnmt.score.metrics.toy_comet import make_toy
+from mdnmt.score.scores_of_domains import score_domains
+from mdnmt.score.test_sets import load_test_sets
 
 ROOT = Path(__file__).resolve().parents[3]
 # Prose with all that a tokenizer stumbles over: paths, numbers, brackets, quotation marks.

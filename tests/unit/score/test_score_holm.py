@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdnmt.score.holm import draws_needed, holm
+from mdnmt.score.significance.holm import draws_needed, holm
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 

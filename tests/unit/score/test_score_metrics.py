@@ -13,9 +13,9 @@ import pytest
 from mdnmt.cli import main
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
-from mdnmt.score import bleu, chrf
-from mdnmt.score.domains import score_domains
-from mdnmt.score.testset import load_test_sets
+from mdnmt.score.metrics import bleu, chrf
+from mdnmt.score.scores_of_domains import score_domains
+from mdnmt.score.test_sets import load_test_sets
 
 TEXT = "le chat dort . la maison , économie rose 12,5 % l'or s'élève (donc) vite"
 WORDS = TEXT.split()

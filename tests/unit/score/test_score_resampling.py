@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mdnmt.score import resampling
-from mdnmt.score.sentence_counts import Array, SentenceCounts
+from mdnmt.score.significance import resampling
+from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts
 
 SENTENCES, TRIALS = 90, 50
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from mdnmt.score.variance_components import seed_test
+from mdnmt.score.significance.variance_components import seed_test
 
 Array = npt.NDArray[np.float64]
 N, R = 60, 100

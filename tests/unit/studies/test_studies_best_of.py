@@ -9,7 +9,8 @@ import pytest
 from workflow.snakemake_project import Project
 
 from mdnmt.errors import ConfigError
-from mdnmt.studies import report_specs, table_specs
+from mdnmt.exhibits import table_selection
+from mdnmt.report import report_selection
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
@@ -62,7 +63,7 @@ def study(project: Project, *methods: str) -> Study:
 
 def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Project) -> None:
     found = study(project, "mixed", "wide", "alone", "alone-wide", "waldm-edc")
-    spec: Any = table_specs.table_spec(found, "choice-one", PLACES)
+    spec: Any = table_selection.table_spec(found, "choice-one", PLACES)
     assert [(row.method, row.label, row.choice) for row in spec.rows] == [
         ("alone-economy", "Economy only", 1),
         ("alone-wide-economy", "Economy only (wide)", 1),
@@ -74,37 +75,37 @@ def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Proje
     ]
     assert spec.rows[5].records == (Path("runs/wide/seed1/run.json"), Path("runs/wide/seed2/run.json"))
     assert spec.rows[6].records == ()
-    resources: Any = table_specs.table_spec(found, "choice-two", PLACES)
+    resources: Any = table_selection.table_spec(found, "choice-two", PLACES)
     assert [(row.method, row.choice, len(row.records)) for row in resources.rows] == [
         ("mixed", 1, 2),
         ("wide", 1, 2),
         ("waldm-edc", None, 0),
     ]
-    assert not [note for note in report_specs.report_spec(found, PLACES, ()).missing if "no table" in note.why]
+    assert not [note for note in report_selection.report_spec(found, PLACES, ()).missing if "no table" in note.why]
 
 
 def test_a_study_with_one_of_them_shows_that_one(project: Project) -> None:
-    spec: Any = table_specs.table_spec(study(project, "mixed", "alone-wide", "waldm-edc"), "choice-one", PLACES)
+    spec: Any = table_selection.table_spec(study(project, "mixed", "alone-wide", "waldm-edc"), "choice-one", PLACES)
     assert [row.method for row in spec.rows] == ["alone-wide-economy", "alone-wide-law", "mixed", "waldm-edc"]
     assert {(row.choice, row.records) for row in spec.rows} == {(None, ())}
     assert spec.notes == ("Not part of this study: alone, wide.",)
 
 
 def test_a_row_none_of_whose_methods_is_there_is_left_out_and_named(project: Project) -> None:
-    spec: Any = table_specs.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    spec: Any = table_selection.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
     assert [row.method for row in spec.rows] == ["mixed", "wide"]
     assert spec.notes == ("Not part of this study: alone, alone-wide, waldm-edc.",)
 
 
 def test_the_baseline_is_named_as_its_methods_label(project: Project) -> None:
     project.update(STUDY, tables={"choice-one": {"task": "tiny"}})
-    spec: Any = table_specs.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    spec: Any = table_selection.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
     assert (spec.baseline, spec.baseline_label) == ("mixed", "Mixed")
 
 
 def test_a_method_that_no_table_shows_is_said_to_be_trained_only_if_it_can_be(project: Project) -> None:
     def told(found: Study) -> list[str]:
-        return [item.what for item in report_specs.report_spec(found, PLACES, ()).missing if "no table" in item.why]
+        return [item.what for item in report_selection.report_spec(found, PLACES, ()).missing if "no table" in item.why]
 
     # The weights of mBART-50 are not here.
     found = study(project, "mixed", "domain-tag", "mbart50-finetuned")
@@ -117,7 +118,7 @@ def test_a_partial_table_has_the_records_that_are_there(project: Project) -> Non
     record = Path("runs/wide/seed2/run.json")
     record.parent.mkdir(parents=True)
     record.write_text("{}")
-    spec: Any = table_specs.table_spec(found, "choice-one", PLACES, partial=True)
+    spec: Any = table_selection.table_spec(found, "choice-one", PLACES, partial=True)
     assert [row.records for row in spec.rows] == [(), (record,)]
 
 

@@ -8,36 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.config.claims import Claim, MeasureRule, NotedRule, TrendRule, is_own, uses
-from mdnmt.paper import (
-    ambiguity,
-    curve_measures,
-    domain_attention,
-    gates,
-    option_sweep,
-    proportion_measures,
-    tsne,
-)
-from mdnmt.studies.claim_specs import claims_spec
-from mdnmt.studies.figure_specs import paper_figure
+from mdnmt.config.claims import Claim, MeasureRule, NotedRule, TrendRule, is_own, needs, uses, without_tables
+from mdnmt.config.study import load_study
+from mdnmt.errors import ConfigError
+from mdnmt.exhibits import curve_measures, proportion_measures
+from mdnmt.exhibits.figure_request import paper_figure
+from mdnmt.exhibits.registry import figure_class
+from mdnmt.exhibits.table_selection import paper_table
+from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
-from mdnmt.studies.table_specs import paper_table
+from mdnmt.studies.study_exhibits import load_papers
 
 CONFIG = Path(__file__).parents[3] / "config"
 PAPERS = ("jiang2020", "zhang2021", "song2026", "phan2022")
-# What each kind of figure measures stands, between backticks, in the docstring of the function that measures it.
+# The docstring of a kind's `measures` names them between backticks, or that of the function that it calls.
 MEASURED = {
     "curves": curve_measures.measures,
     "proportion_words": proportion_measures.measures,
     "proportion_heatmap": proportion_measures.measures,
     "proportion_histograms": proportion_measures.measures,
-    "option_sweep": option_sweep.measures,
-    "ambiguity": ambiguity.measures,
-    "domain_attention": domain_attention.measures,
-    "tsne": tsne.measures,
-    "gate_use": gates.measures,
 }
 
 
@@ -64,6 +55,10 @@ def places() -> Places:
     )
 
 
+def _measures_of(kind: str) -> str:
+    return MEASURED.get(kind, figure_class(kind).measures).__doc__ or ""
+
+
 def lacks(claim: Claim, paper: str, study: Study) -> list[str]:
     """Return what a claim reads and the study does not make."""
     missing = []
@@ -79,7 +74,7 @@ def lacks(claim: Claim, paper: str, study: Study) -> list[str]:
             if isinstance(rule, MeasureRule | TrendRule):
                 than = getattr(rule, "than", None)
                 named = {rule.name, *([than.name] if than and than.name else [])}
-                told = set(re.findall(r"`(\w+)", MEASURED[shown.kind].__doc__ or ""))
+                told = set(re.findall(r"`(\w+)", _measures_of(shown.kind)))
                 told |= {re.sub("function$", word, name) for name in told for word in ("shared", "specific")}
                 told |= {f"final_{panel}" for panel in ("train_loss", "train_accuracy", "valid_bleu", "valid_accuracy")}
                 missing += [f"{key}: {name}" for name in named - told]
@@ -112,6 +107,32 @@ def test_the_bleu_of_a_claim_is_the_one_that_is_compared_with_print() -> None:
     jiang = claims_spec(study("paper"), "jiang2020", places())
     assert {jiang.printed_bleu[item] for item in ("table2", "table4", "table8")} == {"bleu_tok"}
     assert claims_spec(study("paper"), "zhang2021", places()).printed_bleu["table3-zh-en"] == "bleu"
+
+
+def test_a_claim_is_decided_without_tables_that_the_study_leaves_out() -> None:
+    spec = claims_spec(study("replication"), "jiang2020", places())
+    labels = spec.claims["jiang-t5-labels-matter"]
+    assert needs(labels).tables == ("table5-en-fr", "table3")
+    assert spec.left_out["jiang-t5-labels-matter"] == ("table5-en-de", "table5-zh-en")
+    assert "jiang-all-domains" not in spec.left_out
+    kept = claims_spec(study("paper"), "jiang2020", places())
+    assert kept.left_out == {} and "table5-en-de" in needs(kept.claims["jiang-t5-labels-matter"]).tables
+    only = without_tables(labels, ["table5-en-de", "table5-en-fr", "table5-zh-en"])
+    assert only == labels, "a rule that would lose all its tables keeps them and stays undecided"
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("jiang2020-table3", "jiang2020-table3 is shown by this study"),
+        ("jiang2020-table5-en-it", "jiang2020 has no table 'table5-en-it'"),
+        ("nobody2020-table1", "nobody2020"),
+    ],
+)
+def test_tables_that_a_claim_goes_without_are_left_out_of_the_study(key: str, message: str) -> None:
+    config = load_study(CONFIG, "replication").model_copy(update={"claims_without": (key,)})
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load_papers(CONFIG, config, "study")
 
 
 def test_a_toy_of_comet_decides_no_claim() -> None:

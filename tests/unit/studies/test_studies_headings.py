@@ -13,14 +13,15 @@ import pytest
 from mdnmt.config.paper import PaperConfig, PaperTable, load_paper
 from mdnmt.config.published import load_published
 from mdnmt.config.task import TaskConfig, load_task
-from mdnmt.paper.grid import Grid
-from mdnmt.paper.render_latex import to_latex
-from mdnmt.studies import report_specs
-from mdnmt.studies.figure_specs import choice_spec, figure_spec
-from mdnmt.studies.headings import heading, why_other
+from mdnmt.exhibits.figure_request import figure_spec
+from mdnmt.exhibits.grid import Grid
+from mdnmt.exhibits.headings import heading, why_other
+from mdnmt.exhibits.table_selection import AVERAGE, paper_table, table_spec
+from mdnmt.exhibits.task_selection import choice_spec
+from mdnmt.report import report_selection
+from mdnmt.report.render_latex import to_latex
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
-from mdnmt.studies.table_specs import AVERAGE, paper_table, table_spec
 
 CONFIG = Path(__file__).parents[3] / "config"
 
@@ -147,7 +148,9 @@ def test_a_number_for_several_pairs_names_the_pair_of_the_task() -> None:
 
 
 def test_a_table_on_its_own_task_has_its_number(paper: Study) -> None:
-    places = {key: report_specs.labels(paper, key)["place"] for key in (*paper.config.tables, *paper.config.figures)}
+    places = {
+        key: report_selection.labels(paper, key)["place"] for key in (*paper.config.tables, *paper.config.figures)
+    }
     assert places["zhang2021-table3-zh-en"] == "Table 3 (ZH-EN)"
     assert places["zhang2021-table3-en-fr"] == "Table 3 (EN-FR)"
     assert places["song2026-table5"] == "Table 5"
@@ -161,22 +164,22 @@ def test_a_table_on_its_own_task_has_its_number(paper: Study) -> None:
 
 def test_a_table_on_another_task_is_after_the_paper(open_study: Study, tmp_path: Path) -> None:
     demo = resolve(CONFIG, "demo", tmp_path)
-    assert report_specs.labels(demo, "song2026-table5")["place"] == "after Song et al., Table 5"
-    assert report_specs.labels(demo, "jiang2020-figure8")["place"] == "after Jiang et al., Figure 8"
+    assert report_selection.labels(demo, "song2026-table5")["place"] == "after Song et al., Table 5"
+    assert report_selection.labels(demo, "jiang2020-figure8")["place"] == "after Jiang et al., Figure 8"
     # The text of the paper, in another of its language pairs.
-    assert report_specs.labels(open_study, "song2026-table4")["place"] == ("after Song et al., Table 4")
+    assert report_selection.labels(open_study, "song2026-table4")["place"] == ("after Song et al., Table 4")
     spec: Any = table_spec(open_study, "song2026-table4", PLACES)
     assert spec.where == "after Song et al., Table 4" and "another task" in spec.differs
     assert not any(row.printed for row in spec.rows)
     # Drawings of the models are of no text.
-    assert report_specs.labels(open_study, "song2026-architecture")["place"] == "Figures 1 and 2"
+    assert report_selection.labels(open_study, "song2026-architecture")["place"] == "Figures 1 and 2"
 
 
 def test_text_that_stands_in_for_the_papers_is_after_it(tmp_path: Path) -> None:
     registry, smoke = (resolve(CONFIG, name, tmp_path) for name in ("registry", "smoke"))
     for study in (registry, smoke):
-        assert report_specs.labels(study, "zhang2021-table3-en-fr")["place"] == "after Zhang et al., Table 3"
-        assert report_specs.labels(study, "jiang2020-table7")["place"] == "after Jiang et al., Table 7"
+        assert report_selection.labels(study, "zhang2021-table3-en-fr")["place"] == "after Zhang et al., Table 3"
+        assert report_selection.labels(study, "jiang2020-table7")["place"] == "after Jiang et al., Table 7"
 
 
 def test_no_language_pair_stands_where_another_is_meant(open_study: Study, tmp_path: Path) -> None:
@@ -186,7 +189,7 @@ def test_no_language_pair_stands_where_another_is_meant(open_study: Study, tmp_p
     for study in studies:
         for key in (*study.config.tables, *study.config.figures):
             shown = study.config.tables.get(key) or study.config.figures[key]
-            labels = report_specs.labels(study, key)
+            labels = report_selection.labels(study, key)
             named = pairs.findall(f"{labels['place']} {labels['title']}")
             assert set(named) <= {study.tasks[shown.task].config.pair}, (study.name, key)
 
@@ -196,16 +199,16 @@ def test_the_same_heading_stands_everywhere(tmp_path: Path) -> None:
     demo = resolve(CONFIG, "demo", tmp_path)
     place = "after Jiang et al., Table 2"
     spec: Any = table_spec(demo, "jiang2020-table2", PLACES)
-    assert spec.where == place == report_specs.labels(demo, "jiang2020-table2")["place"]
+    assert spec.where == place == report_selection.labels(demo, "jiang2020-table2")["place"]
     grid = Grid(kind="scores", title=spec.full_title, where=spec.where, headers=(), rows=())
     assert rf"\caption{{{place}: " in to_latex(grid)
-    section = report_specs.paper_section(demo, "jiang2020", PLACES)
+    section = report_selection.paper_section(demo, "jiang2020", PLACES)
     items = {item.id: item.where for item in section.items}
     assert items["jiang2020-table7"] == "after Jiang et al., Table 7"
     hidden = next(item for item in section.items if item.where.startswith("Table 8"))
     assert hidden.id is None  # not shown: its number in the paper alone
     assert items["jiang2020-figure9"] == "after Jiang et al., Figure 9"
-    figures = {item.id: item.where for item in report_specs.report_spec(demo, PLACES, ()).figures}
+    figures = {item.id: item.where for item in report_selection.report_spec(demo, PLACES, ()).figures}
     assert figures["jiang2020-figure9"] == "after Jiang et al., Figure 9"
 
 
@@ -240,4 +243,4 @@ def test_the_slides_three_figures_of_proportions(paper: Study) -> None:
         spec: Any = figure_spec(paper, f"phan2022-{name}", PLACES)
         assert spec.run.label == "E/DC"
         assert getattr(spec, "domain", None) == domain
-    assert report_specs.labels(paper, "phan2022-histograms")["place"].startswith("slide ")
+    assert report_selection.labels(paper, "phan2022-histograms")["place"].startswith("slide ")

@@ -92,7 +92,8 @@ def other(key: str, value: Any) -> Any:
     if value is None:
         return UNSET[key]
     if isinstance(value, str):
-        choices = {"fp32": "bf16", "loss": "bleu", "inverse_sqrt": "polynomial", "average": "best", "auto": "plain"}
+        choices = {"fp32": "bf16", "loss": "bleu", "inverse_sqrt": "polynomial", "average": "best"}
+        choices |= {"auto": "plain", "off": "default"}
         return choices[value]
     if isinstance(value, tuple):
         return [0.8, 0.9]
@@ -185,7 +186,7 @@ def test_the_version_of_each_stage_counts(project: Project, monkeypatch: pytest.
     # Decodings and analyses stand in the run's folder, so that its address is part of theirs.
     everything = {"task": (True, True, True, False, False), "train": (False, False, True, False, False)}
     others = {"decode": (0, 0, 0, 1, 0), "score": (0, 1, 0, 0, 0), "analyse": (0, 0, 0, 0, 1)}
-    others["labels"] = (0, 0, 0, 0, 0)  # of translations that are told a guess alone: test_studies_told.py
+    others["labels"] = (0, 0, 0, 0, 0)  # of translations that are told a guess alone: test_studies_label_conditions.py
     assert (task, copied, run, decoded, analysed) == {**everything, **others}[stage]
 
 

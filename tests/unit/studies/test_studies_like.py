@@ -10,9 +10,9 @@ import yaml
 
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.table_selection import comparison, table_runs
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Run, Study
-from mdnmt.studies.table_specs import comparison, table_runs
 
 CONFIG = Path(__file__).parents[3] / "config"
 

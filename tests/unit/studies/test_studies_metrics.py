@@ -10,11 +10,11 @@ from workflow.snakemake_project import Project
 
 from mdnmt.config.paper import load_paper
 from mdnmt.errors import ConfigError
-from mdnmt.paper import specs
-from mdnmt.studies.inputs import table_files
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.rule_inputs import table_files
+from mdnmt.exhibits.table_selection import table_spec
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
-from mdnmt.studies.table_specs import table_spec
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 

@@ -48,7 +48,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
                     "synthetic-gates2": {"task": "tiny", "rows": [{"group": "G", "best_of": ["mixed", "waldm-edc"]}]}
                 }
             },
-            "tables.synthetic-gates2.rows: the file: best_of stands in tables of kind scores or resources",
+            "tables.synthetic-gates2.rows: the file: best_of belongs in tables of kind scores or resources",
         ),
         ({"per_method__mixed": {"training": {"learning_rat": 1}}}, "mixed: training: unknown key 'learning_rat'"),
         ({"per_method__mixed": {"architecture": {"mixed_sides": "both"}}}, "mixed: architecture: unknown key"),

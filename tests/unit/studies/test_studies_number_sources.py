@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from mdnmt.exhibits.files_with_numbers import number_sources
+from mdnmt.exhibits.in_one_process import figure_parts, table_parts
 from mdnmt.numbers.sources import NumberSource
-from mdnmt.planning.layout import places_of
-from mdnmt.studies.number_sources import number_sources
+from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
-from mdnmt.studies.together import figure_parts, table_parts
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mdnmt.exhibits.table_selection import columns, paper_table
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
-from mdnmt.studies.table_specs import columns, paper_table
 
 CONFIG = Path(__file__).parents[3] / "config"
 # Runs a seed by task, counted once where several tables share them. Jiang et al., two domains: 4 on one domain, 2 + 8

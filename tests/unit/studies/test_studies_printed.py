@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mdnmt.config.published import load_published
-from mdnmt.paper import specs
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.table_selection import paper_table, table_spec
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
-from mdnmt.studies.table_specs import paper_table, table_spec
 
 CONFIG = Path(__file__).parents[3] / "config"
 

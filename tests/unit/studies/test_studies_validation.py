@@ -11,16 +11,17 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, load_paper
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.in_one_process import validation_runs, validation_verbs
+from mdnmt.exhibits.rule_inputs import table_files
+from mdnmt.exhibits.table_selection import table_runs, table_spec
 from mdnmt.fingerprint import fingerprint
-from mdnmt.paper import specs
-from mdnmt.planning.layout import decode_benchmarks, places_of
-from mdnmt.planning.run_plan import RunPlanner
-from mdnmt.studies.inputs import table_files
+from mdnmt.operations.plan.result_paths import decode_benchmarks
+from mdnmt.operations.plan.run_plan import RunPlanner
+from mdnmt.studies.label_conditions import needs_validation, translations_of
+from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
-from mdnmt.studies.table_specs import table_runs, table_spec
-from mdnmt.studies.together import validation_runs, validation_verbs
-from mdnmt.studies.told import needs_validation, translated_as
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"
@@ -62,7 +63,7 @@ def test_validation_text_is_translated_where_a_table_asks_for_it_and_nowhere_els
     found = {
         (run.task, run.method)
         for run in smoke.makeable()
-        if any(one.split == "valid" for one in translated_as(smoke, run))
+        if any(one.split == "valid" for one in translations_of(smoke, run))
     }
     assert found == wanted
     tasks = {task for task, _ in found}
@@ -72,10 +73,10 @@ def test_validation_text_is_translated_where_a_table_asks_for_it_and_nowhere_els
 
 
 def test_the_address_leads_back_to_the_split(smoke: Study) -> None:
-    run = next(run for run in smoke.makeable() if len(translated_as(smoke, run)) > 1)
-    for one in translated_as(smoke, run):
-        assert smoke.told(run, smoke.decode_fingerprint(one)) == one
-    folders = [places_of(smoke, RESULTS).test(one) for one in translated_as(smoke, run)]
+    run = next(run for run in smoke.makeable() if len(translations_of(smoke, run)) > 1)
+    for one in translations_of(smoke, run):
+        assert smoke.translation_of(run, smoke.decode_fingerprint(one)) == one
+    folders = [places_of(smoke, RESULTS).test(one) for one in translations_of(smoke, run)]
     assert len({*folders}) == len(folders) and {Path(name).name.partition("-")[0] for name in folders} >= {"valid"}
 
 
@@ -139,9 +140,9 @@ def test_the_plan_counts_the_sentences_of_validation_text(tmp_path: Path, paper:
 
 TABLE = load_paper(CONFIG, "jiang2020").tables["table2-validation"].model_dump()
 REFUSED = {
-    "resources": ({"kind": "resources"}, "split: valid stands in tables of kind scores"),
+    "resources": ({"kind": "resources"}, "split: valid belongs in tables of kind scores"),
     "labels": ({"rows": [{"group": "", "method": "dsa", "labels": ["wrong"]}]}, "given the right labels"),
-    "comet": ({"metrics": ["bleu", "comet"]}, "comet is computed of test text alone"),
+    "comet": ({"metrics": ["bleu", "comet"]}, "comet is computed only for test text"),
     "both": ({"development": True}, "development is a column beside test scores"),
     "average": ({"split": "test", "development": True, "shows": "average"}, "expected shows: domains"),
 }
@@ -159,5 +160,5 @@ def test_a_study_cannot_ask_for_comet_of_validation_text(tmp_path: Path) -> None
     project = Project.create(tmp_path / "project")
     shown = {"task": "tiny", "metrics": ["bleu", "comet"]}
     project.update("config/studies/tiny.yaml", tables={"jiang2020-table2-validation": shown})
-    with pytest.raises(ConfigError, match=r"tables.jiang2020-table2-validation.*comet is computed of test text alone"):
+    with pytest.raises(ConfigError, match=r"tables.jiang2020-table2-validation.*comet is computed only for test text"):
         resolve(project.path("config"), "tiny", project.path("resources/corpora"))

@@ -15,14 +15,14 @@ import pytest
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.machine import TooLarge
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.data import Ragged, TaskData
-from mdnmt.tasks.segment import Segmenter, plain_text
-from mdnmt.tasks.spec import TaskSpec, task_spec
+from mdnmt.tasks.segmentation.segmenter import Segmenter, plain_text
+from mdnmt.tasks.task_data import Ragged, TaskData
+from mdnmt.tasks.task_spec import TaskSpec, task_spec
 
 WORDS = {"economy": "bank rate price growth index survey", "law": "court act rule party judge order"}
 
@@ -163,6 +163,7 @@ def test_identical_valid_and_test_files_are_told(house: House) -> None:
     assert json.loads((house.root / "out" / "leakage.json").read_text())["valid_in_test"] == {"law": 2}
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_number_of_processes_and_again(house: House) -> None:
     first = contents(house.build("one", jobs=1))
     assert contents(house.build("again", jobs=1)) == first
@@ -234,7 +235,7 @@ def test_bad_files_stop_before_anything_is_written(house: House, file: str, data
 
 def test_a_failed_build_leaves_an_earlier_task_as_it_was(house: House) -> None:
     before = contents(house.build())
-    with pytest.raises(DataError, match="domain 'law': 500 test sentences were asked for"):
+    with pytest.raises(DataError, match="domain 'law': 500 test sentences were requested"):
         domains = {"law": {"corpora": ["law"], "valid": 5, "test": 500}}
         house.build(domains=domains)
     assert contents(house.root / "out") == before
@@ -256,7 +257,7 @@ def test_files_of_two_builds_never_stand_under_one_manifest(house: House, monkey
 
 def test_a_domain_without_a_sentence_left_is_told(house: House) -> None:
     house.write("law", "train", ["12 34", "1"], ["56", "2"])
-    with pytest.raises(DataError, match="domain 'law': 8 test sentences were asked for, 0 can be had of 0"):
+    with pytest.raises(DataError, match="domain 'law': 8 test sentences were requested, 0 are available from 0"):
         house.build()
 
 

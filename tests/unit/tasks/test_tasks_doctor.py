@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdnmt.cli import main
-from mdnmt.tasks.findings import Finding
-from mdnmt.tasks.language_evidence import suspect
-from mdnmt.tasks.shifted import Shift, ShiftFinder
+from mdnmt.tasks.doctor.findings import Finding
+from mdnmt.tasks.doctor.misalignment import Shift, ShiftFinder
+from mdnmt.tasks.doctor.wrong_language import suspect
 
 WORDS = ("court", "law", "judge", "paper", "river", "mountain", "letter", "king", "garden", "window", "street", "a")
 FRENCH = {word: word.upper() + "E" for word in WORDS}
@@ -73,9 +73,9 @@ def test_text_without_trouble_passes(project: Project, capsys: Any) -> None:
     assert "law, train: law/train.en: 400 pairs, 400 kept by the cleaning" in said
     assert "law: about 380 pairs to train on" in said
     assert "between the splits" not in said  # there is no held-out text of their own
-    assert said.endswith("mine: nothing to mend\n")
+    assert said.endswith("mine: nothing to fix\n")
     project.write("law", "test", text(10, 5))
-    assert "between the splits: no sentence is shared\nmine: nothing to mend\n" in project.ask(capsys)[1]
+    assert "between the splits: no sentence is shared\nmine: nothing to fix\n" in project.ask(capsys)[1]
 
 
 def test_lines_that_are_not_utf8_are_named_and_the_rest_is_read(project: Project, capsys: Any) -> None:
@@ -125,7 +125,7 @@ def test_lost_lines_are_found_by_lengths(project: Project, capsys: Any) -> None:
     project.write("law", "train", [(pair[0], target) for pair, target in zip(pairs[:1000], targets, strict=True)])
     status, said = project.ask(capsys)
     assert status == 2
-    assert "error: the target seems to stand 1 line(s) earlier than its source (lines 401-1000)" in said
+    assert "error: the target seems to be 1 line(s) earlier than its source (lines 401-1000)" in said
 
 
 def test_the_finder_of_shifts_is_quiet_where_there_is_none() -> None:
@@ -161,7 +161,7 @@ def test_duplicates_have_both_places(project: Project, capsys: Any) -> None:
     project.write("law", "train", pairs)
     status, said = project.ask(capsys)
     assert status == 0
-    assert "note: repeats an earlier pair (but for case and blanks) (law/train.en:21 = 5)" in said
+    assert "note: repeats an earlier pair (except for case and spaces) (law/train.en:21 = 5)" in said
     # Another translation of the same sentence is no repetition, and neither are blank lines.
     pairs = text(400, 1)
     pairs[20], pairs[30], pairs[31] = (pairs[4][0], "AUTREMENT DIT"), ("", ""), ("", "")
@@ -187,7 +187,7 @@ def test_overlap_of_own_held_out_text(project: Project, capsys: Any) -> None:
 def test_too_little_text(tmp_path: Path, capsys: Any) -> None:
     status, said = Project(tmp_path / "a", numbers="valid: 300, test: 200").ask(capsys)
     assert status == 2
-    assert "error: 500 held-out pairs are asked for, 400 can be had at most" in said
+    assert "error: 500 held-out pairs are requested, at most 400 are available" in said
     status, said = Project(tmp_path / "b", numbers="valid: 300, test: 10").ask(capsys)
     assert status == 2
     assert "warning: only about 90 pairs are left to train on beside 310 held-out ones" in said
@@ -267,7 +267,7 @@ def test_other_layouts_are_read_to_their_first_error(project: Project, capsys: A
     assert status == 2
     assert "train.tsv.gz: 50 pairs" in said
     assert "train.tsv.gz:51" in said
-    assert "what stands behind it was not looked at" in said
+    assert "the rest of the text was not checked" in said
 
 
 def test_corpora_that_were_not_fetched_are_named(project: Project, capsys: Any) -> None:

@@ -11,22 +11,24 @@ from typing import Any
 
 import pytest
 
-from mdnmt.corpora.lines import LINE_BYTES_MAX, checked_lines
+from mdnmt.corpora.formats.lines import LINE_BYTES_MAX, checked_lines
 from mdnmt.errors import DataError
-from mdnmt.tasks import cjk, clean, language_evidence, near, tokenise
-from mdnmt.tasks.findings import Findings
-from mdnmt.tasks.user_text import _Side
+from mdnmt.tasks.doctor import wrong_language
+from mdnmt.tasks.doctor.findings import Findings
+from mdnmt.tasks.doctor.user_text import _Side
+from mdnmt.tasks.splits import near_duplicates
+from mdnmt.tasks.text import clean, tokenise
 
 PATTERNS = {
-    "address": language_evidence._ADDRESS,
-    "evidence": language_evidence._WORD,
-    "letters": language_evidence._LETTERS["Latin"],
-    "near": near._WORD,
+    "address": wrong_language._ADDRESS,
+    "evidence": wrong_language._WORD,
+    "letters": wrong_language._LETTERS["Latin"],
+    "near": near_duplicates._WORD,
     "clean": clean._WORD,
     "apostrophe": tokenise._LONE_APOSTROPHE,
     "markers": tokenise._MARKERS_AT_END,
-    "characters": cjk._CHARACTER,
-    "blanks": cjk._BLANK,
+    "characters": tokenise._CHARACTER,
+    "blanks": tokenise._BLANK,
 }
 KINDS = ["a", "@", "a@", ".", "a.", "a..", " ", "a ", "://", "a://", "@ ", "a ’ ", "’", "中", "中 ", "-a", "@@a"]
 
@@ -133,7 +135,7 @@ def test_twice_the_text_is_twice_the_work(name: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_megabyte_without_a_line_break_is_read(kind: str) -> None:
     text = kind * (LINE_BYTES_MAX // len(kind.encode()))
-    language_evidence.suspect(text, "en")
+    wrong_language.suspect(text, "en")
     assert tokenise._as_tokens("@" * 1000 + "a") == ["@" * 1000 + "a"]
     assert "".join(tokenise._as_tokens(text)) == "".join(text.split())
 
@@ -147,7 +149,7 @@ def test_a_word_that_ends_like_a_marker_is_taken_apart(words: str, tokens: str) 
     "text", ["see http://x.org/a?b=c now", "mail a.b@c.org now", "use os.path.join now", "mailto:a@b"]
 )
 def test_addresses_are_no_words(text: str) -> None:
-    left = language_evidence._ADDRESS.sub(" ", text).split()
+    left = wrong_language._ADDRESS.sub(" ", text).split()
     assert left == [word for word in text.split() if word in ("see", "mail", "use", "now")]
 
 

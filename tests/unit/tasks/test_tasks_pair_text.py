@@ -13,14 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts_on_disk import fresh, on_disk
 
-from mdnmt.tasks.binarise import write_array, write_ragged
-from mdnmt.tasks.buckets import Buckets
-from mdnmt.tasks.draw import first_drawn, smallest
-from mdnmt.tasks.identity import Identity, line_digests
-from mdnmt.tasks.pair_text import PairText
-from mdnmt.tasks.repeats import Repeats, pair_digests
-from mdnmt.tasks.vocab import Vocab
-from mdnmt.tasks.word_table import END, EncodingTable, WordTable
+from mdnmt.tasks.segmentation.binarise import write_array, write_ragged
+from mdnmt.tasks.segmentation.encoder import END, EncodingTable, WordTable
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.split_files import Identity, line_digests
+from mdnmt.tasks.splits.split import first_drawn, smallest
+from mdnmt.tasks.text.duplicates import Buckets, Repeats, pair_digests
+from mdnmt.tasks.text.pair_text import PairText
 from mdnmt.tasks.workers import in_this_process, workers
 
 SEGMENTS = st.text(st.characters(exclude_characters="\t\n"), max_size=5)

@@ -17,16 +17,16 @@ from mdnmt.config.cleaning import RECIPES, CleaningConfig
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.loader import validate_model
 from mdnmt.config.task import SplitConfig, TaskConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.clean import Side, make_pair, why_dropped
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.form import Form
-from mdnmt.tasks.segment import Segmenter
-from mdnmt.tasks.spec import TaskSpec, task_spec
-from mdnmt.tasks.split import by_modulo
+from mdnmt.tasks.segmentation.segmenter import Segmenter
+from mdnmt.tasks.splits.split import by_modulo
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.task_spec import TaskSpec, task_spec
+from mdnmt.tasks.text.clean import Side, make_pair, why_dropped
+from mdnmt.tasks.text.normalisation import Form
 
 Pairs = Sequence[tuple[str, str]]
 PAIRS = [(f"Source line {n} of the text", f"Ligne {n} du texte source") for n in range(1, 401)]
@@ -164,7 +164,7 @@ def test_by_modulo_takes_a_tenth_for_training() -> None:
 def test_a_sample_of_what_a_rule_gives(tmp_path: Path) -> None:
     found = made(tmp_path, {"train": PAIRS}, {"train": 5, "valid": 2, "test": 3, "split": {"modulo": 100}})
     assert [len(found[name]) for name in ("train", "valid", "test")] == [5, 2, 3]
-    with pytest.raises(DataError, match="9 valid sentences were asked for, 4 can be had"):
+    with pytest.raises(DataError, match="9 valid sentences were requested, 4 are available"):
         made(tmp_path, {"train": PAIRS}, {"valid": 9, "test": 3, "split": {"modulo": 100}})
 
 

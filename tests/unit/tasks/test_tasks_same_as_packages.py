@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
 from subword_nmt import learn_bpe
 
-from mdnmt.tasks import bpe
-from mdnmt.tasks.tokenise import tokenise
+from mdnmt.tasks.segmentation import bpe
+from mdnmt.tasks.text.tokenise import tokenise
 
 VISIBLE = """
 a the No no. No. Art. Art 5 5. 1,000 3,5, e.g. U.S. etc. l'an d' 's dogs' 1990's ' '' ,, , . .. ... .... a.' .' ). (EC)

@@ -14,18 +14,17 @@ from hypothesis import strategies as st
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.loader import validate_model
 from mdnmt.config.task import TaskConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
-from mdnmt.errors import ConfigError, DataError
-from mdnmt.tasks import bpe
+from mdnmt.errors import ConfigError, DamagedTask, DataError
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.cjk import close_up
-from mdnmt.tasks.data import TaskData
-from mdnmt.tasks.normalise import normalise
-from mdnmt.tasks.pieces import join_pieces
-from mdnmt.tasks.segment import NoDomainError, Segmentation, Segmenter, plain_text, segmentation_files
-from mdnmt.tasks.spec import task_spec
-from mdnmt.tasks.tokenise import detokenise, tokenise
+from mdnmt.tasks.segmentation import bpe
+from mdnmt.tasks.segmentation.bpe import join_pieces
+from mdnmt.tasks.segmentation.segmenter import NoDomainError, Segmentation, Segmenter, plain_text, segmentation_files
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.task_spec import task_spec
+from mdnmt.tasks.text.normalisation import normalise
+from mdnmt.tasks.text.tokenise import close_up, detokenise, tokenise
 
 CHINESE = "他来到了网易杭研大厦，说：“你好，世界！”"
 LAW = [(f"The court rules {n} times on act {n % 7}", f"法院就法案{n % 7}裁决{n}次。") for n in range(1, 60)]
@@ -109,6 +108,16 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.suffix == ".bpe"}
 
 
+def test_missing_text_says_what_there_is_or_how_to_get_it_back(tmp_path: Path) -> None:
+    out = make(tmp_path, segmentation={"tokenizers": {"zh": "jieba"}, "bpe_merge_operations": 30})
+    data = TaskData.load(out)
+    with pytest.raises(DataError, match=r"no such text; domains: .*; en, zh"):
+        data.text("test", "sports", "en")
+    (out / "text" / f"test.{data.domains[0]}.en").unlink()
+    with pytest.raises(DamagedTask, match=r"cannot be read .*; remove the task's folder and start"):
+        data.text("test", data.domains[0], "en")
+
+
 @pytest.mark.parametrize(
     ("mode", "names"),
     [
@@ -175,6 +184,7 @@ def test_words_without_codes_and_a_bound_on_their_number(tmp_path: Path) -> None
     assert "subword-nmt" not in json.loads((out / "task.json").read_text())["tools"]
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_number_of_workers(tmp_path: Path) -> None:
     def contents(folder: Path) -> dict[str, bytes]:
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}

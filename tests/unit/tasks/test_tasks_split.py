@@ -7,10 +7,10 @@ from texts_on_disk import cleaned, on_disk, pairs_of, split
 
 from mdnmt.config.task import CleaningConfig
 from mdnmt.errors import DataError
-from mdnmt.tasks.clean import held_out
-from mdnmt.tasks.leakage import leakage
-from mdnmt.tasks.pair_text import PairText
-from mdnmt.tasks.split import HELD_OUT, DomainSplit, DomainText
+from mdnmt.tasks.splits.leakage import leakage
+from mdnmt.tasks.splits.split import HELD_OUT, DomainSplit, DomainText
+from mdnmt.tasks.text.clean import held_out
+from mdnmt.tasks.text.pair_text import PairText
 
 # Few words, in two spellings, so that sources and targets meet often, within and across domains; still enough of them
 # that held-out sets can nearly always be drawn.
@@ -114,15 +114,15 @@ def test_own_sets_are_kept_whole_and_in_their_order() -> None:
 
 
 def test_too_little_text_is_told_with_the_numbers() -> None:
-    with pytest.raises(DataError, match=r"domain 'a': 9 test sentences were asked for, 5 can be had of 5"):
+    with pytest.raises(DataError, match=r"domain 'a': 9 test sentences were requested, 5 are available from 5"):
         split([domain("a", numbered(5), None, 1, 9)], 1)
-    with pytest.raises(DataError, match=r"domain 'a': 5 valid sentences were asked for, 4 can be had"):
+    with pytest.raises(DataError, match=r"domain 'a': 5 valid sentences were requested, 4 are available"):
         split([domain("a", numbered(5), None, 5, 1)], 1)
     with pytest.raises(DataError, match=r"domain 'a': no training sentence is left of 2"):
         split([domain("a", numbered(2), None, 1, 1)], 1)
     with pytest.raises(DataError, match=r"domain 'a': test is null"):
         split([domain("a", numbered(5), None, 1, None)], 1)
-    with pytest.raises(DataError, match=r"3 test sentences were asked for, 1 can be had"):
+    with pytest.raises(DataError, match=r"3 test sentences were requested, 1 are available"):
         own = {"test": held_out([("a", "b")])}
         split([DomainText("a", pool(numbered(9)), {"train": None, "valid": 1, "test": 3}, own)], 1)
 

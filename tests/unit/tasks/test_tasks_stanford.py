@@ -12,17 +12,17 @@ import pytest
 import yaml
 
 from mdnmt.config.task import TaskConfig, load_task
+from mdnmt.corpora.checksum_cache import ChecksumCache
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.local import HashCache
-from mdnmt.corpora.own import corpora_of
-from mdnmt.corpora.spec import fetch_spec
+from mdnmt.corpora.task_corpora import corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.studies.resolve import resolve
-from mdnmt.tasks import stanford
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.segment import Segmenter
-from mdnmt.tasks.spec import task_spec
-from mdnmt.tasks.tokenise import detokenise, tokenise, tokenise_lines
+from mdnmt.tasks.segmentation.segmenter import Segmenter
+from mdnmt.tasks.task_spec import task_spec
+from mdnmt.tasks.text import stanford_segmenter
+from mdnmt.tasks.text.tokenise import detokenise, tokenise, tokenise_lines
 
 CONFIG = Path(__file__).parents[3] / "config"
 # Cuts after every second character, tells of itself on standard error, and counts how often it was started.
@@ -57,7 +57,7 @@ class Place:
         self.bin.mkdir()
         self.java()
         monkeypatch.setenv("PATH", f"{self.bin}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setenv(stanford.VARIABLE, str(self.folder))
+        monkeypatch.setenv(stanford_segmenter.VARIABLE, str(self.folder))
 
     def java(self, fault: str = "") -> None:
         path = self.bin / "java"
@@ -84,9 +84,9 @@ def test_many_lines_take_one_process(place: Place) -> None:
 
 
 def test_blank_lines_stay_where_they_are_and_no_text_starts_nothing(place: Place) -> None:
-    assert stanford.segment(["", "法院法", " "]) == ["", "法院 法 ", " "]
+    assert stanford_segmenter.segment(["", "法院法", " "]) == ["", "法院 法 ", " "]
     assert place.starts == 1
-    assert stanford.segment(["", " "]) == ["", " "]
+    assert stanford_segmenter.segment(["", " "]) == ["", " "]
     assert place.starts == 1
 
 
@@ -110,20 +110,20 @@ def test_a_word_never_ends_like_a_piece(place: Place) -> None:
 def test_what_goes_wrong_is_told_in_one_line(place: Place, fault: str, said: str) -> None:
     place.java(fault)
     with pytest.raises(DataError) as caught:
-        stanford.segment(["一", "二", "三"])
+        stanford_segmenter.segment(["一", "二", "三"])
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_what_is_lacking_is_named_with_what_to_get(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert stanford.why_missing() is None
+    assert stanford_segmenter.why_missing() is None
     monkeypatch.setenv("PATH", "/nowhere")
-    assert stanford.why_missing() == (
+    assert stanford_segmenter.why_missing() == (
         "needs the Stanford segmenter: no `java` is on the PATH to run it; install a Java runtime"
     )
     (place.folder / "stanford-segmenter-4.2.0.jar").rename(place.folder / "stanford-segmenter-4.2.0-sources.jar")
-    assert "has no .jar; get the zip from https://nlp.stanford.edu" in (stanford.why_missing() or "")
+    assert "has no .jar; get the zip from https://nlp.stanford.edu" in (stanford_segmenter.why_missing() or "")
     (place.folder / "data/ctb.gz").unlink()
-    reason = stanford.why_missing() or ""
+    reason = stanford_segmenter.why_missing() or ""
     assert reason.startswith(f"needs the Stanford segmenter: {place.folder} has no data/ctb.gz; get the zip")
     assert "unpack it as resources/stanford-segmenter" in reason and "\n" not in reason
     with pytest.raises(ConfigError, match=r"has no data/ctb\.gz"):
@@ -131,10 +131,10 @@ def test_what_is_lacking_is_named_with_what_to_get(place: Place, monkeypatch: py
 
 
 def test_another_model_or_program_is_another_identity(place: Place, tmp_path: Path) -> None:
-    found = [stanford.identity(HashCache(tmp_path / "a.json"))]
+    found = [stanford_segmenter.identity(ChecksumCache(tmp_path / "a.json"))]
     for name in ("data/ctb.gz", "data/dict-chris6.ser.gz", "stanford-segmenter-4.2.0.jar"):
         (place.folder / name).write_bytes(b"another one")
-        found.append(stanford.identity(HashCache(tmp_path / "a.json")))
+        found.append(stanford_segmenter.identity(ChecksumCache(tmp_path / "a.json")))
     assert len(set(found)) == 4
 
 
@@ -157,7 +157,7 @@ STANFORD = {"tokenizers": {"zh": "stanford"}}
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"segmentation": {"tokenizer": "stanford"}}, "stanford is for Chinese alone"),
+        ({"segmentation": {"tokenizer": "stanford"}}, "stanford is for Chinese only"),
         ({"segmentation": STANFORD, "cleaning": {"recipe": "jiang-ted"}}, "tokens is not counted with stanford"),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_study_goes_on_without_it(place: Place, tmp_path: Path, monkeypatch: p
     (config / "studies" / "x.yaml").write_text(yaml.safe_dump(study))
     whole = resolve(config, "x", tmp_path / "corpora")
     assert [one.missing for one in whole.tasks.values()] == [None, None]
-    monkeypatch.setenv(stanford.VARIABLE, str(tmp_path / "nowhere"))
+    monkeypatch.setenv(stanford_segmenter.VARIABLE, str(tmp_path / "nowhere"))
     rest = resolve(config, "x", tmp_path / "corpora")
     assert (rest.tasks["cut"].missing or "").startswith("needs the Stanford segmenter: ")
     assert rest.tasks["plain"].fingerprint == whole.tasks["plain"].fingerprint

@@ -17,11 +17,11 @@ from texts_on_disk import fresh
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.spec import fetch_spec
 from mdnmt.errors import DataError
 from mdnmt.tasks.build import build_task
-from mdnmt.tasks.spec import TaskSpec, task_spec
+from mdnmt.tasks.task_spec import TaskSpec, task_spec
 
 SPLITS = ("train", "valid", "test")
 
@@ -125,6 +125,7 @@ def some_text(seed: int, count: int) -> list[tuple[str, str]]:
     return [*pairs, *pairs[::9], *((source.upper(), target) for source, target in pairs[::13])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["joint", "by domain"])
 def test_the_same_bytes_whatever_the_processes_and_the_chunks(kind: str, tmp_path: Path) -> None:
     one = Domain(some_text(1, 400), {"valid": some_text(4, 9)}, {"train": 200, "valid": None, "test": 20})

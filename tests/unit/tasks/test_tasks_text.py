@@ -14,13 +14,13 @@ from texts_on_disk import cleaned
 
 from mdnmt.config.task import CleaningConfig
 from mdnmt.errors import DataError
-from mdnmt.tasks import bpe
-from mdnmt.tasks.clean import copied_share, held_out, make_pair, why_dropped
-from mdnmt.tasks.normalise import comparison_form, normalise
-from mdnmt.tasks.pieces import join_pieces
-from mdnmt.tasks.segment import Segmenter, plain_text
-from mdnmt.tasks.tokenise import detokenise, tokenise
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation import bpe
+from mdnmt.tasks.segmentation.bpe import join_pieces
+from mdnmt.tasks.segmentation.segmenter import Segmenter, plain_text
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.text.clean import copied_share, held_out, make_pair, why_dropped
+from mdnmt.tasks.text.normalisation import comparison_form, normalise
+from mdnmt.tasks.text.tokenise import detokenise, tokenise
 
 SENTENCE = "L'enquête de 2005 (EDM) couvre-t-elle 30 % des ménages ?"
 
@@ -155,7 +155,7 @@ def test_the_vocabulary_numbers_by_count_then_by_spelling(tmp_path: Path) -> Non
     [
         ("<s>\n<pad>\n</s>\n<unk>\n", "begins with"),
         ("", "begins with"),
-        ("<pad>\n<s>\n</s>\n<unk>\na\na\n", "stands twice"),
+        ("<pad>\n<s>\n</s>\n<unk>\na\na\n", "occurs twice"),
     ],
 )
 def test_what_is_no_vocabulary_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -168,7 +168,7 @@ def test_what_is_no_vocabulary_is_refused(tmp_path: Path, text: str, message: st
 
 def test_task_data_can_be_read_on_a_machine_with_numpy_alone() -> None:
     code = (
-        "import sys, mdnmt.tasks.data, mdnmt.tasks.vocab, mdnmt.tasks.pieces; "
+        "import sys, mdnmt.tasks.task_data, mdnmt.tasks.segmentation.vocabulary, mdnmt.tasks.segmentation.bpe; "
         "print([m for m in ('sacremoses', 'subword_nmt', 'pydantic', 'yaml', 'openpyxl', 'torch') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,11 +8,11 @@ from itertools import count
 from pathlib import Path
 
 from mdnmt.config.cleaning import CleaningConfig
-from mdnmt.tasks.clean import Pair, Side, as_pair
-from mdnmt.tasks.pair_text import LINES_PER_CHUNK, PairText, save_pairs
-from mdnmt.tasks.pool import Pool, clean_text
-from mdnmt.tasks.split import DomainSplit, DomainText
-from mdnmt.tasks.split import split as split_domains
+from mdnmt.tasks.domain_text import Pool, clean_text
+from mdnmt.tasks.splits.split import DomainSplit, DomainText
+from mdnmt.tasks.splits.split import split as split_domains
+from mdnmt.tasks.text.clean import Pair, Side, as_pair
+from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, PairText, save_pairs
 from mdnmt.tasks.workers import Map, in_this_process
 
 _ROOT = tempfile.TemporaryDirectory()

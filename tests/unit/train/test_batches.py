@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdnmt.tasks.data import Ragged, Split
-from mdnmt.tasks.vocab import Vocab
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import Ragged, Split
 from mdnmt.train.batches import collate, epoch_batches, usable
 
 PAIRS = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2)), max_size=60)

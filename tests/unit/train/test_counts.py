@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from mdnmt.errors import ConfigError
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.counts import count_words
 from mdnmt.train.run import build_method
 

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from mdnmt.config.training import DomainSampling, Training
 from mdnmt.errors import ConfigError
-from mdnmt.tasks.data import Ragged, Split
+from mdnmt.tasks.task_data import Ragged, Split
+from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import epoch_batches, usable
 from mdnmt.train.domain_sampling import check_weights, domain_shares
-from mdnmt.train.order import Order
 from mdnmt.train.progress import Progress
 
 DOMAINS = ("law", "news", "ted")
@@ -75,13 +75,13 @@ def test_what_is_drawn_depends_on_seed_and_epoch_alone() -> None:
 
 def test_an_order_that_is_taken_up_again_goes_on_as_before() -> None:
     recipe = Training(domain_sampling=DomainSampling(temperature=5), batch_sentences=32, accumulate_batches=3)
-    order, progress = Order(SPLIT, ALL, recipe, 1, DOMAINS), Progress()
-    chosen = [order.next(progress) for _ in range(15)]
+    sampler, progress = BatchSampler(SPLIT, ALL, recipe, 1, DOMAINS), Progress()
+    chosen = [sampler.next(progress) for _ in range(15)]
     saved = Progress()
-    fresh = Order(SPLIT, ALL, recipe, 1, DOMAINS)
+    fresh = BatchSampler(SPLIT, ALL, recipe, 1, DOMAINS)
     for _ in range(7):
         fresh.next(saved)
-    again = Order(SPLIT, ALL, recipe, 1, DOMAINS)
+    again = BatchSampler(SPLIT, ALL, recipe, 1, DOMAINS)
     later = Progress.from_json(saved.to_json())
     for one in chosen[7:]:
         other = again.next(later)

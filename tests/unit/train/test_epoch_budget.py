@@ -11,7 +11,7 @@ import pytest
 from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.training import Training, laid_over
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import epoch_batches, usable
 from mdnmt.train.metrics import read_metrics
 from mdnmt.train.run import train_run

@@ -16,7 +16,7 @@ from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.paths import RunPaths
 from mdnmt.train.initialise import InitialWeights, initialise, read_initial
 from mdnmt.train.run import train_run
-from mdnmt.train.trainer import Habits
+from mdnmt.train.trainer import RuntimeOptions
 
 SHORT = {"max_updates": 4, "validate_every": 2, "average_checkpoints": 0, "validation_bleu_sentences": 0}
 
@@ -104,8 +104,8 @@ def test_a_run_starts_from_another_and_goes_on_from_itself(make_spec: Any, toy_t
     train_run(spec, toy_task, tmp_path / "whole", initial=source, device="cpu")
     # It stopped after its first update: on starting again the weights of the other run are not taken once more.
     with pytest.raises(Interrupted):
-        habits = Habits(save_every_updates=1, stop_after_minutes=0.0)
-        train_run(spec, toy_task, tmp_path / "parts", initial=source, device="cpu", habits=habits)
+        runtime = RuntimeOptions(save_every_updates=1, stop_after_minutes=0.0)
+        train_run(spec, toy_task, tmp_path / "parts", initial=source, device="cpu", runtime=runtime)
     train_run(spec, toy_task, tmp_path / "parts", initial=source, device="cpu")
     whole, parts = RunPaths(tmp_path / "whole"), RunPaths(tmp_path / "parts")
     assert whole.model.read_bytes() == parts.model.read_bytes()

@@ -116,3 +116,9 @@ def test_curves_are_the_same_with_and_without_a_restart(tmp_path: Path) -> None:
 def test_records_without_a_point_are_not_in_the_curves(tmp_path: Path) -> None:
     write_curves([{"event": "start"}, {"update": 3}], tmp_path / "c.tsv")
     assert len((tmp_path / "c.tsv").read_text().splitlines()) == 1
+
+
+def test_the_former_name_of_tokens_per_second_is_read(tmp_path: Path) -> None:
+    with MetricsLog(tmp_path / "m") as log:
+        log.append({"update": 1, "words_per_second": 9.0})
+    assert read_metrics(tmp_path / "m") == [{"update": 1, "tokens_per_second": 9.0}]

@@ -19,7 +19,7 @@ from mdnmt.train.lease import RunLease
 
 @pytest.fixture(autouse=True)
 def _no_job(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("SLURM_JOB_ID", "SLURM_JOB_END_TIME"):
+    for name in ("SLURM_JOB_ID", "SLURM_JOB_END_TIME", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"):
         monkeypatch.delenv(name, raising=False)
     before = signal.getsignal(signal.SIGTERM)
     yield
@@ -118,6 +118,17 @@ class Slurm:
     def __call__(self, command: list[str]) -> str | None:
         self.commands.append(" ".join(command))
         return None if command[1] in self._failing else ""
+
+
+def test_a_task_of_a_job_array_requeues_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The last task of an array has the array's own number, and to requeue that is to requeue all of its tasks.
+    for name, value in {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3"}.items():
+        monkeypatch.setenv(name, value)
+    slurm = Slurm()
+    late = Interrupted("time limit of 3 min: saved at update 5 of 9; the same command goes on from there")
+    assert requeue(late, tmp_path, run=slurm) == "SLURM job 7_3 is queued again"
+    minutes_to_train(600.0, run=slurm)
+    assert slurm.commands == ["scontrol requeue 7_3", "squeue --noheader --jobs=7_3 --format=%L"]
 
 
 def test_requeue_after_the_time_limit_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,17 +14,17 @@ from mdnmt.errors import CheckpointError, ConfigError, Interrupted
 from mdnmt.paths import RunPaths
 from mdnmt.train import conditions, device
 from mdnmt.train.run import train_run
-from mdnmt.train.trainer import Habits
+from mdnmt.train.trainer import RuntimeOptions
 
 
 def begin(spec: Any, task: Path, folder: Path) -> None:
     """Train one update and stop, with a checkpoint."""
     with pytest.raises(Interrupted):
-        train_run(spec, task, folder, device="cpu", habits=Habits(stop_after_minutes=0.0))
+        train_run(spec, task, folder, device="cpu", runtime=RuntimeOptions(stop_after_minutes=0.0))
 
 
-def go_on(spec: Any, task: Path, folder: Path, **habits: Any) -> dict[str, Any]:
-    train_run(spec, task, folder, device="cpu", habits=Habits(**habits))
+def go_on(spec: Any, task: Path, folder: Path, **runtime: Any) -> dict[str, Any]:
+    train_run(spec, task, folder, device="cpu", runtime=RuntimeOptions(**runtime))
     record: dict[str, Any] = json.loads(RunPaths(folder).record.read_text())
     return record
 
@@ -61,6 +61,7 @@ def test_it_goes_on_when_told_to_and_the_record_lists_both_codes(
     assert record["code"] == "0" * 16
 
 
+@pytest.mark.slow
 def test_a_run_that_is_over_is_finished_by_any_code(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_run_that_is_over_is_finished_by_any_code(
     assert after["provenance"]["utc"] == before["provenance"]["utc"] == before["attempts"][0]["utc"]
 
 
+@pytest.mark.slow
 def test_the_verb_takes_the_option_and_the_workflow_passes_it(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +106,7 @@ def test_the_precision_of_a_run_is_kept_where_the_device_could_do_otherwise(
     assert go_on(spec, toy_task, tmp_path / "fresh")["precision"] == "bf16"
 
 
+@pytest.mark.slow
 def test_a_run_in_bf16_is_refused_by_a_device_that_has_none(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +159,7 @@ def test_other_kernels_are_refused(make_spec: Any) -> None:
 @pytest.mark.parametrize(
     ("module", "counts"),
     [
-        ("mdnmt.train.step", True),
+        ("mdnmt.train.forward_backward", True),
         ("mdnmt.models.attention", True),
         ("mdnmt.methods.dmoe", True),
         ("mdnmt.methods.waldm", False),

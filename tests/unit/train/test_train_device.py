@@ -51,6 +51,16 @@ def test_products_are_exact_and_the_setting_is_put_back() -> None:
             assert (product.double() - true).abs().max() < 1e-5 * true.abs().max()
 
 
+@pytest.mark.parametrize(("dtype", "inside"), [(torch.bfloat16, "tf32"), (None, None)])
+def test_a_gpu_takes_tf32_in_bf16_runs_alone(dtype: torch.dtype | None, inside: str | None) -> None:
+    matmul = torch.backends.cuda.matmul
+    before = matmul.fp32_precision
+    assert before != "tf32"
+    with quick_float32(torch.device("cuda", 0), dtype):
+        assert matmul.fp32_precision == (inside or before)
+    assert matmul.fp32_precision == before
+
+
 def test_the_setting_is_put_back_after_an_error() -> None:
     matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     before = matmul.fp32_precision

@@ -13,7 +13,7 @@ import torch
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.training import Training
 from mdnmt.machine import Memory, TooLarge
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import footprint as module
 from mdnmt.train import run as training
 from mdnmt.train.footprint import Footprint, device_memory, footprint, least_checkpoint_bytes

@@ -9,7 +9,7 @@ import pytest
 from golden.golden_runs import METHODS, digest, recorded, train
 
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 
 RECORDED = recorded()
 AGAIN = "and record the runs again with `make golden`"

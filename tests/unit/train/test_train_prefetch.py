@@ -15,14 +15,14 @@ import torch
 from mdnmt.config.training import Training
 from mdnmt.errors import Interrupted
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import trainer as trainer_module
+from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
-from mdnmt.train.order import Order
 from mdnmt.train.prefetch import Prefetcher, Prepared
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import train_run
-from mdnmt.train.shares import deal
+from mdnmt.train.sharding import shard
 
 CPU = torch.device("cpu")
 
@@ -34,8 +34,10 @@ def threads() -> list[str]:
 def prefetcher(task: Path, ahead: int) -> Prefetcher:
     split = TaskData.load(task).split("train")
     recipe = Training(max_tokens=150, accumulate_batches=2)
-    order = Order(split, usable(split, [0, 1], 250), recipe, 3)
-    return Prefetcher(split, order, lambda one: deal(one.batches, 0, 1, may_cut=True), bos=1, device=CPU, ahead=ahead)
+    sampler = BatchSampler(split, usable(split, [0, 1], 250), recipe, 3)
+    return Prefetcher(
+        split, sampler, lambda one: shard(one.batches, 0, 1, can_shard=True), bos=1, device=CPU, ahead=ahead
+    )
 
 
 def place(one: Prepared) -> tuple[Any, ...]:
@@ -74,13 +76,14 @@ def test_an_update_taken_says_where_to_go_on(toy_task: Path) -> None:
 def test_an_error_of_the_thread_reaches_the_loop(toy_task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = prefetcher(toy_task, 2)
     broken.seek(Progress())
-    monkeypatch.setattr(broken._order, "next", lambda progress: 1 / 0)
+    monkeypatch.setattr(broken._sampler, "next", lambda progress: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         broken.next()
     broken.close()
     assert not threads()
 
 
+@pytest.mark.slow
 def test_a_run_with_the_thread_stops_resumes_and_ends_as_one_without(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

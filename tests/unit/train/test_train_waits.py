@@ -12,15 +12,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
+from mdnmt.train.batch_sampler import Chosen
 from mdnmt.train.device_watch import DeviceWatch, Finding
+from mdnmt.train.meters import Meters, Step
 from mdnmt.train.metrics import MetricsLog
-from mdnmt.train.order import Chosen
 from mdnmt.train.parallel import Workers
 from mdnmt.train.run import build_method
 from mdnmt.train.signals import StopRequest
-from mdnmt.train.trainer import Habits, Trainer
-from mdnmt.train.window import Step, Window
+from mdnmt.train.trainer import RuntimeOptions, Trainer
 
 
 def test_sums_are_kept_without_a_copy_to_the_device() -> None:
@@ -28,11 +28,11 @@ def test_sums_are_kept_without_a_copy_to_the_device() -> None:
     with FakeTensorMode():
         device = torch.device("cuda", 0)
         losses = {0: {"generation": torch.empty((), device=device)}}
-        window = Window(device, Workers(), ["generation"])
+        meters = Meters(device, Workers(), ["generation"])
         with watch:
             for update in (1, 2):
-                window.add(Step(update, Chosen(0, [0], [np.arange(2)], 7), losses, []))
-    assert window.tokens == 14 and window.sums["generation"].device == device
+                meters.add(Step(update, Chosen(0, [0], [np.arange(2)], 7), losses, []))
+    assert meters.tokens == 14 and meters.sums["generation"].device == device
     assert [finding for finding in watch.findings if finding.kind != "float64"] == []
 
 
@@ -52,7 +52,7 @@ def test_no_update_reads_a_value(
             store=CheckpointStore(paths.checkpoints, spec.fingerprint),
             metrics=metrics,
             lease=None,
-            habits=Habits(),
+            runtime=RuntimeOptions(),
         )
         update = trainer._update
         prefetcher = cast(Any, trainer)._prefetcher

@@ -17,7 +17,7 @@ from mdnmt.decode.translator import Translator
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.models.losses import Loss
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.data import TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import trainer as trainer_module
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import make_deterministic
@@ -26,11 +26,11 @@ from mdnmt.train.metrics import MetricsLog, read_metrics
 from mdnmt.train.run import build_method, train_run
 from mdnmt.train.schedule import learning_rate
 from mdnmt.train.signals import StopRequest
-from mdnmt.train.trainer import Habits, Trainer, TrainingError
+from mdnmt.train.trainer import RuntimeOptions, Trainer, TrainingError
 
 
-def train(spec: Any, task: Path, folder: Path, **habits: Any) -> RunPaths:
-    train_run(spec, task, folder, device="cpu", habits=Habits(**habits))
+def train(spec: Any, task: Path, folder: Path, **runtime: Any) -> RunPaths:
+    train_run(spec, task, folder, device="cpu", runtime=RuntimeOptions(**runtime))
     return RunPaths(folder)
 
 
@@ -240,6 +240,7 @@ def test_equal_runs_give_equal_bytes_and_other_seeds_others(make_spec: Any, toy_
     assert model("c", 2) != model("a", 1)
 
 
+@pytest.mark.slow
 def test_how_often_it_is_saved_and_validated_changes_nothing(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     plain = train(make_spec(), toy_task, tmp_path / "plain")
     often = train(make_spec(), toy_task, tmp_path / "often", save_every_updates=1, save_every_minutes=0.0)
@@ -255,6 +256,7 @@ def test_tied_weights_are_stored_once(make_spec: Any, toy_task: Path, tmp_path: 
     assert paths.model.stat().st_size - header == 4 * record["num_parameters"]
 
 
+@pytest.mark.slow
 def test_a_time_limit_saves_and_goes_on(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     whole = train(make_spec(), toy_task, tmp_path / "whole")
     for _ in range(11):
@@ -302,29 +304,30 @@ def test_an_interrupted_run_saves_even_where_a_damaged_checkpoint_has_that_updat
     spec, paths = make_spec(validate_every=2), RunPaths(tmp_path)
     data = TaskData.load(toy_task)
 
-    def trainer_on(lease: RunLease, metrics: MetricsLog, habits: Habits) -> Trainer:
+    def trainer_on(lease: RunLease, metrics: MetricsLog, runtime: RuntimeOptions) -> Trainer:
         make_deterministic(spec.seed, None)
         store = CheckpointStore(paths.checkpoints, spec.fingerprint)
         method = build_method(spec, data, torch.device("cpu"))
         cpu = torch.device("cpu")
-        return Trainer(spec, data, method, device=cpu, store=store, metrics=metrics, lease=lease, habits=habits)
+        return Trainer(spec, data, method, device=cpu, store=store, metrics=metrics, lease=lease, runtime=runtime)
 
     stop = StopRequest()
     with RunLease(paths.lease) as lease, MetricsLog(paths.metrics) as metrics:
         for _ in range(3):
-            trainer = trainer_on(lease, metrics, Habits(stop_after_minutes=0.0))
+            trainer = trainer_on(lease, metrics, RuntimeOptions(stop_after_minutes=0.0))
             trainer.resume()
             with pytest.raises(Interrupted):
                 trainer.run(stop)
         newest = paths.checkpoints / "update-00000003" / "model.safetensors"
         newest.write_bytes(newest.read_bytes()[:-1])
-        trainer = trainer_on(lease, metrics, Habits(stop_after_minutes=0.0))
+        trainer = trainer_on(lease, metrics, RuntimeOptions(stop_after_minutes=0.0))
         assert trainer.resume() and trainer.progress.update == 2
         with pytest.raises(Interrupted, match="saved at update 3"):
             trainer.run(stop)
         assert CheckpointStore(paths.checkpoints, spec.fingerprint).load(3).update == 3
 
 
+@pytest.mark.slow
 def test_training_in_bfloat16_is_near_float32(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     def final(precision: str) -> tuple[float, dict[str, torch.Tensor]]:
         paths = train(make_spec(precision=precision), toy_task, tmp_path / precision)
@@ -346,13 +349,13 @@ def test_scheduled_numbers_are_those_of_each_update(make_spec: Any, toy_task: Pa
     )
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        original = trainer_module.leave_gradients
+        original = trainer_module.forward_backward
 
         def watched(method: Any, *arguments: Any, **options: Any) -> Any:
             seen.append(method.schedules[0].value.item())
             return original(method, *arguments, **options)
 
-        patch.setattr(trainer_module, "leave_gradients", watched)
+        patch.setattr(trainer_module, "forward_backward", watched)
         train(spec, toy_task, tmp_path)
     # Song et al. 2026, eq. 15 and 16 with T_s = 0 and T_e = 4: max((H - L) sin(pi t / 4), L)
     assert seen == pytest.approx([3.5 * math.sin(math.pi / 4), 3.5, 3.5 * math.sin(3 * math.pi / 4), 0.5], rel=1e-6)

@@ -16,8 +16,8 @@ from sacrebleu.metrics.bleu import BLEU
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
 from mdnmt.decode.batches import translate_ids
-from mdnmt.tasks.data import Split, TaskData
-from mdnmt.tasks.pieces import join_pieces
+from mdnmt.tasks.segmentation.bpe import join_pieces
+from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.run import build_method
 from mdnmt.train.validation import Validation, training_sample
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, cast
 
-from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.formats.archive import Archive
 
 Pair = tuple[str, str]
 HELD_OUT = ("valid", "test")
@@ -19,7 +19,7 @@ class Reader(Protocol):
     REQUIRED: tuple[str, ...]
 
     def read(self, archive: Archive, source_lang: str, target_lang: str, options: Any) -> Iterator[Pair]:
-        """Yield (source, target) segments as they stand in the archive: for training, where `held_out` has others."""
+        """Yield (source, target) segments unchanged from the archive: for training, where `held_out` has others."""
 
 
 class SplitReader(Reader, Protocol):
@@ -35,7 +35,7 @@ class FolderReader(SplitReader, Protocol):
     """A reader of a user's own folder."""
 
     def split_files(self, archive: Archive, split: str, languages: Sequence[str], options: Any) -> list[str]:
-        """Return the names of the files of a split; none when there is no such split, a DataError for `train`."""
+        """Return the names of the files of a split; empty if the split does not exist, a DataError for `train`."""
 
 
 def reader(name: str) -> Reader:

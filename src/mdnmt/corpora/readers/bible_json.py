@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mdnmt.config.corpus_reader import BibleJsonReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.verses import Chapters, join
-from mdnmt.corpora.whole import read_whole
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.members import read_whole
+from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the members

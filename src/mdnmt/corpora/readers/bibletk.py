@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import BibletkReader
-from mdnmt.corpora.archive import Archive
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.members import read_whole
+from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.corpora.readers import zefania
-from mdnmt.corpora.verses import Chapters, join
-from mdnmt.corpora.whole import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
@@ -31,7 +31,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: BibletkR
 
 
 def _chinese(archive: Archive) -> Chapters:
-    """Return the verses; books have no number there, but stand in the usual order."""
+    """Return the verses; books have no number, but are in the usual order."""
     from opencc import OpenCC
 
     name = next((name for name in archive.names() if name == _FILE or name.endswith(f"/{_FILE}")), None)
@@ -49,7 +49,7 @@ def _chinese(archive: Archive) -> Chapters:
         if match is None:
             if number == 1 or not line:  # the title
                 continue
-            raise DataError(f"{archive.label}:{_FILE}:{number}: {line[:20]!r} is no verse such as 'Gen 1:1 ...'")
+            raise DataError(f"{archive.label}:{_FILE}:{number}: {line[:20]!r} is not a verse such as 'Gen 1:1 ...'")
         book = books.setdefault(match[1], len(books) + 1)
         text = simplified.convert("".join(match[4].split()))
         found.setdefault((book, int(match[2])), []).append((int(match[3]), text))

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import DdtpReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.lines import lines, place
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the releases and the name of the mirror stand in the files' names
+REQUIRED: tuple[str, ...] = ()  # the files' names contain the release and the mirror
 _FIELD = re.compile(r"^([A-Za-z0-9][A-Za-z0-9_-]*):(?: (.*))?$")
 
 
@@ -57,7 +57,7 @@ def _descriptions(archive: Archive, lang: str) -> Iterator[tuple[str, str]]:
         else:
             match = _FIELD.match(line)
             if match is None:
-                raise DataError(f"{place(archive, name)}:{number}: {line[:40]!r} is no line of a file of descriptions")
+                raise DataError(f"{place(archive, name)}:{number}: {line[:40]!r} is not a line of a description file")
             inside = match[1].lower() == f"description-{lang}"
             if match[1].lower() == "description-md5":
                 key = match[2] or ""

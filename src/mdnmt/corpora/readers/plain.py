@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mdnmt.config.corpus_reader import PlainReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.folder import packed_name
-from mdnmt.corpora.lines import side_by_side
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.folder import packed_name
+from mdnmt.corpora.formats.lines import side_by_side
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the names depend on the languages: `_member` says what is missing
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: PlainReader) -> Iterator[tuple[str, str]]:
-    """Yield the training segments as they stand, blank ones included.
+    """Yield the training segments unchanged, including blank ones.
 
     Raises:
         DataError: a side is missing or there twice, or as `side_by_side`.
@@ -25,7 +25,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: PlainRea
 def held_out(
     archive: Archive, split: str, source_lang: str, target_lang: str, options: PlainReader
 ) -> Iterator[tuple[str, str]] | None:
-    """Return the segments of the folder's own `valid` or `test`; None when there is no file of it.
+    """Return the segments of the folder's own `valid` or `test`; None if it has no file.
 
     Raises:
         DataError: as `read`; one side alone is an error too.
@@ -53,6 +53,6 @@ def _read_split(archive: Archive, split: str, source_lang: str, target_lang: str
 def _member(archive: Archive, split: str, lang: str) -> str:
     name = packed_name(archive, f"{split}.{lang}")
     if name is None:
-        said = f"has neither {split}.{lang} nor {split}.{lang}.gz; put one of them there"
+        said = f"has no {split}.{lang}; put it there, plain or packed (.gz, .xz, .zst)"
         raise DataError(f"{archive.label}: {said}")
     return name

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mdnmt.config.corpus_reader import StatcanReader
-from mdnmt.corpora.archive import Archive, open_nested
-from mdnmt.corpora.interface_text import count_tokens
-from mdnmt.corpora.json_entries import entries
-from mdnmt.corpora.whole import read_whole
+from mdnmt.corpora.formats.archive import Archive, open_nested
+from mdnmt.corpora.formats.interface_text import count_tokens
+from mdnmt.corpora.formats.json_entries import entries
+from mdnmt.corpora.formats.members import read_whole
 from mdnmt.errors import DataError
 
 _FOLDER = "statcan_dialogue_dataset/_data/"
@@ -58,14 +58,14 @@ def _footnotes(archive: Archive, source: str, target: str) -> Iterator[tuple[str
     for notes in entries(archive.blocks(_FOOTNOTES), f"{archive.label}:{_FOOTNOTES}"):
         for note in notes:
             pair = (note[f"footnotes{source}"] or "", note[f"footnotes{target}"] or "")
-            if (digest := _digest(pair)) in seen:  # the same note stands under up to hundreds of tables
+            if (digest := _digest(pair)) in seen:  # the same note occurs under up to hundreds of tables
                 continue
             seen.add(digest)
             yield from sentence_pairs(*pair)
 
 
 def _digest(pair: tuple[str, str]) -> bytes:
-    """Return what stands for a pair among those that were seen, in 16 bytes."""
+    """Return the 16-byte digest of a pair, for the set of seen pairs."""
     return hashlib.blake2b("\0".join(pair).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

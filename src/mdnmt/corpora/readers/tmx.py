@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mdnmt.config.corpus_reader import TmxReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.folder import split_file
-from mdnmt.corpora.lines import place
-from mdnmt.corpora.xml_text import events
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.folder import split_file
+from mdnmt.corpora.formats.lines import place
+from mdnmt.corpora.formats.xml_text import events
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the file
 
-# Elements of a segment that hold codes of its layout, not text; what stands in <hi> is text.
+# Elements of a segment that hold codes of its layout, not text; the content of <hi> is text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 
 
@@ -21,7 +21,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: TmxReade
     """Yield the units of training that have both languages, without the codes of their layout.
 
     Raises:
-        DataError: there is no such file, it is no TMX, or it has no unit of both languages.
+        DataError: there is no such file, it is not TMX, or it has no unit of both languages.
     """
     for name in split_files(archive, "train", (source_lang, target_lang), options):
         yield from _units(archive, name, source_lang, target_lang, options)

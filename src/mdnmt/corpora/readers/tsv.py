@@ -6,9 +6,9 @@ import csv
 from collections.abc import Iterator, Sequence
 
 from mdnmt.config.corpus_reader import TsvReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.folder import split_file
-from mdnmt.corpora.lines import lines, place
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.folder import split_file
+from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the file

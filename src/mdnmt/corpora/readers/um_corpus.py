@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import UmCorpusReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.lines import lines, place
-from mdnmt.corpora.members import one_member
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.lines import lines, place
+from mdnmt.corpora.formats.members import one_member
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the folder above `data` may be called otherwise
@@ -30,13 +30,13 @@ _HEADER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _CHINESE = re.compile("[\u3400-\u9fff]")
-# So many pairs in a row with Chinese in the first line alone are no chance: a line was lost before them.
+# This many pairs in a row with Chinese only in the first line are not a coincidence: a line was lost before them.
 _SWAPPED_MAX = 20
 _SECTIONS_SHOWN = 12
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: UmCorpusReader) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of the domain as they stand, without its test section.
+    """Yield the pairs of the domain unchanged, without its test section.
 
     Raises:
         DataError: the languages are others, the file is missing, has an odd number of lines, or a line is lost in it.

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import ZefaniaReader
-from mdnmt.corpora.archive import Archive
-from mdnmt.corpora.lines import place
-from mdnmt.corpora.verses import Chapters, join
-from mdnmt.corpora.xml_text import Event, events
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.lines import place
+from mdnmt.corpora.formats.verses import Chapters, join
+from mdnmt.corpora.formats.xml_text import Event, events
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # books are called as each language abbreviates them

@@ -1,0 +1,141 @@
+"""What a finished run does inside: proportions, domain attention and gates of words, vectors of sentences."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mdnmt import fsio
+from mdnmt.analysis.lexicon import training_counts
+from mdnmt.analysis.word_records import MeanGates, WordRecords, shares
+from mdnmt.config.study import AnalysisConfig
+from mdnmt.decode.batches import length_batches
+from mdnmt.decode.translator import Translator
+from mdnmt.models.batch import Batch
+from mdnmt.models.context import DomainContext, Side
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.task_data import Split, TaskData
+from mdnmt.train.batches import Indices, collate, spread
+
+BATCH_TOKENS = 2000
+PLACES = 5  # decimals in sentences.json: more than a shade of a figure shows
+
+
+def analyse(
+    translator: Translator,
+    data: TaskData,
+    config: AnalysisConfig,
+    folder: Path,
+    slots: Sequence[str] = (),
+    made_from: Sequence[Path] = (),
+) -> None:
+    """Write meta.json, sentences.json, proportions.npz, attention.npz, gates.json, lexicon.json and vectors.npz.
+
+    proportions.npz has `encoder`, `memory` and `decoder`, where they mix: [L, N, K] for N pieces of the validation
+    text, unsmoothed (as the authors' code plots them), and what `WordRecords.arrays` says of each piece.
+    attention.npz has the same of domain attention over N domain vectors, whose names are `slots`, where training ties
+    them to domains. gates.json has the mean gates of each domain, lexicon.json how often the words that were looked at
+    occur in the training text. `made_from` is the record of the run. What a method does not have is left empty.
+    """
+    names = {
+        "domains": list(data.domains),
+        "source_lang": data.source_lang,
+        "target_lang": data.target_lang,
+        "slots": list(slots),
+    }
+    valid, test = data.split("valid"), data.split("test")
+    words: dict[str, dict[str, int]] = {"source": {}, "target": {}}
+    proportions, attention, gates = WordRecords(data, words), WordRecords(data, words), MeanGates()
+    with torch.inference_mode():
+        for rows, batch in _batches(translator, valid, _some(valid, data, config.proportion_sentences)):
+            context = translator.model(batch).context
+            proportions.add("proportion", context, batch, valid, rows)
+            attention.add("domain_attention", context, batch, valid, rows)
+            gates.add(context, batch, valid.domains[rows])
+        sentences = [_sentence(translator, data, valid, row) for row in _some(valid, data, config.sample_sentences)]
+        vectors, labels = _vectors(translator, test, _some(test, data, config.vector_sentences))
+    lexicon = {text: training_counts(data, text, list(seen)) for text, seen in words.items() if seen}
+    _write_npz(folder / "proportions.npz", proportions.arrays())
+    _write_npz(folder / "attention.npz", attention.arrays())
+    _write_npz(folder / "vectors.npz", {"vectors": vectors, "domain": labels})
+    fsio.write_sealed(folder / "gates.json", gates.values(data.domains))
+    _write_lines(folder / "lexicon.json", lexicon)
+    _write_lines(folder / "sentences.json", sentences)
+    fsio.write_sealed(folder / "meta.json", names)
+    arrays = ("proportions.npz", "attention.npz", "vectors.npz")
+    fsio.write_sums(folder, ["lexicon.json", "sentences.json", *arrays], made_from)
+
+
+def tied_slots(run_folder: Path, data: TaskData) -> tuple[str, ...]:
+    """Return the domains that training tied a finished run's first domain vectors to: all, or none.
+
+    Guided learning does that; without it, a vector means nothing by itself.
+    """
+    architecture = fsio.read_json(RunPaths(run_folder).record)["spec"]["architecture"]
+    return data.domains if architecture.get("guidance_weight") else ()
+
+
+def _some(split: Split, data: TaskData, count: int) -> Indices:
+    """Return `count` sentences of each domain, spread over the split."""
+    rows = [spread(np.flatnonzero(split.domains == label), count) for label in range(len(data.domains))]
+    chosen: Indices = np.concatenate(rows).astype(np.int64)
+    return chosen
+
+
+def _batches(translator: Translator, split: Split, rows: Indices) -> Iterator[tuple[Indices, Batch]]:
+    lengths = np.maximum(split.source.lengths, split.target.lengths)[rows].tolist()
+    for numbers in length_batches(lengths, BATCH_TOKENS):
+        chosen = rows[numbers]
+        yield chosen, collate(split, chosen, bos=translator.target_vocab.bos).to(translator.device)
+
+
+def _sentence(translator: Translator, data: TaskData, split: Split, row: int) -> dict[str, Any]:
+    batch = collate(split, np.array([row]), bos=translator.target_vocab.bos).to(translator.device)
+    context = translator.model(batch).context
+    decoder_words = ["<s>", *data.target_vocab.decode(split.target[row].tolist())]
+    return {
+        "domain": data.domains[int(split.domains[row])],
+        "source_tokens": [*data.source_vocab.decode(split.source[row].tolist()), "</s>"],
+        "target_tokens": decoder_words,
+        "encoder": _layers(context, "proportion", "encoder"),
+        "decoder": _layers(context, "proportion", "decoder"),
+        # Over source words; where the encoder has none, that of the encoder-decoder attention.
+        "attention": _layers(context, "domain_attention", "encoder") or _layers(context, "domain_attention", "memory"),
+    }
+
+
+def _layers(context: DomainContext, kind: str, side: Side) -> list[Any] | None:
+    """Return [L][T][K] of a sentence, or None where the method has none."""
+    logits = context.recorded(kind, side)
+    found: list[Any] | None = shares(logits)[:, 0].astype(np.float64).round(PLACES).tolist() if logits else None
+    return found
+
+
+def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the mean encoder state of each sentence, [N, D], and its domain label, [N]."""
+    vectors, labels = [], []
+    for chosen, batch in _batches(translator, split, rows):
+        state = translator.model.start(batch.source_BS, batch.source_mask_BS, batch.domain_B)
+        mask_BS1 = state.memory.mask_B11S[:, 0, 0].unsqueeze(-1)
+        mean_BD = (state.memory.output_BSD * mask_BS1).sum(1) / mask_BS1.sum(1)
+        vectors.append(mean_BD.float().cpu().numpy())
+        labels.append(split.domains[chosen].astype(np.int64))
+    return np.concatenate(vectors), np.concatenate(labels)
+
+
+def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    fsio.write_bytes(path, buffer.getvalue())
+
+
+def _write_lines(path: Path, value: Any) -> None:
+    """Write JSON without a line for every number."""
+    fsio.write_text(path, json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n")

@@ -1,0 +1,44 @@
+"""Pack the evidence of a study, without weights, into a bundle to commit."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("study", nargs="?", help="add its finished runs, its tasks and its exhibits")
+    parser.add_argument("--bundle", type=Path, default=Path("docs/replication/bundle"), help="default: %(default)s")
+    parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
+    parser.add_argument("--runs-only", action="store_true", help="add no tasks and record no exhibits")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign it with this Ed25519 private key (PEM)")
+    restore = parser.add_argument_group("as the workflow calls it: bring parts of a run back")
+    restore.add_argument("--restore", metavar="RUN", help="<task>/<method>/seed<k>-<fp>")
+    restore.add_argument("--parts", nargs="+", default=[], help="files and folders of the run")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Add finished runs, or restore parts of one."""
+    from mdnmt.errors import ConfigError
+    from mdnmt.exchange.bundle import MANIFEST, Bundle
+    from mdnmt.exchange.pack_study import pack_study
+    from mdnmt.exchange.signature import read_private_key, sign
+    from mdnmt.studies.resolve import resolve
+
+    bundle = Bundle(args.bundle.resolve())
+    if args.restore:
+        bundle.restore(args.restore, args.results / "runs" / args.restore, args.parts)
+        return
+    if args.study is None:
+        raise ConfigError("expected a study, or --restore RUN --parts ...; found neither")
+    key = read_private_key(args.sign) if args.sign else None
+    study = resolve(args.config_folder, args.study, args.corpora)
+    for line in pack_study(study, args.results, bundle, runs_only=args.runs_only):
+        print(line)
+    size = sum(int(entry["size_bytes"]) for entry in bundle.archives.values())
+    print(f"{args.bundle}: {len(bundle.runs)} runs, {size / 1e6:.1f} MB")
+    if key is not None:
+        print(f"signed with key {sign(bundle.folder / MANIFEST, key)}")

@@ -1,0 +1,114 @@
+"""Write a task and a study for your own text: from folders of parallel files to a plan."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="a domain, or a folder of domains")
+    parser.add_argument("--name", help="of the task and the study (default: mine)")
+    parser.add_argument("--from", dest="source", metavar="LANG", help="source language (default: en if there is any)")
+    parser.add_argument("--to", dest="target", metavar="LANG", help="target language")
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="of config/methods, `mixed` among them")
+    parser.add_argument("--seeds", type=int, help="runs of each method (default: 1)")
+    parser.add_argument("--yes", action="store_true", help="ask nothing, take every default")
+    parser.add_argument("--config", type=Path, default=Path("config"), metavar="DIR", help="default: %(default)s")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find the text, ask or take defaults, write the two files, and show the doctor's findings and the plan."""
+    import sys
+
+    from mdnmt.commands import doctor, plan
+    from mdnmt.config.loader import NAME_PATTERN
+    from mdnmt.config.method import load_method
+    from mdnmt.errors import ConfigError
+    from mdnmt.operations.init.find_text import find_domains
+    from mdnmt.operations.init.write_study import (
+        METHODS,
+        Choices,
+        check_amount,
+        study_text,
+        summary,
+        task_text,
+        write_new,
+    )
+
+    ask = _asker(args.yes or not sys.stdin.isatty())
+    folders = args.folders or [Path(one) for one in ask("Folders of parallel text, one per domain", "texts").split()]
+    given = [lang for lang in (args.source, args.target) if lang]
+    domains, languages = find_domains(folders, given if len(given) == 2 else ())
+    source, target = _direction(args.source, args.target, languages, ask)
+    methods = tuple(args.methods or ask("Methods", " ".join(METHODS)).split())
+    for method in methods:
+        load_method(args.config, method)
+    if "mixed" not in methods:
+        raise ConfigError("methods: found no `mixed`, expected it as the baseline of all others; add it")
+    name = args.name or ask("Name of the task and the study", "mine")
+    if not NAME_PATTERN.fullmatch(name):
+        raise ConfigError(f"--name: found {name!r}, expected lower-case letters, digits and dashes, such as my-texts")
+    seeds = args.seeds if args.seeds is not None else 1
+    choices = Choices(name, source, target, tuple(dict.fromkeys(methods)), seeds, _has_gpu())
+    check_amount(domains)
+    task, study = args.config / "tasks" / f"{name}.yaml", args.config / "studies" / f"{name}.yaml"
+    print(summary(domains, choices))
+    write_new({task: task_text(domains, choices), study: study_text(domains, choices)})
+    print(f"\nwritten: {task}, {study}\n", flush=True)
+    status = doctor.run(argparse.Namespace(task=name, config=args.config, corpora=Path("resources/corpora")))
+    print()
+    parser = argparse.ArgumentParser()
+    plan.add_arguments(parser)
+    plan.run(parser.parse_args([name, "--config-folder", str(args.config)]))
+    print(f"\nThe doctor's findings come first: mend the text, then start it with: mdnmt run {name}" if status else
+          f"\nStart it with: mdnmt run {name}")  # fmt: skip
+    return 0
+
+
+def _asker(takes_defaults: bool) -> Callable[[str, str], str]:
+    """Return what asks a question, with the answer that Enter gives."""
+
+    def ask(question: str, default: str) -> str:
+        if takes_defaults:
+            return default
+        from rich.prompt import Prompt
+
+        return Prompt.ask(question, default=default)
+
+    return ask
+
+
+def _direction(
+    source: str | None, target: str | None, languages: tuple[str, ...], ask: Callable[[str, str], str]
+) -> tuple[str, str]:
+    """Return source and target language.
+
+    Raises:
+        ConfigError: the files do not say, and nobody else does.
+    """
+    from mdnmt.errors import ConfigError
+
+    if not languages and not (source and target):
+        raise ConfigError("the names of the files do not say their languages; say them with --from and --to")
+    if source is None and target is not None:
+        source = next(lang for lang in languages if lang != target)
+    default = "en" if "en" in languages else languages[0] if languages else ""
+    source = source or ask(f"Translate from ({' or '.join(languages)})", default)
+    if languages and source not in languages:
+        raise ConfigError(f"found text in {' and '.join(languages)}, none in {source!r}; choose another --from")
+    target = target or next(lang for lang in languages if lang != source)
+    if source == target or (languages and target not in languages):
+        raise ConfigError(f"cannot translate from {source!r} to {target!r}; found text in {' and '.join(languages)}")
+    return source, target
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()

@@ -1,0 +1,46 @@
+"""Copy finished runs from a shared folder or a web server into the results, verified."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("store", metavar="FOLDER|URL", help="what mdnmt push wrote: a folder, file://, http(s)://")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="address of a run: <task>/<method>/seed<k>-<hash>")
+    parser.add_argument("--study", help="all runs of a study")
+    parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Pull each run; one that fails does not keep the others."""
+    from mdnmt.errors import ConfigError, DataError
+    from mdnmt.exchange.transfer import address_of, pull, runs_of_study, unbuilt_task
+
+    addresses = [address_of(name) for name in args.runs]
+    if args.study:
+        addresses += runs_of_study(args.study, args.config_folder, args.corpora)
+    if not addresses:
+        raise ConfigError("expected RUN... or --study NAME, found neither")
+    wanted, failed, unbuilt = list(dict.fromkeys(addresses)), 0, set[Path]()
+    for address in wanted:
+        try:
+            print(
+                f"{address}: {'pulled' if pull(args.store, args.results, address) else 'is here already'}", flush=True
+            )
+            if folder := unbuilt_task(args.results, address):
+                unbuilt.add(folder)
+        except DataError as error:
+            failed += 1
+            print(f"{address}: not pulled: {error}", flush=True)
+    for folder in sorted(unbuilt):
+        print(
+            f"{folder}: not built here; before the study, start `snakemake --cores all data --config study="
+            f"{args.study or 'NAME'}`, else Snakemake trains the runs of this task again"
+        )
+    if failed:
+        raise DataError(f"{failed} of {len(wanted)} runs were not pulled; the lines above say why")

@@ -1,0 +1,35 @@
+"""Copy finished runs to a shared folder, from which other machines pull them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    parser.add_argument("store", type=Path, metavar="FOLDER", help="the shared folder; made if it does not exist")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="address or folder of a finished run")
+    parser.add_argument("--study", help="all finished runs of a study")
+    parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Push each run."""
+    from mdnmt.errors import ConfigError
+    from mdnmt.exchange.bundle import RUNS
+    from mdnmt.exchange.transfer import address_of, push, runs_of_study
+    from mdnmt.paths import RunPaths
+
+    if "://" in str(args.store) or ":/" in str(args.store):
+        raise ConfigError(f"{args.store}: expected a folder; only pull takes an address of the web")
+    addresses = [address_of(name) for name in args.runs]
+    if args.study:
+        every = runs_of_study(args.study, args.config_folder, args.corpora)
+        addresses += [one for one in every if RunPaths(args.results / RUNS / one).record.is_file()]
+    if not addresses:
+        raise ConfigError("found no finished run; expected RUN..., or --study NAME with finished runs")
+    for address in dict.fromkeys(addresses):
+        print(f"{address}: {'pushed' if push(args.results, args.store, address) else 'is there already'}", flush=True)

@@ -1,0 +1,56 @@
+"""Export the text of a fetched corpus as plain files, one segment per line, as a user's own text would be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+
+from mdnmt.corpora import generated
+from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.corpora.manifest import files_folder
+from mdnmt.corpora.read import open_corpus
+from mdnmt.corpora.readers import Pair, reader
+from mdnmt.errors import DataError
+from mdnmt.fsio import atomic_open
+
+
+def save_text(
+    spec: CorpusSpec, folder: Path, languages: tuple[str, str], out: Path, max_lines: int | None = None
+) -> int:
+    """Write the training text of a corpus to `out/train.<lang>` and return how many lines each file has.
+
+    Line breaks and other blanks within a segment become single blanks; nothing else is changed, nothing left out.
+
+    Args:
+        spec: the corpus.
+        folder: where it was fetched to.
+        languages: source and target language.
+        out: the folder for the files.
+        max_lines: only this many lines from the beginning.
+
+    Raises:
+        DataError: it was not fetched, has no text in these languages, or is not what it should be.
+    """
+    count = 0
+    out.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as files:
+        pairs = islice(_pairs(spec, folder, languages, files), max_lines)
+        # Both or none: when the second file fails, the first is left as it was.
+        sides = [files.enter_context(atomic_open(out / f"train.{lang}")) for lang in languages]
+        for pair in pairs:
+            count += 1
+            for side, segment in zip(sides, pair, strict=True):
+                side.write(" ".join(segment.split()) + "\n")
+        if not count:
+            raise DataError(f"{spec.name}: holds no {'-'.join(languages)} segment")
+    return count
+
+
+def _pairs(spec: CorpusSpec, folder: Path, languages: tuple[str, str], opened: ExitStack) -> Iterator[Pair]:
+    if spec.reader.name == "generated":
+        return generated.pairs(spec.reader, *languages)
+    where = files_folder(folder)
+    archive = opened.enter_context(open_corpus([where / file.name for file in spec.files], spec))
+    return reader(spec.reader.name).read(archive, *languages, spec.reader)

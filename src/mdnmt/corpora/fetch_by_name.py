@@ -1,0 +1,89 @@
+"""Fetch corpora by name; the first download of a file without a checksum pins its checksum in the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from mdnmt.config.corpus import CorpusConfig, load_corpus
+from mdnmt.config.corpus_source import GeneratedSource, LocalSource
+from mdnmt.config.study import load_study
+from mdnmt.config.task import load_task
+from mdnmt.corpora.availability import why_missing
+from mdnmt.corpora.corpus_lock import LockRow, add_rows, differing, read_lock
+from mdnmt.corpora.corpus_spec import FetchSpec, fetch_spec
+from mdnmt.corpora.fetch import Download, Record, fetch
+from mdnmt.corpora.task_corpora import corpora_of
+from mdnmt.errors import FetchError
+
+Say = Callable[[str], None]
+
+
+def fetch_by_name(
+    config_folder: Path,
+    name: str,
+    corpora_folder: Path,
+    download: Download | None = None,
+    corpus: CorpusConfig | None = None,
+    say: Say = lambda line: None,
+) -> dict[str, LockRow]:
+    """Fetch a corpus, hold it against pin and lock, and lock what is new; return what each of its files is.
+
+    Args:
+        config_folder: the project's config/, with the lock.
+        name: of the corpus.
+        corpora_folder: folder of the corpora.
+        download: replaces the network in tests.
+        corpus: its configuration; None: the file of this name in config/corpora/.
+        say: reports files that differ from those of the project's own results.
+
+    Raises:
+        ConfigError: there is no such corpus, or a mistake is in its file or in the lock.
+        FetchError: it cannot be had, or is not what it was.
+        DataError: a file of the user's is not what it should be.
+    """
+    corpus = corpus or load_corpus(config_folder, name)
+    lock, target = read_lock(config_folder), corpora_folder / name
+    reason = why_missing(corpus, target, lock)
+    if reason is not None:
+        raise FetchError(reason)
+    spec = fetch_spec(name, corpus, corpora_folder / "sha256.json", lock)
+    unpinned = [source for source in spec.sources if not isinstance(source, LocalSource | GeneratedSource)]
+    new = {one.file for one in unpinned if one.sha256 is None and lock.row(name, one.file) is None}
+    return fetch(spec, target, download, recorder(config_folder, name, new, say))
+
+
+def recorder(config_folder: Path, name: str, files: Collection[str], say: Say) -> Record:
+    """Return a function that locks some files of a corpus as they were downloaded.
+
+    Args:
+        config_folder: the project's config/, in which the locks are.
+        name: of the corpus.
+        files: those that no pin and no lock knows.
+        say: receives a line for each that is not the one that the project's own results were made from.
+    """
+
+    def record(rows: dict[str, LockRow]) -> None:
+        new = {file: row for file, row in rows.items() if file in files}
+        for line in differing(read_lock(config_folder), name, new):
+            say(line)
+        add_rows(config_folder, name, new)
+
+    return record
+
+
+def new_files(spec: FetchSpec) -> set[str]:
+    """Return the files whose checksum is known only after their first download."""
+    return {file.name for file in spec.corpus.files if file.sha256 is None}
+
+
+def corpora_of_study(config_folder: Path, study: str) -> dict[str, CorpusConfig]:
+    """Return the corpora of all tasks of a study by name.
+
+    Raises:
+        ConfigError: there is no such study, or a mistake is in its file or in a task's.
+    """
+    corpora: dict[str, CorpusConfig] = {}
+    for task in load_study(config_folder, study).tasks:
+        corpora.update(corpora_of(config_folder, load_task(config_folder, task)))
+    return corpora

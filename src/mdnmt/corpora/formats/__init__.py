@@ -1,0 +1,1 @@
+"""File formats, read with bounds: archives, XML, JSON, gettext, lines of text."""

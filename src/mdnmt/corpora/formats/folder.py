@@ -1,0 +1,125 @@
+"""A user's own folder, seen as an archive: its files, plain or each compressed."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from mdnmt.corpora.formats.archive import Archive, Budget, Readable, blocks_within, missing
+from mdnmt.errors import DataError
+
+# How the name of a packed file ends; "" is one that is not packed.
+PACKED = ("", ".gz", ".xz", ".zst")
+
+
+class Folder:
+    """A user's own folder; each packed file may unpack to as much as the budget's limit."""
+
+    def __init__(self, path: Path, unpacked_bytes_max: int) -> None:
+        self.label, self.path = str(path), path
+        self.budget = Budget(unpacked_bytes_max)
+
+    def names(self) -> list[str]:
+        """Return the names of the files in the folder."""
+        return sorted(entry.name for entry in self.path.iterdir() if entry.is_file()) if self.path.is_dir() else []
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file, unpacked by the end of its name; DataError as `blocks`."""
+        return b"".join(self.blocks(name))
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        """Yield the bytes of a file in blocks, unpacked by the end of its name.
+
+        Raises:
+            DataError: the file is missing, unreadable, not whole, or unpacks to too much.
+        """
+        path = self.path / name
+        if not path.is_file():
+            raise missing(self.label, name)
+        # An uncompressed file cannot be an archive bomb.
+        packed = path.suffix in PACKED[1:]
+        try:
+            limit = self.budget.limit if packed else path.stat().st_size
+            with path.open("rb") as handle:
+                yield from blocks_within(_unpacked(handle, path), Budget(limit), str(path))
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            raise DataError(f"{path}: cannot be read ({error}); give a whole file") from None
+
+
+def packed_name(archive: Archive, name: str) -> str | None:
+    """Return what a file is called in `archive`, plain or packed; None when it is not there.
+
+    Raises:
+        DataError: it is there twice.
+    """
+    names = set(archive.names())
+    found = [name + end for end in PACKED if name + end in names]
+    if len(found) > 1:
+        raise DataError(f"{archive.label}: has {' and '.join(found)}; keep one of them")
+    return found[0] if found else None
+
+
+def split_file(archive: Archive, split: str, kind: str, file: str | None) -> str | None:
+    """Return the file of a split where a split is one file: `<split>.<kind>`, plain or packed, or `file` for train.
+
+    Raises:
+        DataError: there is none for train, or a file is there twice.
+    """
+    if file is not None and split != "train":
+        return None
+    if file is not None:
+        if file not in archive.names():
+            raise missing(archive.label, file)
+        return file
+    name = packed_name(archive, f"{split}.{kind}")
+    if name is None and split == "train":
+        said = f"has no train.{kind}; put it there, plain or packed (.gz, .xz, .zst), or name your file by `file`"
+        raise DataError(f"{archive.label}: {said}")
+    return name
+
+
+def _unpacked(handle: IO[bytes], path: Path) -> Readable:
+    if path.suffix == ".gz":
+        return gzip.GzipFile(fileobj=handle)
+    if path.suffix == ".xz":
+        return lzma.LZMAFile(handle)
+    return _Zst(handle, path) if path.suffix == ".zst" else handle
+
+
+class _Zst:
+    """A .zst file, unpacked; that it ends early, or what follows its end, is an error."""
+
+    # So little at a time that what one read unpacks to stays small, even of a bomb (32,000-fold at most).
+    _STEP_BYTES = 512
+
+    def __init__(self, handle: IO[bytes], path: Path) -> None:
+        try:
+            self._package: Any = importlib.import_module("zstandard")
+        except ImportError:
+            raise DataError(f"{path}: needs `pip install zstandard` to be read; or pack it as .gz or .xz") from None
+        self._handle, self._rest = handle, b""
+        self._frame: Any = None
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return some more bytes, b"" at the end; `size` is not looked at."""
+        out = b""
+        while not out:
+            data = self._rest or self._handle.read(self._STEP_BYTES)
+            if not data:
+                if self._frame is not None:
+                    raise EOFError("it ends early")
+                break
+            if self._frame is None:
+                self._frame = self._package.ZstdDecompressor().decompressobj()
+            try:
+                out, self._rest = self._frame.decompress(data), b""
+            except self._package.ZstdError as error:
+                raise OSError(str(error)) from None
+            if self._frame.eof:  # another frame may follow
+                self._rest, self._frame = self._frame.unused_data, None
+        return out

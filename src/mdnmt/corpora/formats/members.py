@@ -1,0 +1,55 @@
+"""Find a member of an archive by a pattern, and read one that makes sense only as a whole."""
+
+from __future__ import annotations
+
+import re
+
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.lines import place
+from mdnmt.errors import DataError
+
+
+def one_member(archive: Archive, pattern: str, shown: str) -> str:
+    """Return the name of the one member whose path ends in what `pattern` matches, after a slash or from its beginning.
+
+    Args:
+        archive: where to look.
+        pattern: a regular expression for the end of the path.
+        shown: what such a name looks like, for the message.
+
+    Raises:
+        DataError: there is none, or there are several.
+    """
+    wanted = re.compile(rf"(?:.*/)?(?:{pattern})", re.DOTALL)
+    found = [name for name in archive.names() if wanted.fullmatch(name)]
+    if not found:
+        raise DataError(f"{archive.label}: has no member {shown}; this is not the archive that was expected")
+    if len(found) > 1:
+        raise DataError(
+            f"{archive.label}: has several members {shown}: {', '.join(map(repr, found[:4]))}; one was expected"
+        )
+    return found[0]
+
+
+def pair_pattern(source_lang: str, target_lang: str) -> str:
+    """Return a regular expression for the name of a language pair, in either order."""
+    return f"(?:{source_lang}-{target_lang}|{target_lang}-{source_lang})"
+
+
+# The largest in use has 20 MiB; what is larger has to be read piece by piece.
+MEMBER_BYTES_MAX = 1 << 26
+
+
+def read_whole(archive: Archive, name: str) -> bytes:
+    """Return a member's bytes.
+
+    Raises:
+        DataError: it is missing, damaged, or larger than `MEMBER_BYTES_MAX`.
+    """
+    parts, size = [], 0
+    for block in archive.blocks(name):
+        size += len(block)
+        if size > MEMBER_BYTES_MAX:
+            raise DataError(f"{place(archive, name)}: has more than {MEMBER_BYTES_MAX} bytes, which are read at once")
+        parts.append(block)
+    return b"".join(parts)

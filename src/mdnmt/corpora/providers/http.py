@@ -1,0 +1,258 @@
+"""Download a file over HTTP: mirrors, resumption, retries. It is right or absent, never wrong.
+
+The partial download is in `<file>.part`, and beside it what the server said of the whole: a later call goes on from
+there when the server vouches that the file is still the same (ETag or date), or when a checksum will tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from mdnmt import __version__, fsio
+from mdnmt.config.corpus_source import HttpSource
+from mdnmt.corpora.corpus_spec import FileSpec
+from mdnmt.corpora.providers.progress import progress
+from mdnmt.errors import FetchError
+from mdnmt.machine import require_space
+
+TIMEOUT_S = 60.0  # of silence before an attempt fails
+PAUSES_S = (1.0, 3.0, 9.0, 27.0)  # between attempts without progress
+_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another attempt
+_BLOCK_BYTES = 1 << 16
+
+
+class _Again(Exception):
+    """This attempt failed, another may not."""
+
+
+class _GiveUp(Exception):
+    """This address does not have the file."""
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """What the server reported about a partially downloaded file."""
+
+    url: str
+    size: int | None
+    validator: str | None  # for If-Range
+
+
+def download(
+    source: HttpSource,
+    wanted: FileSpec,
+    folder: Path,
+    *,
+    bytes_max: int,
+    sleep: Callable[[float], None] = time.sleep,
+    timeout_s: float = TIMEOUT_S,
+) -> str:
+    """Download the file into `folder` and return the address that it came from.
+
+    Args:
+        source: its addresses.
+        wanted: what is known of it.
+        folder: where the complete and verified file is saved.
+        bytes_max: a larger file is refused.
+        sleep: waits for that many seconds.
+        timeout_s: a server that is silent for so long is asked again.
+
+    Raises:
+        FetchError: no address has it; the message has the answer of each.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    reasons = []
+    for url in source.urls:
+        transfer = _Transfer(url, source, wanted, folder, bytes_max, timeout_s)
+        try:
+            transfer.run(sleep)
+        except _GiveUp as error:
+            reasons.append(f"{url}: {error}")
+            continue
+        return url
+    locked = source.sha256 is None and wanted.sha256 is not None
+    remedy = "; if its publisher replaced it, remove the corpus from the lock" if locked else ""
+    said = f"no address has it: {'; '.join(reasons)}; try again later, or mend the addresses{remedy}"
+    raise FetchError(f"{source.file}: {said}")
+
+
+class _Transfer:
+    """The attempts to get the file from one address."""
+
+    def __init__(
+        self, url: str, source: HttpSource, wanted: FileSpec, folder: Path, bytes_max: int, timeout_s: float
+    ) -> None:
+        self._url, self._source, self._wanted = url, source, wanted
+        self._bytes_max, self._timeout_s = bytes_max, timeout_s
+        self._path = folder / source.file
+        self._part, self._state = folder / f"{source.file}.part", folder / f"{source.file}.part.json"
+        self._is_checked = wanted.sha256 is not None or source.md5 is not None
+
+    def run(self, sleep: Callable[[float], None]) -> None:
+        farthest, failures = 0, 0
+        while True:
+            try:
+                resumed = self._attempt()
+                reason = self._difference()
+                if reason is None:
+                    break
+                self._forget()
+                if not resumed:
+                    raise _GiveUp(reason)
+                # The two parts may belong to different files: start again from the beginning.
+                failures += 1
+            except _Again as error:
+                reason, reached = str(error), self._offset()
+                failures = failures + 1 if reached <= farthest else 0
+                farthest = max(farthest, reached)
+            if failures > len(PAUSES_S):
+                raise _GiveUp(f"{reason}, {failures} times")
+            sleep(PAUSES_S[max(failures - 1, 0)])
+        with self._part.open("rb") as written:
+            os.fsync(written.fileno())
+        self._part.replace(self._path)
+        self._state.unlink(missing_ok=True)
+
+    def _attempt(self) -> bool:
+        """Get the file, or the rest of it; return whether it was the rest."""
+        whole = self._known()
+        offset = self._offset() if whole else 0
+        with closing(self._ask(offset, whole)) as response:
+            begins, size = _extent(response)
+            if begins and (begins != offset or whole is None or whole.size not in (None, size)):
+                self._forget()
+                raise _Again("another part was sent than the one that was asked for")
+            self._check_size(size, response)
+            size = self._wanted.size_bytes if size is None else size
+            require_space(self._path, (size or 0) - begins, "the rest of the download" if begins else "the download")
+            if not begins:
+                self._forget()
+                whole = _Whole(self._url, size, _validator(response.headers))
+                fsio.write_json(self._state, asdict(whole))
+            self._receive(response, begins, size)
+        got = self._offset()
+        if size is not None and got < size:
+            raise _Again(f"cut off at {got} of {size} bytes")
+        return begins > 0
+
+    def _ask(self, offset: int, whole: _Whole | None) -> Any:
+        headers = {"User-Agent": f"mdnmt/{__version__}", "Accept-Encoding": "identity"}
+        if offset:
+            headers["Range"] = f"bytes={offset}-"
+            if whole is not None and whole.validator is not None:
+                headers["If-Range"] = whole.validator
+        request = urllib.request.Request(self._url, headers=headers)
+        try:
+            return _OPENER.open(request, timeout=self._timeout_s)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == 416:
+                self._forget()
+                raise _Again("has no such part of it") from None
+            again = _Again if error.code in _AGAIN else _GiveUp
+            raise again(f"status {error.code} {' '.join(str(error.reason).split())}") from None
+        except urllib.error.URLError as error:
+            lasts = isinstance(error.reason, ssl.SSLCertVerificationError) or (
+                isinstance(error.reason, socket.gaierror) and error.reason.errno == socket.EAI_NONAME
+            )
+            raise (_GiveUp if lasts else _Again)(f"cannot be reached ({error.reason})") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise _Again(f"cannot be reached ({str(error) or type(error).__name__})") from None
+
+    def _check_size(self, size: int | None, response: Any) -> None:
+        expected = self._wanted.size_bytes
+        if size is not None and expected is not None and size != expected:
+            raise _GiveUp(f"has {size} bytes, expected {expected}")
+        if size is not None and size > self._bytes_max:
+            raise _GiveUp(f"has {size} bytes, more than the {self._bytes_max} of unpacked_bytes_max")
+        if size is None and not response.chunked and expected is None and not self._is_checked:
+            raise _GiveUp("does not report the length of the file, so a partial file could not be recognised")
+
+    def _receive(self, response: Any, begins: int, size: int | None) -> None:
+        got, shown = begins, progress(self._source.file, begins, size)
+        with self._part.open("ab" if begins else "wb") as part, shown as bar:
+            while True:
+                try:
+                    block = response.read1(_BLOCK_BYTES)
+                except (OSError, http.client.HTTPException) as error:
+                    raise _Again(f"cut off after {got} bytes ({str(error) or type(error).__name__})") from None
+                if not block:
+                    return
+                got += len(block)
+                if got > self._bytes_max:
+                    self._forget()
+                    raise _GiveUp(f"has more than the {self._bytes_max} bytes of unpacked_bytes_max")
+                part.write(block)
+                bar.update(len(block))
+
+    def _difference(self) -> str | None:
+        """Return how the file differs from its known size and checksums."""
+        if self._source.md5 is not None:
+            with self._part.open("rb") as handle:
+                digest = hashlib.file_digest(handle, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+            if digest != self._source.md5:
+                return f"has md5 {digest}, expected {self._source.md5}"
+        return self._wanted.difference(self._part)
+
+    def _known(self) -> _Whole | None:
+        """Return what was said of the part that is there, when one may go on from there."""
+        try:
+            whole = _Whole(**fsio.read_json(self._state))
+        except (OSError, ValueError, TypeError):
+            return None
+        if self._offset() == 0 or not (self._is_checked or (whole.url == self._url and whole.validator is not None)):
+            return None
+        # For another address only the size matters: the checksum shows whether it is the same file.
+        return whole if whole.url == self._url else _Whole(self._url, whole.size, None)
+
+    def _offset(self) -> int:
+        return self._part.stat().st_size if self._part.exists() else 0
+
+    def _forget(self) -> None:
+        self._part.unlink(missing_ok=True)
+        self._state.unlink(missing_ok=True)
+
+
+def _extent(response: Any) -> tuple[int, int | None]:
+    """Return where the body begins in the file, and how long the whole file is (None: unknown)."""
+    if response.status == 206:
+        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+        if found is None:
+            raise _GiveUp("sends a part without saying which")
+        return int(found[1]), None if found[2] == "*" else int(found[2])
+    length = response.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdigit() else None
+
+
+def _validator(headers: Any) -> str | None:
+    tag = headers.get("ETag", "").strip()
+    if tag.startswith('"'):  # a weak one (W/"...") does not vouch for bytes
+        return str(tag)
+    date = headers.get("Last-Modified")
+    return str(date) if date else None
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follow redirects to http(s) only, and never from https to http."""
+
+    def redirect_request(self, req: Any, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str) -> Any:
+        secure = newurl.startswith("https://")
+        if not secure and (req.type == "https" or not newurl.startswith("http://")):
+            raise urllib.error.HTTPError(newurl, code, "leads to an unprotected address", headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_Redirects)

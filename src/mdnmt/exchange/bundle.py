@@ -1,0 +1,210 @@
+"""The bundle: the evidence of a study without weights, one archive per run, task and study, with a manifest of hashes.
+
+`<bundle>/bundle.json` lists each archive with its sha256 and the sha256 of the files in it. `<bundle>/<key>.tar.xz`
+holds files of one folder below `results`: `runs/<task>/<method>/seed<k>-<fp>`, `tasks/<task>-<fp>`, or
+`studies/<study>`, which stands for `results/<study>`. The workflow takes the archive of a run in place of training it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+import re
+import tarfile
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio
+from mdnmt.corpora.formats.archive import check_name, open_archive
+from mdnmt.errors import DataError
+from mdnmt.paths import RunPaths
+from mdnmt.studies.study import Run
+
+MANIFEST = "bundle.json"
+SIGNATURE = "signature.json"  # of the manifest, if it is signed
+UNPACKED_BYTES_MAX = 200_000_000  # of one archive
+RUNS, TASKS, STUDIES = "runs", "tasks", "studies"
+# The record and curves of a run with what vouches for them, its translations, scores and analyses; never weights.
+_KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
+_KEY = re.compile(
+    rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+/seed\d+-[0-9a-f]{{8}}|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+"
+)
+
+
+class Bundle:
+    """A folder of archives and its manifest.
+
+    Attributes:
+        folder: where it is.
+        archives: key -> `sha256` and `size_bytes` of the archive, and `files`: name -> sha256.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read the manifest; a folder without one is an empty bundle.
+
+        Raises:
+            DataError: the manifest was altered, or is none.
+        """
+        self.folder = folder
+        self.archives: dict[str, dict[str, Any]] = {}
+        path = folder / MANIFEST
+        if path.is_file():
+            found = fsio.read_json(path)
+            archives = found.get("archives") if isinstance(found, dict) else None
+            if not isinstance(archives, dict) or not all(_KEY.fullmatch(key) for key in archives):
+                raise DataError(f"{path}: expected the manifest of a bundle, with `archives`")
+            # The seal is of the values. The text is compared as well, so that a changed blank is found.
+            text = path.read_text(encoding="utf-8")
+            if text != json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n":
+                raise DataError(f"{path}: was altered, it is not written as a manifest is; restore it with git")
+            self.archives = archives
+
+    @property
+    def runs(self) -> list[str]:
+        """Return the runs: `<task>/<method>/seed<k>-<fp>`."""
+        return self.keys(RUNS)
+
+    def keys(self, kind: str) -> list[str]:
+        """Return what the bundle has of a kind (runs, tasks, studies), without the kind in front."""
+        return [key.removeprefix(f"{kind}/") for key in self.archives if key.startswith(f"{kind}/")]
+
+    def path(self, key: str) -> Path:
+        """Return the archive of a run, task or study."""
+        return self.folder / f"{key}.tar.xz"
+
+    def archive(self, run: str) -> Path:
+        """Return the archive of a run."""
+        return self.path(f"{RUNS}/{run}")
+
+    def files(self, run: str) -> dict[str, str]:
+        """Return name -> sha256 of the files of a run; nothing where it is not bundled."""
+        return dict(self.archives.get(f"{RUNS}/{run}", {}).get("files", {}))
+
+    def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
+        """Pack a run's folder, and list it in the manifest; the same folder gives the same bytes.
+
+        A bundled run is only replaced by one that has all its files and something new.
+
+        Args:
+            run: its address.
+            folder: where it is.
+            left_out: names of files that must not be in the bundle.
+
+        Returns:
+            Whether the bundle was changed.
+
+        Raises:
+            DataError: a file of the run was altered since it was written.
+        """
+        names = sorted(name for path in folder.rglob("*") if _KEPT.fullmatch(name := _name(path, folder)))
+        kept = [name for name in names if (folder / name).is_file() and name not in left_out]
+        if not self.files(run).keys() <= set(kept):
+            return False
+        return self.pack(f"{RUNS}/{run}", folder, kept)
+
+    def pack(self, key: str, folder: Path, names: Iterable[str]) -> bool:
+        """Pack files of a folder and list them; return whether they differ from what the bundle has under this key.
+
+        Raises:
+            DataError: a file was altered since it was written.
+        """
+        contents = {name: (folder / name).read_bytes() for name in sorted(names)}
+        for name in contents:
+            path = folder / name
+            fsio.read_json(path) if path.suffix == ".json" else fsio.check_listed(path)
+        files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+        if self.archives.get(key, {}).get("files") == files:
+            return False
+        packed = _packed(contents)
+        path = self.path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fsio.write_bytes(path, packed)
+        sha256 = hashlib.sha256(packed).hexdigest()
+        self.archives[key] = {"sha256": sha256, "size_bytes": len(packed), "files": files}
+        fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
+        return True
+
+    def read(self, run: str) -> dict[str, bytes]:
+        """Return name -> bytes of a run's files; raises as `unpack`."""
+        return self.unpack(f"{RUNS}/{run}")
+
+    def unpack(self, key: str) -> dict[str, bytes]:
+        """Return name -> bytes of an archive's files, each compared with the manifest.
+
+        Raises:
+            DataError: the archive or a file in it is missing, or differs from the manifest.
+        """
+        path, said = self.path(key), self.archives.get(key)
+        if said is None:
+            raise DataError(f"{self.folder / MANIFEST}: has no {key}; expected one of the {len(self.archives)} listed")
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise DataError(f"{path}: no such file, but the manifest lists it; restore it with git") from None
+        if hashlib.sha256(data).hexdigest() != said["sha256"]:
+            raise DataError(f"{path}: was altered, its sha256 is not that of {MANIFEST}; restore it with git")
+        with open_archive(path, UNPACKED_BYTES_MAX) as archive:
+            found = {name: archive.read(name) for name in archive.names()}
+        if {name: hashlib.sha256(value).hexdigest() for name, value in found.items()} != said["files"]:
+            raise DataError(f"{path}: its files are not those of {MANIFEST}; bundle it again")
+        for name in found:
+            check_name(name, str(path))
+        return found
+
+    def restore(self, run: str, folder: Path, parts: Iterable[str]) -> None:
+        """Write parts of a run back: files, or folders with everything in them, and the sums that vouch for them.
+
+        A file that is there with the same bytes is left alone; any other is replaced.
+
+        Raises:
+            DataError: as `read`, or the bundle has no such part.
+        """
+        found, wanted = self.read(run), set[str]()
+        for part in parts:
+            names = {name for name in found if name == part or name.startswith(f"{part}/")}
+            if not names:
+                raise DataError(f"{self.archive(run)}: has no {part}; it was not made when the run was bundled")
+            beside = (Path(part).parent / "sums.json").as_posix()
+            wanted |= names | ({beside} & found.keys())
+        write_back({name: found[name] for name in wanted}, folder)
+
+    def restore_all(self, key: str, results: Path) -> None:
+        """Write all files of an archive below a folder of results; raises as `unpack`."""
+        write_back(self.unpack(key), results / key.removeprefix(f"{STUDIES}/"))
+
+
+def trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
+    """Return what says of a run whether its exhibits can be made without training it."""
+
+    def keep(run: Run) -> bool:
+        paths = RunPaths(results / "runs" / run.address)
+        return run.address in bundle.runs or (paths.record.is_file() and paths.model.is_file())
+
+    return keep
+
+
+def write_back(contents: Mapping[str, bytes], folder: Path) -> None:
+    """Write files; one that is there with the same bytes is left alone."""
+    for name, data in sorted(contents.items()):
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != data:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fsio.write_bytes(path, data)
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _packed(contents: dict[str, bytes]) -> bytes:
+    """Return a tar.xz without times, owners or modes."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return lzma.compress(buffer.getvalue(), preset=9 | lzma.PRESET_EXTREME)

@@ -1,0 +1,212 @@
+"""A certificate: a folder with a study's bundle and all that a reviewer needs beside it, checked by `mdnmt verify`.
+
+`sums.json` lists the sha256 of every file in it except those that a human completes, and `signature.json`, if there is
+one, signs `sums.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mdnmt import fsio, provenance
+from mdnmt.corpora.temporary_folder import part_folder
+from mdnmt.errors import ConfigError, DataError, MdnmtError
+from mdnmt.exchange import appendix, ro_crate
+from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, Bundle
+from mdnmt.exchange.evidence import unpacked
+from mdnmt.exchange.pack_study import pack_study
+from mdnmt.exchange.signature import sign
+from mdnmt.exchange.study_facts import has_study, read_facts
+from mdnmt.exchange.verify import Finding, verify
+from mdnmt.fingerprint import sha256_file
+from mdnmt.studies.study import Study
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+BUNDLE, SBOM, VERIFICATION = "bundle", "environment/sbom.json", "verification.txt"
+COMPLETED_BY_HAND = {appendix.APPENDIX, appendix.CODECHECK, ro_crate.METADATA}
+_DESCRIPTIONS = {
+    "Snakefile": "The workflow that made the study",
+    "workflow/": "Its rules",
+    "config/": "The study",
+    "environment/lock/": "Every package of the environment with the sha256 of its files",
+    "LICENSE": "Licence of the code",
+    SBOM: "What was installed (SBOM, CycloneDX)",
+    f"{BUNDLE}/": "Evidence without weights: records, curves, translations, scores and exhibits; see mdnmt verify",
+    f"{BUNDLE}/{MANIFEST}": "The sha256 of every archive of the evidence and of every file in it",
+    "numbers.csv": "Every number of the study",
+    "verdicts.csv": "The verdict on each cell and claim of the papers",
+    VERIFICATION: "What mdnmt verify says of the bundle",
+    appendix.APPENDIX: "Artifact appendix, with the fields that a human must fill",
+    appendix.CODECHECK: "Configuration of a CODECHECK, with the fields that a human must fill",
+    appendix.COMMANDS: "The commands that make the study",
+    fsio.SUMS: "The sha256 of every file that is not completed by hand",
+}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a certificate's parts come from.
+
+    Attributes:
+        project: the checkout, with Snakefile, workflow, config and envs.
+        config: the folder of configuration.
+        results: the folder of results.
+        sbom: a list of the installed packages in CycloneDX JSON.
+        bundle: a bundle that has the study; None: pack one from the results.
+        key: signs the certificate; None: it stays unsigned.
+    """
+
+    project: Path
+    config: Path
+    results: Path
+    sbom: Path
+    bundle: Path | None = None
+    key: Ed25519PrivateKey | None = None
+
+
+def require_sources(sources: Sources, study: str, out: Path) -> None:
+    """Refuse a certificate whose parts are missing, before anything is packed.
+
+    Raises:
+        ConfigError: naming the file and what makes it.
+    """
+    ro_crate.require_rocrate()
+    if out.exists():
+        raise ConfigError(f"{out}: exists already; expected the name of a new folder")
+    for name in ("Snakefile", "workflow", "envs/lock", "LICENSE"):
+        if not (sources.project / name).exists():
+            raise ConfigError(f"{sources.project / name}: missing; start the command in a checkout of the source code")
+    try:
+        listed = json.loads(sources.sbom.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError(f"{sources.sbom}: no such file; `make sbom` writes it") from None
+    except ValueError:
+        listed = None
+    if not isinstance(listed, dict) or listed.get("bomFormat") != "CycloneDX" or not listed.get("components"):
+        raise ConfigError(f"{sources.sbom}: expected an SBOM in CycloneDX JSON; `make sbom` writes it")
+    if sources.bundle is not None and not has_study(Bundle(sources.bundle), study):
+        raise ConfigError(f"{sources.bundle}: has no study {study}; `mdnmt bundle {study} --bundle ...` adds it")
+
+
+def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
+    """Write the certificate of a study; nothing is left of one that fails.
+
+    Args:
+        study: which one.
+        sources: where its parts come from.
+        out: a folder that does not exist yet.
+
+    Returns:
+        What `mdnmt verify` says of its bundle.
+
+    Raises:
+        MdnmtError: a file is missing or was altered, or the bundle does not verify.
+    """
+    with part_folder(out) as temporary, ExitStack() as stack:
+        part = temporary / out.name
+        part.mkdir()
+        if sources.bundle is None:
+            bundle = Bundle(part.resolve() / BUNDLE)
+            pack_study(study, sources.results, bundle)
+        else:
+            shutil.copytree(sources.bundle, part / BUNDLE)
+            bundle = Bundle(part.resolve() / BUNDLE)
+        root = stack.enter_context(unpacked(bundle, (RUNS, STUDIES)))
+        facts = read_facts(study, bundle, root)
+        findings = list(verify(bundle, sources.results.resolve()))
+        if wrong := [one for one in findings if one.status == "differs"]:
+            raise DataError(
+                f"{len(wrong)} of {len(findings)} checks of the bundle differ; nothing was written; the first: "
+                f"{wrong[0].what}: {wrong[0].detail}"
+            )
+        _copy_sources(study, sources, part)
+        made = provenance.collect()
+        fsio.write_text(part / "numbers.csv", facts.numbers)
+        fsio.write_text(part / "verdicts.csv", facts.verdict_table())
+        fsio.write_lines(part / VERIFICATION, [one.line() for one in findings])
+        fsio.write_text(part / appendix.CODECHECK, appendix.write_codecheck(facts))
+        fsio.write_text(part / appendix.COMMANDS, appendix.write_commands(facts, made["commit"]))
+        size = sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
+        fsio.write_text(part / appendix.APPENDIX, appendix.write_appendix(facts, made, findings, size))
+        ro_crate.write_metadata(part, facts, made, _described(part, signed=sources.key is not None))
+        _seal(part, sources.key)
+        part.rename(out)
+    fsio.sync_directory(out.parent)
+    return findings
+
+
+def _copy_sources(study: Study, sources: Sources, part: Path) -> None:
+    """Copy workflow, configuration of the study, lock files, SBOM and licence."""
+    shutil.copy(sources.project / "Snakefile", part)
+    shutil.copy(sources.project / "LICENSE", part)
+    shutil.copytree(sources.project / "workflow" / "rules", part / "workflow" / "rules")
+    shutil.copytree(sources.project / "envs" / "lock", part / "environment" / "lock")
+    shutil.copy(sources.sbom, part / SBOM)
+    (part / "config").mkdir()
+    shutil.copy(sources.config / "studies" / f"{study.name}.yaml", part / "config")
+
+
+def _described(part: Path, *, signed: bool) -> dict[str, str]:
+    """Return name -> description of the files and folders of a certificate, sums and signature included."""
+    names = [path.relative_to(part).as_posix() for path in sorted(part.rglob("*")) if path.is_file()]
+    found = {name: _DESCRIPTIONS.get(name, "") or _described_by_folder(name) for name in names}
+    found |= {name: text for name, text in _DESCRIPTIONS.items() if name in (f"{BUNDLE}/", fsio.SUMS)}
+    if signed:
+        found[SIGNATURE] = f"Signature of {fsio.SUMS} (DSSE, Ed25519)"
+    return found
+
+
+def _described_by_folder(name: str) -> str:
+    if name.startswith(f"{BUNDLE}/"):
+        return "Archive of the evidence" if name.endswith(".tar.xz") else "Signature of the bundle"
+    return next(text for folder, text in _DESCRIPTIONS.items() if folder.endswith("/") and name.startswith(folder))
+
+
+def _seal(folder: Path, key: Ed25519PrivateKey | None) -> None:
+    """Write the sums of the files that are not completed by hand, and sign them."""
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    fsio.write_sums(folder, sorted(names - COMPLETED_BY_HAND))
+    if key is not None:
+        sign(folder / fsio.SUMS, key)
+
+
+def is_certificate(folder: Path) -> bool:
+    """Say whether a folder is a certificate, not a bundle."""
+    return (folder / ro_crate.METADATA).is_file() and not (folder / MANIFEST).is_file()
+
+
+def verify_certificate(folder: Path, results: Path) -> Iterator[Finding]:
+    """Yield what is found about each file of a certificate, then about its bundle.
+
+    Args:
+        folder: of the certificate; an absolute path.
+        results: where tasks may be built; an absolute path.
+    """
+    try:
+        sums: dict[str, Any] = fsio.read_json(folder / fsio.SUMS)
+    except (MdnmtError, FileNotFoundError) as error:
+        yield Finding(fsio.SUMS, "differs", str(error))
+        sums = {}
+    there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    for name in sorted({*sums, *there} - {fsio.SUMS, SIGNATURE} - COMPLETED_BY_HAND):
+        if name not in there:
+            yield Finding(name, "differs", f"missing, but {fsio.SUMS} lists it")
+        elif name not in sums:
+            yield Finding(name, "differs", f"is not listed in {fsio.SUMS}")
+        elif sha256_file(there[name]) != sums[name]:
+            yield Finding(name, "differs", f"was altered, its sha256 is not that of {fsio.SUMS}")
+        else:
+            yield Finding(name, "ok")
+    if (folder / BUNDLE / MANIFEST).is_file():
+        for one in verify(Bundle(folder / BUNDLE), results):
+            yield Finding(f"{BUNDLE}/{one.what}", one.status, one.detail)
+    else:
+        yield Finding(f"{BUNDLE}/{MANIFEST}", "differs", "missing: the certificate has no bundle")

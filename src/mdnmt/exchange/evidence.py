@@ -1,0 +1,256 @@
+"""What a bundle records of a study beside its runs: test text, and every exhibit with the specification it follows.
+
+A specification names files below `results/` and holds the options, published numbers and claim rules of one exhibit.
+`recompute` makes the exhibit from it; `mdnmt bundle` records the result and `mdnmt verify` compares with it. Both work
+in a folder to which the bundle was unpacked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio
+from mdnmt.config.loader import parse_spec
+from mdnmt.errors import DataError
+from mdnmt.exchange.bundle import RUNS, STUDIES, TASKS, Bundle, write_back
+from mdnmt.exchange.licences import open_domains, withheld_corpora
+from mdnmt.exhibits import build_table, save_figure, specs
+from mdnmt.exhibits.figure_request import figure_spec
+from mdnmt.exhibits.files_with_numbers import number_sources
+from mdnmt.exhibits.registry import parse_figure
+from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
+from mdnmt.exhibits.table_selection import comparison, table_spec
+from mdnmt.numbers import table as numbers_table
+from mdnmt.numbers.sources import NumberSources
+from mdnmt.score.significance.systems import Tests, compare_systems
+from mdnmt.score.test_sets import load_test_sets
+from mdnmt.statements.claims.decide import decide
+from mdnmt.statements.claims.selection import claims_spec
+from mdnmt.statements.claims.spec import ClaimsSpec
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Study
+
+SPECS = "specs.json"
+KINDS = ("significance", "tables", "figures", "claims", "numbers")  # in the order in which they are made
+# Kind -> key -> specification, as JSON: the order of its keys is that of rows and claims, and a sealed file sorts keys.
+Specs = dict[str, dict[str, str]]
+
+
+def recorded_at(study: str, kind: str, key: str) -> Path:
+    """Return where the record of an exhibit is below the folder that a bundle is unpacked to."""
+    name = numbers_table.TABLE if kind == "numbers" else f"{kind}/{key}.json"
+    return Path("results", study, name)
+
+
+def recompute(kind: str, spec: str) -> Any:
+    """Return an exhibit made from the files that its specification names, relative to the working directory.
+
+    Raises:
+        MdnmtError: a file is missing, was altered or does not fit.
+    """
+    if kind == "significance":
+        return _significance(spec)
+    if kind == "numbers":
+        found = numbers_table.collect(parse_spec(spec, NumberSources).sources)
+        return found.to_csv(index=False, lineterminator="\n")
+    if kind == "tables":
+        return without_code(build_table.build(specs.parse_table(spec)).model_dump(mode="json"))
+    if kind == "claims":
+        return without_code(decide(parse_spec(spec, ClaimsSpec)).model_dump(mode="json"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "figure.json")
+        save_figure.save(parse_figure(spec), None, None, path)
+        return without_code(fsio.read_json(path))
+
+
+def read_recorded(kind: str, path: Path) -> Any:
+    """Return the record of an exhibit, as `recompute` returns it; raises as `fsio.read_json`."""
+    if kind == "numbers":
+        return path.read_text(encoding="utf-8")
+    return without_code(fsio.read_json(path))
+
+
+def without_code(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an exhibit without the version of the code that made it."""
+    return {name: part for name, part in value.items() if name != "made"}
+
+
+def _significance(text: str) -> dict[str, Any]:
+    spec = json.loads(text)
+    options = {key: spec[key] for key in ("num_resamples", "num_trials", "correction")}
+    tests = Tests(metrics=tuple(spec["metrics"]), **options)
+    systems, comet = (
+        {name: {seed: Path(path) for seed, path in seeds.items()} for name, seeds in spec[key].items()}
+        for key in ("systems", "comet")
+    )
+    test_sets = load_test_sets(Path(spec["task"]), spec["limit"])
+    # As it comes back from a file.
+    found: dict[str, Any] = json.loads(json.dumps(compare_systems(test_sets, spec["baseline"], systems, tests, comet)))
+    return found
+
+
+def exhibit_specs(study: Study, places: Places) -> tuple[Specs, dict[str, str]]:
+    """Return the specifications of all exhibits of a study, and "<kind>/<key>" -> why one cannot be recorded.
+
+    Args:
+        study: with the runs that are in the bundle and no others.
+        places: below the relative folder `results`.
+    """
+    found: Specs = {kind: {} for kind in KINDS}
+    left_out = {}
+    for key in study.config.tables:
+        table = table_spec(study, key, places)
+        if why := _why_unusable(study, study.config.tables[key].task, table_files(table)):
+            left_out[f"tables/{key}"] = why
+            continue
+        found["tables"][key] = table.model_dump_json()
+        if isinstance(table, specs.ScoreTableSpec) and table.significance is not None:
+            found["significance"][key] = json.dumps(comparison(study, key, places))
+    for key in study.config.figures:
+        figure = figure_spec(study, key, places)
+        if why := _why_unusable(study, study.config.figures[key].task, rule_inputs(figure.inputs())):
+            left_out[f"figures/{key}"] = why
+            continue
+        found["figures"][key] = figure.model_dump_json()
+    for paper in study.papers:
+        if study.claims[paper]:
+            found["claims"][paper] = _claims(study, paper, places, left_out)
+    found["numbers"]["numbers"] = number_sources(study, places).model_dump_json()
+    return found, left_out
+
+
+def _claims(study: Study, paper: str, places: Places, left_out: dict[str, str]) -> str:
+    """Return the specification of a paper's claims; an item that is not recorded is missing, with the reason."""
+    spec = claims_spec(study, paper, places)
+    absent = {item: left_out.get(f"tables/{spec.key(item)}") for item in spec.tables}
+    absent |= {item: left_out.get(f"figures/{spec.key(item)}") for item in spec.figures}
+    why = {item: reason for item, reason in absent.items() if reason}
+    changes: dict[str, Any] = {
+        "tables": {item: None if item in why else path for item, path in spec.tables.items()},
+        "figures": {item: None if item in why else path for item, path in spec.figures.items()},
+        "missing": {**spec.missing, **why},
+    }
+    return spec.model_copy(update=changes).model_dump_json()
+
+
+def _why_unusable(study: Study, task: str, files: list[Path]) -> str:
+    """Return why an exhibit of these files cannot be recorded; "" where it can."""
+    has_words = any("ambiguity" in path.parts or path.name.startswith("analysis-") for path in files)
+    if has_words and (withheld := withheld_corpora(study.tasks[task])):
+        return f"may show words of {', '.join(withheld)}, whose licence does not let a bundle hold them"
+    own = [path for path in files if path.parts[:2] == ("results", study.name) and "significance" not in path.parts]
+    return next((f"{path} is not made yet" for path in own if not path.exists()), "")
+
+
+def bundle_tasks(study: Study, places: Places, bundle: Bundle) -> list[str]:
+    """Add the tasks of the study's bundled runs: their records, and test and validation text where licences allow.
+
+    Returns:
+        The tasks that were added or changed.
+
+    Raises:
+        DataError: a task is not built here.
+    """
+    changed = []
+    for name in dict.fromkeys(run.task for run in study.makeable()):
+        task, folder = study.tasks[name], Path(places.task(name))
+        if not (folder / "task.json").is_file():
+            raise DataError(f"{folder}: no task.json; snakemake --cores all data --config study={study.name} makes it")
+        names = ["task.json", "segmentation.json", "stats.json"]
+        for domain in open_domains(task):
+            names += [
+                f"text/{split}.{domain}.{lang}" for split in ("test", "valid") for lang in _languages(task.config)
+            ]
+        copied = Path(places.copied(name))
+        if (copied / "scores.json").is_file():
+            names.append(f"{copied.name}/scores.json")
+            if not withheld_corpora(task):
+                names += [f"{copied.name}/hyp/{path.name}" for path in (copied / "hyp").iterdir()]
+        labels = Path(places.labels(name))
+        names += [labels.name] if labels.is_file() else []
+        if bundle.pack(f"{TASKS}/{folder.name}", folder, names):
+            changed.append(folder.name)
+    return changed
+
+
+def link_text(name: str, results: Path) -> list[str]:
+    """Link the test and validation text that a bundle lacks of a task to that of the task built here.
+
+    Args:
+        name: of the task's folder, below `results/tasks` of the working directory.
+        results: where the task may be built; an absolute path.
+
+    Returns:
+        The domains whose text is missing.
+    """
+    folder, built = Path("results", TASKS, name), results / TASKS / name
+    missing = []
+    for file in fsio.read_json(folder / "task.json")["files"]:
+        path = folder / file
+        if not file.startswith(("text/test.", "text/valid.")) or path.is_file():
+            continue
+        if (built / file).is_file():
+            path.parent.mkdir(exist_ok=True)
+            path.symlink_to(built / file)
+        else:
+            missing.append(file.split(".")[1])
+    return list(dict.fromkeys(missing))
+
+
+def _languages(config: Any) -> tuple[str, str]:
+    return (config.source_lang, config.target_lang)
+
+
+def bundle_exhibits(study: Study, places: Places, bundle: Bundle) -> dict[str, str]:
+    """Record the study's exhibits, made from what the bundle has; return "<kind>/<key>" -> why one is left out.
+
+    Args:
+        study: with the runs that are in the bundle and no others.
+        places: below the relative folder `results` of the working directory.
+        bundle: with the runs and tasks of the study; its folder is an absolute path.
+    """
+    found, left_out = exhibit_specs(study, places)
+    inputs = [
+        path
+        for kind in ("tables", "figures")
+        for spec in found[kind].values()
+        for path in _inputs(kind, spec)
+        if path.parts[:2] == ("results", study.name) and "significance" not in path.parts
+    ]
+    own, results = Path("results", study.name), Path("results").resolve()
+    kept = {path.relative_to(own).as_posix(): path.read_bytes() for path in dict.fromkeys(inputs)}
+    with unpacked(bundle) as root, contextlib.chdir(root):
+        write_back(kept, own)
+        for name in bundle.keys(TASKS):
+            link_text(name, results)
+        fsio.write_sealed(own / SPECS, {"specs": found})
+        for kind in KINDS:
+            for key, spec in found[kind].items():
+                path, value = recorded_at(study.name, kind, key), recompute(kind, spec)
+                fsio.write_text(path, value) if kind == "numbers" else fsio.write_sealed(path, value)
+        names = [path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()]
+        bundle.pack(f"{STUDIES}/{study.name}", root / own, names)
+    return left_out
+
+
+def _inputs(kind: str, spec: str) -> list[Path]:
+    return table_files(specs.parse_table(spec)) if kind == "tables" else rule_inputs(parse_figure(spec).inputs())
+
+
+@contextlib.contextmanager
+def unpacked(bundle: Bundle, kinds: Iterable[str] = (RUNS, TASKS)) -> Iterator[Path]:
+    """Yield a temporary folder with `results/` as the bundle has it.
+
+    Raises:
+        DataError: an archive is missing or was altered.
+    """
+    with tempfile.TemporaryDirectory(prefix="mdnmt-bundle-") as folder:
+        for key in bundle.archives:
+            if key.partition("/")[0] in kinds:
+                bundle.restore_all(key, Path(folder, "results"))
+        yield Path(folder)

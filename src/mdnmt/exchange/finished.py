@@ -1,0 +1,57 @@
+"""Which runs of a study are finished: trained, and with all translations, scores and analyses that it asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdnmt.exchange.bundle import Bundle
+from mdnmt.exchange.licences import WITH_WORDS, withheld_corpora
+from mdnmt.exhibits.figure_request import figure_spec
+from mdnmt.exhibits.in_one_process import analysed_runs
+from mdnmt.paths import RunPaths
+from mdnmt.studies.label_conditions import translations_of
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import NOT_TRAINED, Run, Study
+
+
+def what_is_missing(study: Study, run: Run, places: Places, analyses: dict[str, Run]) -> str | None:
+    """Return what a run still lacks of all that the study makes of it; None: nothing."""
+    folder = Path(places.run(run))
+    if not RunPaths(folder).record.is_file():
+        return NOT_TRAINED
+    for one in translations_of(study, run):
+        test = Path(places.test(one))
+        for name in ("hyp/sums.json", "scores.json"):
+            if not (test / name).is_file():
+                return f"has no {test.name}/{name} yet (labels: {one.labels}, split: {one.split})"
+    analysis = places.analysis(run)
+    if analysis in analyses and not Path(analysis, "sums.json").is_file():
+        return f"has no {Path(analysis).name} yet"
+    return None
+
+
+def _shown_files(study: Study, places: Places) -> set[Path]:
+    """Return the files that the study's figures read: of an analysis the bundle takes no others."""
+    return {path for key in study.config.figures for path in figure_spec(study, key, places).inputs()}
+
+
+def bundle_finished(study: Study, places: Places, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
+    """Add the study's finished runs to the bundle, and what bundled runs have gained since.
+
+    Returns:
+        The names of the runs that were added or updated, and name -> what is missing of trained ones that were not.
+    """
+    analyses = analysed_runs(study, places)
+    shown = _shown_files(study, places)
+    changed, waiting = [], {}
+    for run in study.makeable():
+        missing = what_is_missing(study, run, places, analyses)
+        if missing is None:
+            folder, withheld = Path(places.run(run)), withheld_corpora(study.tasks[run.task])
+            analysed = [path for path in folder.glob("analysis-*/*") if path.name != "sums.json"]
+            left_out = {path for path in analysed if path not in shown or (withheld and path.name in WITH_WORDS)}
+            if bundle.add(run.address, folder, {path.relative_to(folder).as_posix() for path in left_out}):
+                changed.append(run.address)
+        elif missing != NOT_TRAINED and run.address not in bundle.runs:
+            waiting[run.address] = missing
+    return changed, waiting

@@ -1,0 +1,40 @@
+"""Pack all that is finished of a study into a bundle."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from mdnmt.exchange.bundle import Bundle
+from mdnmt.exchange.evidence import bundle_exhibits, bundle_tasks
+from mdnmt.exchange.finished import bundle_finished
+from mdnmt.studies.places import places_of
+from mdnmt.studies.study import Study
+
+
+def pack_study(study: Study, results: Path, bundle: Bundle, *, runs_only: bool = False) -> list[str]:
+    """Add finished runs, their tasks and the exhibits made from them.
+
+    Args:
+        study: which runs and exhibits.
+        results: where they are.
+        bundle: where they go; its folder is an absolute path.
+        runs_only: add no tasks and record no exhibits.
+
+    Returns:
+        One line for each run and task that was added, and for what was left out with the reason.
+
+    Raises:
+        MdnmtError: a file is missing, or was altered.
+    """
+    added, waiting = bundle_finished(study, places_of(study, results), bundle)
+    lines = [f"added {name}" for name in added]
+    lines += [f"not added: {name} {why}" for name, why in waiting.items()]
+    if runs_only:
+        return lines
+    bundled = study.only(lambda run: run.address in bundle.runs)
+    lines += [f"added task {name}" for name in bundle_tasks(bundled, places_of(bundled, results), bundle)]
+    # Specifications name files as they are in a fresh clone, where the results are in `results`.
+    with contextlib.chdir(results.resolve().parent):
+        left_out = bundle_exhibits(bundled, places_of(bundled, Path("results")), bundle)
+    return [*lines, *(f"left out: {name} {why}" for name, why in left_out.items())]

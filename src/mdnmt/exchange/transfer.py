@@ -1,0 +1,240 @@
+"""Exchange finished runs between machines by address, through a shared folder or a web server.
+
+A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
+`manifest.json`, which lists their sha256. What comes in is verified in a temporary folder, then renamed into place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import urllib.parse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mdnmt import fsio
+from mdnmt.config.corpus_source import HttpSource
+from mdnmt.config.run import RunSpec
+from mdnmt.corpora.corpus_spec import FileSpec
+from mdnmt.corpora.providers.http import download
+from mdnmt.corpora.temporary_folder import part_folder
+from mdnmt.errors import ConfigError, DataError
+from mdnmt.exchange.bundle import RUNS
+from mdnmt.fingerprint import sha256_file
+from mdnmt.machine import require_space
+from mdnmt.paths import RunPaths
+from mdnmt.studies.resolve import resolve
+
+MANIFEST = "manifest.json"
+_ADDRESS = re.compile(r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})")
+# All that training, translating, scoring and analysing leave, except checkpoints and logs.
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
+_SENT = re.compile(
+    r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
+    rf"|segmentation/{_NAME}|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
+)
+_WEIGHTS = {"model.safetensors": "model_sha256", "alternative.safetensors": "alternative_sha256"}
+_MANIFEST_BYTES_MAX = 10_000_000
+_NEEDED = {"run.json", "model.safetensors"}
+
+
+def address_of(run: str) -> str:
+    """Return the address of a run that is named by its address or by its folder.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    parts = Path(run).as_posix().rstrip("/").split("/")[-3:]
+    if not _ADDRESS.fullmatch(address := "/".join(parts)):
+        raise ConfigError(f"{run}: expected the address of a run, <task>/<method>/seed<k>-<hash>, or its folder")
+    return address
+
+
+def runs_of_study(name: str, config: Path, corpora: Path) -> list[str]:
+    """Return the addresses of all runs of a study that can be made; raises as `resolve`."""
+    return [run.address for run in resolve(config, name, corpora).makeable()]
+
+
+def push(results: Path, store: Path, address: str) -> bool:
+    """Copy a finished run to a store, and return whether it changed there.
+
+    A run in the store is only replaced by one that has all its files.
+
+    Raises:
+        DataError: the run is not finished, or was altered, or lacks files that the store has of it.
+    """
+    source, target = results / RUNS / address, store / RUNS / address
+    names = [path.relative_to(source).as_posix() for path in sorted(source.rglob("*")) if path.is_file()]
+    names = [name for name in names if _SENT.fullmatch(name)]
+    if _NEEDED - set(names):
+        raise DataError(f"{source}: is not a finished run; expected a folder with {' and '.join(sorted(_NEEDED))}")
+    verify_run(source, address, names)
+    files: dict[str, dict[str, Any]] = {
+        name: {"sha256": sha256_file(source / name), "size_bytes": (source / name).stat().st_size} for name in names
+    }
+    if target.exists():
+        there = _read_manifest(target / MANIFEST, address)
+        if there == files:
+            return False
+        if lacking := sorted(there.keys() - files.keys()):
+            raise DataError(f"{target}: has {lacking[0]}, which {source} lacks; pull the run first, or remove it there")
+    require_space(store, sum(file["size_bytes"] for file in files.values()), "the run")
+    with part_folder(store / RUNS / address.replace("/", "--")) as part:
+        new = part / RUNS / address
+        for name in names:
+            _copy(source / name, new / name)
+        fsio.write_sealed(new / MANIFEST, {"run": address, "files": files})
+        _check_files(new, files)
+        _move(new, target)
+    return True
+
+
+def pull(store: str, results: Path, address: str) -> bool:
+    """Copy a run from a store to the results, verified; return whether it came.
+
+    Args:
+        store: a folder, or its address: file://, http:// or https://.
+        results: where the run goes.
+        address: of the run.
+
+    Raises:
+        DataError: the store has no such run, or what came differs from its manifest, address or records.
+        FetchError: a file cannot be downloaded.
+    """
+    target = results / RUNS / address
+    paths = RunPaths(target)
+    if paths.record.is_file() and paths.model.is_file():
+        return False
+    if target.exists():
+        raise DataError(f"{target}: is here but not finished; if nothing trains there, remove it, then pull again")
+    fetch = _fetcher(store, address)
+    with part_folder(results / ".pulled") as part:
+        new = part / RUNS / address
+        new.mkdir(parents=True)
+        fetch(MANIFEST, new / MANIFEST, None)
+        files = _read_manifest(new / MANIFEST, address)
+        require_space(results, sum(file["size_bytes"] for file in files.values()), "the run")
+        for name, file in files.items():
+            fetch(name, new / name, file)
+        _check_files(new, files)
+        verify_run(new, address, list(files))
+        (new / MANIFEST).unlink()
+        _move(new, target)
+    return True
+
+
+def unbuilt_task(results: Path, address: str) -> Path | None:
+    """Return the folder of a pulled run's task if it is not built here: Snakemake would train the run again."""
+    record = fsio.read_json(results / RUNS / address / "run.json")
+    folder = results / "tasks" / f"{address.partition('/')[0]}-{record['spec']['task_fingerprint']}"
+    return None if (folder / "task.json").is_file() else folder
+
+
+def verify_run(folder: Path, address: str, names: list[str]) -> None:
+    """Check that the files of a run belong to its address and vouch for each other.
+
+    The options in the record must give the hash in the address, and the record the hash of the weights. Every other
+    file is sealed, or listed in a sealed sums.json beside it.
+
+    Raises:
+        DataError: a file is missing, was altered, or belongs to another run.
+    """
+    record = fsio.read_json(folder / "run.json")
+    found = _ADDRESS.fullmatch(address)
+    assert found is not None, address
+    try:
+        fingerprint = RunSpec.model_validate(record["spec"]).fingerprint
+    except (ValidationError, KeyError, TypeError):
+        raise DataError(f"{folder / 'run.json'}: has options that this version of mdnmt does not know") from None
+    if fingerprint != found["fingerprint"]:
+        raise DataError(f"{folder / 'run.json'}: its options give the hash {fingerprint}, expected that of {address}")
+    for name in names:
+        path = folder / name
+        if name in _WEIGHTS:
+            if sha256_file(path) != record.get(_WEIGHTS[name]):
+                raise DataError(f"{path}: are not the weights of run.json beside it")
+        elif name.endswith(".json"):
+            fsio.read_json(path)
+        else:
+            sums = path.parent / fsio.SUMS
+            if not sums.is_file() or path.name not in fsio.read_json(sums):
+                raise DataError(f"{path}: no {fsio.SUMS} beside it vouches for it")
+            fsio.check_listed(path)
+
+
+def _read_manifest(path: Path, address: str) -> dict[str, dict[str, Any]]:
+    """Return name -> sha256 and size of the files of a run in a store.
+
+    Raises:
+        DataError: the manifest was altered, is none, or is of another run.
+    """
+    found = fsio.read_json(path)
+    files = found.get("files") if isinstance(found, dict) else None
+    if not isinstance(files, dict) or found.get("run") != address or _NEEDED - files.keys():
+        raise DataError(f"{path}: expected the manifest of {address}, as mdnmt push writes it")
+    for name, file in files.items():
+        if not _SENT.fullmatch(name):
+            raise DataError(f"{path}: refused, lists {name!r}, which is no file of a run")
+        try:
+            FileSpec.model_validate({"name": Path(name).name, **file})
+            complete = file["sha256"] is not None and file["size_bytes"] is not None
+        except (ValidationError, TypeError, KeyError):
+            complete = False
+        if not complete:
+            raise DataError(f"{path}: refused, does not list sha256 and size of {name}")
+    return files
+
+
+def _check_files(folder: Path, files: dict[str, dict[str, Any]]) -> None:
+    for name, file in files.items():
+        if difference := FileSpec(name=Path(name).name, **file).difference(folder / name):
+            raise DataError(f"{folder / name}: {difference}; nothing was taken")
+
+
+Fetch = Callable[[str, Path, dict[str, Any] | None], None]
+
+
+def _fetcher(store: str, address: str) -> Fetch:
+    """Return what copies a file of a run from a store: (name, where to, what is known of it)."""
+    scheme = urllib.parse.urlsplit(store).scheme if "://" in store else ""
+    if scheme in ("http", "https"):
+        base = f"{store.rstrip('/')}/{RUNS}/{address}"
+
+        def fetch(name: str, path: Path, known: dict[str, Any] | None) -> None:
+            source = HttpSource(provider="http", urls=(f"{base}/{urllib.parse.quote(name)}",), file=path.name)
+            wanted = FileSpec(name=path.name, **(known or {}))
+            download(source, wanted, path.parent, bytes_max=known["size_bytes"] if known else _MANIFEST_BYTES_MAX)
+
+        return fetch
+    if scheme not in ("", "file"):
+        raise ConfigError(f"{store}: expected a folder, or an address that begins with file://, http:// or https://")
+    place = urllib.parse.unquote(urllib.parse.urlsplit(store).path) if scheme else store
+    folder = Path(place, RUNS, address)
+    if not (folder / MANIFEST).is_file():
+        raise DataError(f"{folder}: no {MANIFEST}; expected a run that mdnmt push put there")
+    return lambda name, path, known: _copy(folder / name, path)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a plain file; a link could lead out of the run."""
+    if source.is_symlink() or not source.is_file():
+        raise DataError(f"{source}: missing, or not a plain file")
+    with fsio.atomic_path(target) as temporary:
+        shutil.copyfile(source, temporary)
+
+
+def _move(new: Path, target: Path) -> None:
+    """Rename a folder into place, with one time for all files, so that none of them looks older than its input."""
+    everything = [new, *new.rglob("*")]
+    moment = new.stat().st_mtime_ns
+    for path in everything:
+        os.utime(path, ns=(moment, moment))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        fsio.remove_tree(target)
+    new.rename(target)
+    fsio.sync_directory(target.parent)

@@ -1,0 +1,224 @@
+"""Verify a bundle: compare every file with its hash, and every number with the one that its translations give.
+
+Each step is compared on its own: scores with the translations, tests with the translations, tables with the recorded
+scores and tests, claims with the recorded tables. So a forged number differs from what it claims to be made of, also
+where all hashes were computed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import math
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mdnmt import fsio
+from mdnmt.errors import MdnmtError, shown
+from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, TASKS, Bundle
+from mdnmt.exchange.evidence import KINDS, SPECS, link_text, read_recorded, recompute, recorded_at
+from mdnmt.fingerprint import sha256_file
+from mdnmt.score.scores_of_domains import score_domains
+from mdnmt.score.test_sets import TestSets, load_test_sets
+
+TOLERANCE = 1e-9  # relative, of numbers: other processors round sums differently
+Status = Literal["ok", "differs", "not checked"]
+_MISTAKES = (MdnmtError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about a run, task or exhibit; `detail` says what differs and where, or why it was not checked."""
+
+    what: str
+    status: Status
+    detail: str = ""
+
+    def line(self) -> str:
+        """Return it as one printable line."""
+        return shown(f"{self.what}: {self.status}{': ' if self.detail else ''}{self.detail}")
+
+
+def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
+    """Yield what is found about each file, task, run and exhibit of a bundle.
+
+    Args:
+        bundle: its folder is an absolute path.
+        results: where tasks may be built, whose text replaces what the bundle does not have; an absolute path.
+    """
+    listed = {bundle.folder / MANIFEST, bundle.folder / SIGNATURE, *(bundle.path(key) for key in bundle.archives)}
+    for path in sorted(set(bundle.folder.rglob("*")) - listed):
+        if path.is_file():
+            yield Finding(path.relative_to(bundle.folder).as_posix(), "differs", f"is not listed in {MANIFEST}")
+    with tempfile.TemporaryDirectory(prefix="mdnmt-verify-") as folder, contextlib.chdir(folder):
+        sound = []
+        for key in bundle.archives:
+            try:
+                bundle.restore_all(key, Path("results"))
+                sound.append(key)
+            except _MISTAKES as error:
+                yield Finding(key, "differs", _said(error))
+        rebuild = f"snakemake --cores all data --config study={(bundle.keys(STUDIES) or ['STUDY'])[0]}"
+        lacking: dict[str, list[str]] = {}
+        for key in (key for key in sound if key.startswith(f"{TASKS}/")):
+            name = key.removeprefix(f"{TASKS}/")
+            yield _checked(key, lambda name=name: _task(name, results, lacking, rebuild))  # type: ignore[misc]
+        for key in (key for key in sound if key.startswith(f"{RUNS}/")):
+            yield from _run(Path("results", key), lacking, rebuild)
+        for key in (key for key in sound if key.startswith(f"{STUDIES}/")):
+            yield from _study(key.removeprefix(f"{STUDIES}/"), lacking, rebuild)
+
+
+def _checked(what: str, look: Callable[[], Finding | str]) -> Finding:
+    """Return what a check found: a finding, or what differs ("" for nothing); a mistake in a file differs too."""
+    try:
+        found = look()
+    except _MISTAKES as error:
+        return Finding(what, "differs", _said(error))
+    return found if isinstance(found, Finding) else Finding(what, "differs" if found else "ok", found)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if not isinstance(error, MdnmtError) else str(error)
+
+
+def _task(name: str, results: Path, lacking: dict[str, list[str]], rebuild: str) -> Finding | str:
+    """Compare a task's text with its record and with the task that is built here; take from there what is missing."""
+    folder, built = Path("results", TASKS, name), results / TASKS / name
+    record = fsio.read_json(folder / "task.json")
+    for file, said in record["files"].items():
+        here, there = folder / file, built / file
+        if here.is_file() and sha256_file(here) != said["sha256"]:
+            return f"{file}: its sha256 is not that of task.json"
+        if there.is_file() and sha256_file(there) != said["sha256"]:
+            return f"{file}: {there} is another; if the task there is whole, its text is not that of the bundle"
+    lacking[name] = link_text(name, results)
+    for copied in sorted(folder.glob("copied-*")):
+        if (copied / "hyp").is_dir() and (found := _scores(copied, folder, "test", [])):
+            return f"{copied.name}/{found}"
+    if lacking[name]:
+        domains = ", ".join(lacking[name])
+        return Finding(
+            f"{TASKS}/{name}", "not checked", f"references missing of {domains}: build them with `{rebuild}`"
+        )
+    return ""
+
+
+def _run(folder: Path, lacking: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
+    """Compare the scores of each translation of a run with those that the translations give."""
+    key = folder.relative_to("results").as_posix()
+    translated = sorted(path.parent for path in folder.glob("*/hyp"))
+    if not translated:
+        yield Finding(key, "differs", "has no translations")
+    for test in translated:
+        what = f"{key}/{test.name}"
+        record = fsio.read_json(folder / "run.json")
+        task = f"{folder.parts[2]}-{record['spec']['task_fingerprint']}"
+        if task not in lacking:
+            yield Finding(what, "not checked", f"the bundle has no sound {TASKS}/{task}")
+            continue
+        split: Any = test.name.partition("-")[0]
+
+        def look(test: Path = test, task: str = task, split: Any = split) -> str:
+            return _scores(test, Path("results", TASKS, task), split, lacking[task])
+
+        found = _checked(what, look)
+        if found.status == "ok" and lacking[task]:
+            why = f"references missing of {', '.join(lacking[task])}: build them with `{rebuild}`; all else is ok"
+            found = Finding(what, "not checked", why)
+        yield found
+
+
+def _scores(test: Path, task: Path, split: Any, absent: list[str]) -> str:
+    """Return how the recorded scores of a folder of translations differ from those computed again."""
+    recorded = fsio.read_json(test / "scores.json")
+    test_sets = load_test_sets(task, _limit(test / "hyp", load_test_sets(task, None, split), absent), split)
+    there = [name for name in test_sets.domains if (test / "hyp" / f"hyp.{name}.txt").is_file()]
+    domains = [name for name in there if name not in absent]
+    if unscored := sorted(set(there) ^ set(recorded["domains"])):
+        return f"scores.json: {unscored[0]} has either translations or scores, not both"
+    if not domains:
+        return ""
+    found = score_domains(test_sets, test / "hyp", domains)
+    if absent:
+        return difference(
+            {name: recorded["domains"][name] for name in domains}, found["domains"], "scores.json: domains"
+        )
+    return difference(recorded, found, "scores.json: ")
+
+
+def _limit(hypotheses: Path, test_sets: TestSets, absent: list[str]) -> int | None:
+    """Return how many sentences of each domain were decoded; None: all."""
+    cut = False
+    most = 0
+    for domain in (name for name in test_sets.domains if name not in absent):
+        path = hypotheses / f"hyp.{domain}.txt"
+        if path.is_file():
+            number = len(fsio.read_lines(path))
+            cut = cut or number < len(test_sets.references(domain))
+            most = max(most, number)
+    return most if cut and most else None
+
+
+def _study(study: str, lacking: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
+    """Compare every recorded exhibit of a study with the one that its specification gives."""
+    path = Path("results", study, SPECS)
+    try:
+        found = fsio.read_json(path)["specs"]
+        specs = [(kind, key, spec) for kind in KINDS for key, spec in found[kind].items()]
+    except _MISTAKES as error:
+        yield Finding(f"{STUDIES}/{study}/{SPECS}", "differs", _said(error))
+        return
+    for kind, key, spec in specs:
+        what = f"{STUDIES}/{study}/{kind}/{key}" if kind != "numbers" else f"{STUDIES}/{study}/numbers.csv"
+        absent = lacking.get(Path(json.loads(spec)["task"]).name, []) if kind == "significance" else []
+        if absent:
+            why = f"references missing of {', '.join(absent)}: build them with `{rebuild}`"
+            yield Finding(what, "not checked", why)
+            continue
+
+        def look(kind: str = kind, key: str = key, spec: str = spec) -> str:
+            recorded = read_recorded(kind, recorded_at(study, kind, key))
+            again = recompute(kind, spec)
+            if kind == "numbers":
+                recorded, again = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (recorded, again))
+            return difference(recorded, again)
+
+        yield _checked(what, look)
+
+
+def difference(recorded: Any, found: Any, where: str = "") -> str:
+    """Return the first place where two JSON values differ, and the two values there; "" where they are equal.
+
+    Numbers may differ by rounding (`TOLERANCE`), also where both are text.
+    """
+    if isinstance(recorded, dict) and isinstance(found, dict):
+        for key in dict.fromkeys((*recorded, *found)):
+            if key not in recorded or key not in found:
+                return f"{where}/{key}: {'not recorded' if key in found else 'recorded, but not computed'}"
+            if said := difference(recorded[key], found[key], f"{where}/{key}"):
+                return said
+        return ""
+    if isinstance(recorded, list | tuple) and isinstance(found, list | tuple):
+        if len(recorded) != len(found):
+            return f"{where}: recorded {len(recorded)} entries, computed {len(found)}"
+        for number, (one, other) in enumerate(zip(recorded, found, strict=True)):
+            if said := difference(one, other, f"{where}/{number}"):
+                return said
+        return ""
+    same = recorded == found or _close(recorded, found)
+    return "" if same else f"{where}: recorded {recorded!r}, computed {found!r}"
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, bool) or isinstance(other, bool) or isinstance(one, str) != isinstance(other, str):
+        return False
+    try:
+        return math.isclose(float(one), float(other), rel_tol=TOLERANCE, abs_tol=1e-12)
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,1 @@
+"""Tables and figures: what each kind selects, computes and draws."""

@@ -1,0 +1,136 @@
+"""Read what a run's analysis wrote: domain proportions, sentences and sentence vectors."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdnmt.errors import DataError
+from mdnmt.exhibits.systems import AnalysedRun, Column
+from mdnmt.fsio import check_listed, read_json
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+MEDIUM = 14  # words of a sentence: long enough to say something, short enough to read
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one side of a sentence and their proportions, shape [layers, words, domains]."""
+
+    words: list[str]
+    proportions: Floats
+
+    def first(self, count: int) -> Words:
+        """Return the first words."""
+        return Words(self.words[:count], self.proportions[:, :count])
+
+
+def files(run: AnalysedRun, *names: str) -> list[Path]:
+    """Return these files of all analyses of a system."""
+    return [seed.analysis / name for seed in run.seeds for name in names]
+
+
+def arrays(path: Path, *names: str) -> dict[str, Any]:
+    """Return the arrays of an .npz file, pickled ones refused; `names` must be there.
+
+    Raises:
+        DataError: the file cannot be read or lacks one of `names`.
+    """
+    try:
+        check_listed(path)
+        with np.load(path, allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: expected an .npz of the analysis ({error}); analyse the run again") from error
+    for name in names:
+        if name not in found:
+            raise DataError(f"{path}: has {sorted(found)}, expected {name!r} too; analyse the run again")
+    return found
+
+
+def read(path: Path) -> Any:
+    """Return the JSON of an analysis file.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    try:
+        return read_json(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected JSON of the analysis ({error}); analyse the run again") from error
+
+
+def domain_names(directory: Path) -> list[str]:
+    """Return the task's domains in the order of the model's K."""
+    return [str(name) for name in read(directory / "meta.json")["domains"]]
+
+
+def labels(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
+    """Return what to print for each domain: the spec's label, else the name itself."""
+    known = {column.name: column.label for column in columns}
+    return [known.get(name, name) for name in names]
+
+
+def choose(sentences: list[dict[str, Any]], domain: str | None, max_words: int) -> int | None:
+    """Return the sentence to show: of `domain` if it is given, nearest to 14 words, the first of equals.
+
+    A fixed rule, so that nobody picks the sentence that looks best. None where there is no sentence.
+    """
+    best, distance = None, None
+    for index, sentence in enumerate(sentences):
+        if domain is not None and sentence["domain"] != domain:
+            continue
+        length = sum(not piece.endswith("@@") for piece in sentence["source_tokens"])
+        away = abs(length - min(MEDIUM, max_words))
+        if distance is None or away < distance:
+            best, distance = index, away
+    return best
+
+
+def find_sentence(directory: Path, number: int | None, domain: str | None, max_words: int) -> dict[str, Any] | None:
+    """Return a sentence of an analysis by its number or by `choose`; None where there is none to choose.
+
+    Raises:
+        DataError: there is no sentence of that number.
+    """
+    sentences = read(directory / "sentences.json")
+    index = choose(sentences, domain, max_words) if number is None else number
+    if index is None:
+        return None
+    if index >= len(sentences):
+        raise DataError(f"{directory}/sentences.json: {len(sentences)} sentences, number {index} was asked for")
+    found: dict[str, Any] = sentences[index]
+    return found
+
+
+def whole_words(pieces: Sequence[str], proportions: Any) -> Words:
+    """Join BPE pieces (`trans@@ late`) to words, each with the mean proportion of its pieces.
+
+    Args:
+        pieces: T pieces, `</s>` and `<s>` among them if the model sees them.
+        proportions: [L][T][K], as in sentences.json.
+    """
+    p_LTK = np.asarray(proportions, dtype=np.float64)
+    if p_LTK.ndim != 3 or p_LTK.shape[1] != len(pieces):
+        raise DataError(f"sentences.json: {len(pieces)} pieces but proportions of shape {list(p_LTK.shape)}")
+    words: list[str] = []
+    members: list[list[int]] = []
+    inside = False
+    for position, piece in enumerate(pieces):
+        text = piece.removesuffix("@@")
+        if inside:
+            words[-1] += text
+            members[-1].append(position)
+        else:
+            words.append(text)
+            members.append([position])
+        inside = piece.endswith("@@")
+    shown = [{"</s>": "(end)", "<s>": "(start)"}.get(word, word) for word in words]
+    return Words(shown, np.stack([p_LTK[:, at, :].mean(axis=1) for at in members], axis=1))

@@ -1,0 +1,83 @@
+"""Which of several methods a row shows: the best one by validation (Jiang et al. 2020, sec. 4.2: of two sizes)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from mdnmt.errors import DataError
+from mdnmt.exhibits.specs import ResourceRow, ResourceTableSpec, ScoreTableSpec
+from mdnmt.exhibits.systems import ScoreRow
+from mdnmt.fsio import read_json
+from mdnmt.numbers.rounding import half_up, mean
+
+Table = TypeVar("Table", ScoreTableSpec, ResourceTableSpec)
+AnyRow = ScoreRow | ResourceRow
+
+# How each measure is named, how many of its places are shown, and whether more of it is better.
+MEASURES = {
+    "bleu": ("validation BLEU", 2, True),
+    "loss": ("validation loss a word", 3, False),
+}
+
+
+def settle(spec: Table) -> Table:
+    """Return the table with one row for each choice, and notes that say what was chosen with which values.
+
+    The better mean over seeds of validation BLEU, itself a mean over domains, decides; the loss, where a run measured
+    no BLEU. What has no run.json yet cannot be chosen; of equals, and where none has one, the first is.
+
+    Raises:
+        DataError: a run.json is not what it should be.
+    """
+    chosen: dict[int, AnyRow] = {}
+    told: dict[str, list[str]] = {}
+    for choice in dict.fromkeys(row.choice for row in spec.rows if row.choice is not None):
+        rivals = [row for row in spec.rows if row.choice == choice]
+        chosen[choice], measure, text = _best(rivals)
+        told.setdefault(measure, []).append(text)
+    shown = [row if row.choice is None else chosen.pop(row.choice, None) for row in spec.rows]
+    rows = tuple(row for row in shown if row is not None)
+    choices = tuple(f"Shown is the best by {what}: {'; '.join(texts)}." for what, texts in told.items())
+    return spec.model_copy(update={"rows": rows, "notes": choices + spec.notes})
+
+
+def _best(rivals: Sequence[AnyRow]) -> tuple[AnyRow, str, str]:
+    """Return the row to show, what decided, and the values in words."""
+    found = [(row, [_validation(path) for path in row.records]) for row in rivals if row.records]
+    runs = [run for _, of_row in found for run in of_row]
+    measure = "bleu" if all("bleu" in run["all"] for run in runs) else "loss"
+    what, places, more_is_better = MEASURES[measure]
+    # `all` is the mean over domains; a run on one domain has no such mean.
+    if measure == "bleu" and any(len(run) > 2 for run in runs):
+        what += ", mean over domains"
+    values = {
+        row.method: mean([_number(row, run["all"].get(measure), measure) for run in of_row]) for row, of_row in found
+    }
+    absent = [row.method for row in rivals if row.method not in values]
+    if not values:
+        return rivals[0], what, f"none of {', '.join(absent)} is trained yet"
+    best = (max if more_is_better else min)(values, key=lambda name: values[name])
+    others = [f"{name} {half_up(value, places)}" for name, value in values.items() if name != best]
+    others += [f"{name} not trained yet" for name in absent]
+    row = next(row for row in rivals if row.method == best)
+    return row, what, f"{best} {half_up(values[best], places)} ({', '.join(others)})"
+
+
+def _validation(path: Path) -> dict[str, dict[str, object]]:
+    """Return the last validation of a run: the measures of each domain, and of all."""
+    try:
+        found = dict(read_json(path)["validation"])
+        return {**found, "all": dict(found["all"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: expected a run.json with validation.all ({error!r}); train the run again") from error
+
+
+def _number(row: AnyRow, value: object, measure: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        found = "nothing" if value is None else repr(value)
+        where = ", ".join(map(str, row.records))
+        raise DataError(f"{where}: validation.all.{measure} is {found}, expected a finite number; train the run again")
+    return float(value)

@@ -1,0 +1,31 @@
+"""The code that the outputs of cheap stages depend on, as hashes that the workflow takes as params.
+
+Changed code makes the outputs again that depend on it, and only those. Expensive stages (training, decoding, COMET,
+analyses of models) have a number in `mdnmt.fingerprint.STAGE_VERSIONS` instead.
+"""
+
+from __future__ import annotations
+
+from mdnmt.code_hash import code_hash
+from mdnmt.exhibits.figure_request import paper_figure
+from mdnmt.exhibits.registry import figure_code, table_code
+from mdnmt.exhibits.table_selection import paper_table
+from mdnmt.studies.study import Study
+
+# Loaded by name where a corpus is read, which no cheap stage does.
+NOT_RUN = ("mdnmt.corpora.readers",)
+
+
+def code_of(verb: str) -> str:
+    """Return the hash of the code that a verb runs (`_` for `-` in its name)."""
+    return code_hash(f"mdnmt.commands.{verb}", chosen_from=NOT_RUN)
+
+
+def code_of_table(study: Study, key: str) -> str:
+    """Return the hash of the code that makes a table of the study."""
+    return table_code(paper_table(study, key)[0].kind)
+
+
+def code_of_figure(study: Study, key: str) -> str:
+    """Return the hash of the code that makes a figure of the study."""
+    return figure_code(paper_figure(study, key)[0].kind)

@@ -1,0 +1,80 @@
+"""The numbers that a figure shows, or that claims are decided by: one for each seed, as JSON beside the picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdnmt import fsio
+from mdnmt.exhibits.analysis_files import Floats
+
+At = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of one run: whose it is, what it is called, and where (side, layer, domain, ...) it was measured.
+
+    `seed` is None where it is not known, or where the number is of all seeds together.
+    """
+
+    method: str
+    label: str
+    seed: int | None
+    name: str
+    value: float
+    at: At = field(default_factory=dict)
+
+
+def write(
+    path: Path,
+    kind: str,
+    title: str,
+    measures: Iterator[Measure],
+    made: Mapping[str, Any],
+    made_from: Iterable[Path] = (),
+    made_with: Any = None,
+) -> None:
+    """Write {"kind", "title", "measures", "made"}, sealed; leave out what is not finite (a mean of nothing)."""
+    found = [asdict(measure) for measure in measures if math.isfinite(measure.value)]
+    value = {"kind": kind, "title": title, "measures": found, "made": dict(made)}
+    fsio.write_sealed(path, value, made_from, made_with=made_with)
+
+
+def entropy(shares: Any) -> Floats:
+    """Return the entropy of shares over the last axis, from 0 (one has all) to 1 (all have the same)."""
+    p = np.asarray(shares, dtype=np.float64)
+    if p.shape[-1] < 2:
+        return np.zeros(p.shape[:-1])
+    found: Floats = -(p * np.log(np.maximum(p, 1e-12))).sum(axis=-1) / math.log(p.shape[-1])
+    return found
+
+
+def divergence(shares_DN: Any) -> float:
+    """Return the mean Jensen-Shannon divergence of two rows, in bits: from 0 (the same) to 1 (nothing in common)."""
+    p = np.asarray(shares_DN, dtype=np.float64)
+    bits = math.log2(p.shape[-1]) if p.shape[-1] > 1 else 0.0
+    pairs = [
+        float(entropy((p[i] + p[j]) / 2) - (entropy(p[i]) + entropy(p[j])) / 2) for i in range(len(p)) for j in range(i)
+    ]
+    return bits * float(np.mean(pairs)) if pairs else math.nan
+
+
+def rank_correlation(one: Any, other: Any) -> float:
+    """Return Spearman's rank correlation of two lists, equal values sharing their mean rank; NaN where it has none."""
+    x, y = (_ranks(np.asarray(values, dtype=np.float64)) for values in (one, other))
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _ranks(values: Floats) -> Floats:
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    found: Floats = (last - (count - 1) / 2.0)[place]
+    return found

@@ -1,0 +1,161 @@
+"""What a kind of figure selects from: a study, one figure of it, and the places of all files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mdnmt.config.loader import did_you_mean, validate_model
+from mdnmt.config.paper import PaperFigure
+from mdnmt.errors import ConfigError
+from mdnmt.exhibits.headings import printed_heading
+from mdnmt.exhibits.registry import FigureSpec, figure_class
+from mdnmt.exhibits.specs import ScoreTableSpec
+from mdnmt.exhibits.systems import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
+from mdnmt.exhibits.table_selection import by_row, columns, paper_table, score_row, table_spec, task_title
+from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study, Task
+from mdnmt.studies.study_exhibits import figure_of, split_key
+
+Spec = TypeVar("Spec", bound=FigureSpec)
+
+
+def paper_figure(study: Study, key: str) -> tuple[PaperFigure, Task]:
+    """Return a figure of the study and the task it is made from."""
+    return figure_of(study.config, study.papers, key), study.tasks[study.config.figures[key].task]
+
+
+def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> FigureSpec:
+    """Return the spec of one figure.
+
+    Args:
+        study: the study.
+        key: of the figure in the study.
+        places: where all files are.
+        partial: select only files that exist now.
+
+    Raises:
+        ConfigError: an option of the figure in its paper's YAML is not known, or its value is not allowed.
+    """
+    figure, task = paper_figure(study, key)
+    return figure_class(figure.kind).select(FigureRequest(study, key, figure, task, places, partial))
+
+
+@dataclass(frozen=True)
+class FigureRequest:
+    """One figure of a study, for `FigureSpec.select`.
+
+    Attributes:
+        study: the study.
+        key: of the figure in the study.
+        figure: the figure as its paper's YAML describes it, with the methods that the study wants in it.
+        task: the task that it is made from.
+        places: where all files are.
+        partial: select only files that exist now.
+    """
+
+    study: Study
+    key: str
+    figure: PaperFigure
+    task: Task
+    places: Places
+    partial: bool
+
+    @cached_property
+    def systems(self) -> list[list[Run]]:
+        """Return the runs of each system of the figure that the study has, one run a seed."""
+        found: list[list[Run]] = []
+        for method in self.figure.methods:
+            if method in self.study.methods:
+                found += by_row(self.study.runs_of(self.task.name, method)).values()
+        return found
+
+    @property
+    def domains(self) -> tuple[Column, ...]:
+        """Return the domains of the task."""
+        return columns(self.task)
+
+    @property
+    def domain_of_sentence(self) -> str | None:
+        """Return the task's domain that the option `domain` names as the paper does; None if the task lacks it."""
+        wanted = self.figure.options.get("domain")
+        own = (name for name, domain in self.task.config.domains.items() if (domain.stands_for or name) == wanted)
+        return next(own, None)
+
+    def make(self, kind: type[Spec], **selected: Any) -> Spec:
+        """Return the spec with what `select` found, its titles, and the options of the paper's YAML.
+
+        Raises:
+            ConfigError: an option is not known, or its value is not allowed.
+        """
+        paper, item = split_key(self.key)
+        where, options = f"config/papers/{paper}.yaml: figures.{item}.options", self.figure.options
+        for name in options:
+            if name not in kind.options:
+                known = ", ".join(kind.options) or "none"
+                hint = did_you_mean(name, kind.options)
+                raise ConfigError(f"{where}: unknown key {name!r}{hint}; kind {self.figure.kind} has: {known}")
+        fields = {name: value for name, value in options.items() if name in kind.model_fields}
+        titles = {"kind": self.figure.kind, "title": self.figure.title, "task": task_title(self.study, self.task)}
+        return validate_model({**fields, **titles, **selected}, kind, where)
+
+    def file(self, path: str, options: str | None = None) -> Path | None:
+        """Return a path; None if only existing files are wanted and it is none, or was made with other options."""
+        return existing(path, self.partial, options)
+
+    def files(self, runs: list[Run], path_of: Callable[[Run], str]) -> list[tuple[Run, Path]]:
+        """Return the runs that can be made, each with one of its files: (run, `path_of` the run)."""
+        found = [(run, self.file(path_of(run))) for run in runs if run.spec is not None]
+        return [(run, path) for run, path in found if path is not None]
+
+    def analysed(self) -> tuple[AnalysedRun, ...]:
+        """Return the analyses of each system; where the study has no system, one that says so."""
+        method = self.figure.methods[0]
+        absent = AnalysedRun(label=method, missing=f"needs {method}, not part of this study")
+        return tuple(self._analysed(runs) for runs in self.systems) or (absent,)
+
+    def why_missing(self, runs: list[Run]) -> str:
+        """Return why a system without files has none."""
+        return runs[0].missing or NOT_YET
+
+    def _analysed(self, runs: list[Run]) -> AnalysedRun:
+        found = self.files(runs, self.places.analysis)
+        made = [AnalysedSeed(analysis=folder, seed=run.seed) for run, folder in found]
+        given: dict[str, Any] = {"label": runs[0].label, "method": runs[0].directory}
+        if not made:
+            return AnalysedRun(**given, missing=self.why_missing(runs))
+        return AnalysedRun(**given, analysis=made[0].analysis, seed=made[0].seed, repeats=tuple(made[1:]))
+
+    def ambiguous_words(self) -> dict[str, Any]:
+        """Return the fields `ambiguity`, `made_with` and `missing`: the task's judged ambiguous words."""
+        return ambiguous_words(self.study, self.task, self.places, self.partial)
+
+    def printed_score_tables(self, keys: Iterable[str]) -> list[tuple[str, ScoreTableSpec]]:
+        """Return (heading, table) of the tables of scores that the study shows of this task, with all printed numbers.
+
+        Args:
+            keys: of the tables; those that the study does not show of the task are left out.
+        """
+        found = []
+        for key in keys:
+            shown = self.study.config.tables.get(key)
+            if shown is None or shown.task != self.task.name:
+                continue
+            paper = split_key(key)[0]
+            table = table_spec(self.study.as_printed(paper), key, self.places, partial=self.partial)
+            if isinstance(table, ScoreTableSpec):
+                where = printed_heading(self.study.papers[paper], paper_table(self.study, key)[0], self.task.config)
+                found.append((f"{self.study.papers[paper].cited_as}, {where}", table))
+        return found
+
+    def score_rows(self, file: str) -> tuple[ScoreRow, ...]:
+        """Return each system with one file of each run's test translations, such as scores.json."""
+        return tuple(score_row("", runs[0].label, runs, self.places, self.partial, file) for runs in self.systems)
+
+    def word_rows(self) -> tuple[WordRow, ...]:
+        """Return the counts of words (words.json) of each system, on generated text."""
+        return tuple(WordRow(**dict(row)) for row in self.score_rows("words.json"))

@@ -1,0 +1,188 @@
+"""Draw how often ambiguous words are translated as their domain does, a row a system (Jiang et al. 2020, sec. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from mdnmt.config.base import Frozen
+from mdnmt.errors import DataError
+from mdnmt.exhibits import analysis_files
+from mdnmt.exhibits.figure_numbers import Measure
+from mdnmt.exhibits.figure_style import (
+    COLOURS,
+    FAINT,
+    GREY,
+    MARKERS,
+    WIDTH,
+    heading,
+    legend_grid,
+    more_room,
+    new_figure,
+)
+from mdnmt.exhibits.registry import FigureSpec, register
+from mdnmt.exhibits.systems import Column
+from mdnmt.fsio import read_json
+from mdnmt.numbers.rounding import half_up, mean
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mdnmt.exhibits.figure_request import FigureRequest
+
+ROW = 0.3  # inches a system
+
+Counts = dict[str, dict[str, int]]  # domain -> {"words", "right", "confused"}
+
+
+class NamedSystem(Frozen):
+    """A system by its key in a file of several, or the reason why it is not there."""
+
+    label: str
+    method: str
+    missing: str | None = None
+
+
+@register
+class AmbiguitySpec(FigureSpec):
+    """Ambiguous words translated as the domain does, a row a system (Jiang et al. 2020, sec. 5)."""
+
+    reads_ambiguous_words: ClassVar = True
+    kind: Literal["ambiguity"] = "ambiguity"
+    ambiguity: Path | None = None  # what `mdnmt ambiguity` wrote
+    systems: tuple[NamedSystem, ...]
+    domains: tuple[Column, ...] = ()
+    missing: str | None = None
+
+    @classmethod
+    def select(cls, request: FigureRequest) -> Self:
+        """Return the figure of a study."""
+        systems = tuple(
+            NamedSystem(label=runs[0].label, method=runs[0].directory, missing=runs[0].missing)
+            for runs in request.systems
+        )
+        return request.make(cls, systems=systems, domains=request.domains, **request.ambiguous_words())
+
+    def inputs(self) -> list[Path]:
+        """Return the files that the figure is made from."""
+        return [self.ambiguity] if self.ambiguity else []
+
+    def measures(self) -> Iterator[Measure]:
+        """Yield what became of ambiguous words, of each system and seed, by domain.
+
+        `accuracy`: share translated as the reference, which is as the domain does, 0 to 1; `confused`: share with the
+        translation of another domain instead; `num_words`: of the test sentences.
+        """
+        runs = _runs(self)
+        for system in self.systems:
+            for seed, counts in runs.get(system.method, {}).items():
+                for domain, values in counts.items():
+                    at = {"domain": domain}
+                    yield Measure(system.method, system.label, seed, "num_words", float(values["words"]), at)
+                    if values["words"]:
+                        for name, key in (("accuracy", "right"), ("confused", "confused")):
+                            yield Measure(system.method, system.label, seed, name, values[key] / values["words"], at)
+
+    def draw(self) -> tuple[Figure, str]:
+        """Return the figure and what it shows in words; with several seeds the mean of their shares.
+
+        Raises:
+            DataError: the file is not what `mdnmt ambiguity` writes.
+        """
+        from matplotlib.lines import Line2D
+
+        runs = _runs(self)
+        made = [system for system in self.systems if system.method in runs]
+        absent = [
+            f"{system.label}: {system.missing or 'no translations'}" for system in self.systems if system not in made
+        ]
+        cases: Counts = next(iter(runs[made[0].method].values())) if made else {}
+        names = [column.name for column in self.domains if column.name in cases] or list(cases)
+        names = [name for name in names if cases[name]["words"]]
+        if not names:
+            no_words = "no test sentence has an ambiguous word whose translation is known"
+            reason = self.missing or (no_words if made else "; ".join(absent) or "no system was judged")
+            return self.not_drawn(reason)
+        labels = analysis_files.labels(names, self.domains)
+        detail = f"{self.task_first}{_seeds(runs, made)} Numbers of words stand beside the domains."
+        room = more_room(detail)
+        columns, rows_room = legend_grid(
+            [f"{label} ({cases[name]['words']})" for name, label in zip(names, labels, strict=True)], 0.38
+        )
+        head, foot = 0.76 + room + rows_room, 0.5 + 0.15 * len(absent)
+        height = head + ROW * len(made) + foot
+        figure = new_figure(height)
+        axes = figure.subplots()
+        shares = [_shares(list(runs[system.method].values()), names) for system in made]
+        _dots(axes, [system.label for system in made], shares)
+        left = 0.25 + 0.075 * max(len(system.label) for system in made)
+        figure.subplots_adjust(left=left / WIDTH, right=0.97, bottom=foot / height, top=1 - (head + 0.02) / height)
+        figure.text(0.5 + left / WIDTH / 2, (foot - 0.4) / height, "% translated as the domain does", ha="center")
+        handles = [
+            Line2D([], [], marker=MARKERS[k], color=COLOURS[k], linestyle="", label=f"{label} ({cases[name]['words']})")
+            for k, (name, label) in enumerate(zip(names, labels, strict=True))
+        ]
+        figure.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=columns,
+            borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
+        )  # fmt: skip
+        for row, text in enumerate(reversed(absent)):
+            figure.text(0.012, (0.03 + 0.15 * row) / height, f"Not drawn: {text}", size=8, color=GREY)
+        heading(figure, self.title, detail)
+        return figure, _described(made, shares, labels)
+
+
+def _runs(spec: AmbiguitySpec) -> dict[str, dict[int | None, Counts]]:
+    """Return method -> seed -> counts.
+
+    Raises:
+        DataError: the file is not what `mdnmt ambiguity` writes.
+    """
+    if spec.ambiguity is None:
+        return {}
+    found: dict[str, dict[int | None, Counts]] = {}
+    try:
+        for system in read_json(spec.ambiguity)["systems"]:
+            found.setdefault(system["method"], {})[system["seed"]] = system["domains"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{spec.ambiguity}: expected what `mdnmt ambiguity` writes ({error}); make it again") from error
+    return found
+
+
+def _seeds(runs: dict[str, dict[int | None, Counts]], made: list[NamedSystem]) -> str:
+    most = max(len(runs[system.method]) for system in made)
+    return "One seed." if most == 1 else "Mean over seeds."
+
+
+def _shares(seeds: list[Counts], names: list[str]) -> list[float]:
+    return [mean([100 * counts[name]["right"] / counts[name]["words"] for counts in seeds]) for name in names]
+
+
+def _dots(axes: Axes, labels: list[str], shares: list[list[float]]) -> None:
+    places = range(len(labels))
+    for place, values in zip(places, shares, strict=True):
+        axes.plot([min(values), max(values)], [place, place], color=FAINT, linewidth=2, zorder=1)
+    for domain, of_systems in enumerate(zip(*shares, strict=True)):
+        axes.plot(
+            of_systems, places,
+            marker=MARKERS[domain % len(MARKERS)], color=COLOURS[domain % len(COLOURS)], linestyle="",
+            markersize=6, alpha=0.9, clip_on=False,
+        )  # fmt: skip
+    axes.set_yticks(places, labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlim(0, 100)
+    axes.grid(axis="x")
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _described(made: list[NamedSystem], shares: list[list[float]], labels: list[str]) -> str:
+    told: list[Any] = [
+        f"{system.label}: "
+        + ", ".join(f"{label} {half_up(value, 1)} %" for label, value in zip(labels, values, strict=True))
+        for system, values in zip(made, shares, strict=True)
+    ]
+    return f"Ambiguous words translated as their domain does. {'; '.join(told)}."

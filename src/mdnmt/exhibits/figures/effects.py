@@ -1,0 +1,214 @@
+"""Draw how far systems are from their baseline: ours with an interval over seeds, beside the printed difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from mdnmt.config.base import Frozen
+from mdnmt.exhibits.best_by_validation import settle
+from mdnmt.exhibits.figure_numbers import Measure
+from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, heading, more_room, new_figure
+from mdnmt.exhibits.registry import FigureSpec, register
+from mdnmt.exhibits.score_files import AVERAGE, Facts, Measured, measure
+from mdnmt.exhibits.specs import ScoreTableSpec
+from mdnmt.exhibits.systems import ScoreRow
+from mdnmt.numbers.rounding import mean, signed, standard_deviation
+from mdnmt.numbers.verdicts import MIN_SEEDS
+from mdnmt.welch import half_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mdnmt.exhibits.figure_request import FigureRequest
+
+ROW, LETTER = 0.17, 0.06  # inches: height of a row, width of a letter of its label
+OURS, PRINTED = COLOURS[0], COLOURS[1]
+
+
+class EffectTable(Frozen):
+    """A table as it is shown in the study, with the numbers of its paper whatever its text."""
+
+    label: str  # "Jiang et al., Table 3"
+    table: ScoreTableSpec
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A system's mean BLEU over domains less that of the baseline.
+
+    Attributes:
+        row: the system.
+        ours: difference of the means over seeds; None: not trained, or one of the two lacks a domain.
+        reach: half the width of Welch's 95 % interval; None with fewer than three seeds of one of the two.
+        num_seeds: the fewer of the two.
+        printed: the difference in the paper; None: it does not print both.
+    """
+
+    row: ScoreRow
+    ours: float | None
+    reach: float | None
+    num_seeds: int
+    printed: float | None
+
+
+@register
+class EffectsSpec(FigureSpec):
+    """Differences of mean BLEU to the baseline of each table, with 95 % intervals, beside the printed ones."""
+
+    options: ClassVar = ("tables",)
+    kind: Literal["effects"] = "effects"
+    tables: tuple[EffectTable, ...] = ()
+
+    @classmethod
+    def select(cls, request: FigureRequest) -> Self:
+        """Return the figure of a study: of the tables that the option `tables` names, those it shows of the task."""
+        found = request.printed_score_tables(request.figure.options.get("tables", ()))
+        return request.make(cls, tables=tuple(EffectTable(label=label, table=table) for label, table in found))
+
+    def inputs(self) -> list[Path]:
+        """Return the files that the figure is made from."""
+        rows = [row for one in self.tables for row in one.table.rows]
+        scores = [path for row in rows for run in row.runs for path in (run.scores, *run.others)]
+        return list(dict.fromkeys([*scores, *(path for row in rows for path in row.records)]))
+
+    def measures(self) -> Iterator[Measure]:
+        """Yield the numbers of each system of each table.
+
+        `difference`: to the baseline, of the means over all seeds. `half_width`: of its 95 % interval. `printed`: the
+        difference in the paper.
+        """
+        for one in self.tables:
+            for effect in effects(one.table):
+                numbers = {"difference": effect.ours, "half_width": effect.reach, "printed": effect.printed}
+                for name, value in numbers.items():
+                    if value is not None:
+                        yield Measure(effect.row.method, effect.row.label, None, name, value, {"table": one.label})
+
+    def draw(self) -> tuple[Figure, str]:
+        """Return the figure and what it shows in words.
+
+        Raises:
+            DataError: scores are not what they should be.
+        """
+        sections = [(one.label, shown(effects(one.table))) for one in self.tables]
+        sections = [(label, found) for label, found in sections if found]
+        if not sections:
+            return self.not_drawn("no system with its baseline was scored on all domains")
+        seeds = max(effect.num_seeds for _, found in sections for effect in found)
+        detail = f"{self.task_first}Mean BLEU over domains, less that of the baseline. Bars: 95 % intervals (Welch)"
+        detail += f", up to {seeds} seeds. Hollow: fewer than {MIN_SEEDS} seeds. Printed: on the papers' own text."
+        rows = sum(len(found) + 1 for _, found in sections)
+        head, foot = 0.5 + more_room(detail), 0.6
+        height = head + ROW * rows + foot
+        figure = new_figure(height)
+        axes = figure.subplots()
+        _rows(axes, sections)
+        longest = max(len(name) for label, found in sections for name in (label, *(one.row.label for one in found)))
+        figure.subplots_adjust(
+            left=min(0.6, 0.05 + LETTER * longest / WIDTH), right=0.97, bottom=foot / height, top=1 - head / height
+        )
+        figure.legend(loc="lower left", bbox_to_anchor=(0.0, 0.0), ncols=2, handles=axes.get_legend_handles_labels()[0])
+        heading(figure, self.title, detail)
+        return figure, _described(sections)
+
+
+def _rows(axes: Axes, sections: list[tuple[str, list[Effect]]]) -> None:
+    names: list[str] = []
+    left = axes.get_yaxis_transform()
+    for label, found in sections:
+        axes.text(-0.02, -len(names), label, transform=left, ha="right", va="center", weight="bold", size=8)
+        names.append("")
+        for effect in found:
+            _mark(axes, -len(names), effect)
+            names.append(effect.row.label)
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.set_yticks([-place for place in range(len(names))], names, size=8)
+    axes.set_ylim(0.6 - len(names), 0.6)
+    axes.tick_params(length=0)
+    axes.grid(axis="x", color=FAINT)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("difference in BLEU")
+    axes.plot([], [], color=OURS, marker="o", markersize=4, linestyle="-", label="ours")
+    axes.plot([], [], color=PRINTED, marker="D", markersize=4, linestyle="", label="printed")
+
+
+def effects(table: ScoreTableSpec) -> list[Effect]:
+    """Return the differences to the baseline in the order of the table's rows.
+
+    Of two sizes the better one by validation is shown, of the baseline as well.
+
+    Raises:
+        DataError: a file is not what it should be.
+    """
+    metric = table.metrics[0]
+    choice = next((row.choice for row in table.rows if row.method == table.baseline), None)
+    settled = settle(table)
+    facts = Facts()
+    numbers = {row.method: measure(row, settled, facts).get((metric, AVERAGE)) for row in settled.rows}
+    base = next(
+        (row for row in settled.rows if row.method == table.baseline or (choice is not None and row.choice == choice)),
+        None,
+    )
+    if base is None:
+        return []
+    return [
+        _effect(row, numbers[row.method], base, numbers[base.method], metric, table)
+        for row in settled.rows
+        if row is not base
+    ]
+
+
+def shown(found: list[Effect]) -> list[Effect]:
+    """Return the systems that were trained; a row that no seed changes (copying the source) is none."""
+    return [effect for effect in found if effect.ours is not None and effect.num_seeds]
+
+
+def _effect(
+    row: ScoreRow, ours: Measured | None, base: ScoreRow, of_base: Measured | None, metric: str, table: ScoreTableSpec
+) -> Effect:
+    domains = [column.name for column in table.columns]
+    left, right = _printed(row, metric, domains), _printed(base, metric, domains)
+    printed = None if left is None or right is None else left - right
+    if ours is None or of_base is None:
+        return Effect(row, None, None, 0, printed)
+    seeds = min(ours.num_seeds, of_base.num_seeds)
+    parts = [(standard_deviation(one.values) or 0.0, len(one.values)) for one in (ours, of_base)]
+    reach = half_width(parts) if seeds >= MIN_SEEDS else None
+    return Effect(row, mean(ours.values) - mean(of_base.values), reach, seeds, printed)
+
+
+def _printed(row: ScoreRow, metric: str, domains: list[str]) -> float | None:
+    """Return the printed average, or the mean of the printed domains that stand for those of the task."""
+    if (average := row.printed.get(f"{metric}/{AVERAGE}")) is not None and average.value is not None:
+        return average.value
+    known = [row.printed[key].value for domain in domains if (key := f"{metric}/{domain}") in row.printed]
+    values = [value for value in known if value is not None]
+    return mean(values) if values else None
+
+
+def _mark(axes: Axes, place: float, effect: Effect) -> None:
+    assert effect.ours is not None
+    filled = OURS if effect.reach is not None else "white"
+    if effect.reach is not None:
+        axes.plot([effect.ours - effect.reach, effect.ours + effect.reach], [place, place], color=OURS, linewidth=1.4)
+    axes.plot([effect.ours], [place], color=OURS, marker="o", markersize=4.5, markerfacecolor=filled, linestyle="")
+    if effect.printed is not None:
+        axes.plot([effect.printed], [place], color=PRINTED, marker="D", markersize=3.6, linestyle="", zorder=1)
+
+
+def _described(sections: list[tuple[str, list[Effect]]]) -> str:
+    parts = []
+    for label, found in sections:
+        values = []
+        for effect in found:
+            text = f"{effect.row.label} {signed(effect.ours or 0.0, 2)}"
+            if effect.reach is not None:
+                text += f" \N{PLUS-MINUS SIGN}{effect.reach:.2f}"
+            values.append(text + (f" (printed {signed(effect.printed, 2)})" if effect.printed is not None else ""))
+        parts.append(f"{label}: {', '.join(values)}.")
+    return f"Differences in mean BLEU to the baseline. {' '.join(parts)}"

@@ -1,0 +1,60 @@
+"""Which files hold the numbers that a study's tables and figures are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mdnmt.config.decoding import Labels
+from mdnmt.config.metrics import METRICS
+from mdnmt.exhibits.in_one_process import figure_parts, table_parts
+from mdnmt.exhibits.table_selection import COPY
+from mdnmt.exhibits.task_selection import measured_runs
+from mdnmt.numbers.sources import NumberSource, NumberSources
+from mdnmt.studies.label_conditions import translations_of
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study
+
+
+def number_sources(study: Study, places: Places) -> NumberSources:
+    """Return the files with numbers that the study's tables and figures read, so that nothing is made for this alone.
+
+    Analyses, sentence vectors and counts of words are not among them.
+    """
+    shown = {*table_parts(study, places), *figure_parts(study, places)}
+    found = (*_of_runs(study, places), *_of_tasks(study, places))
+    return NumberSources(sources=tuple(source for source in found if source.path in shown))
+
+
+def _of_runs(study: Study, places: Places) -> Iterator[NumberSource]:
+    files = dict.fromkeys(about.file for name, about in METRICS.items() if name != "comet")
+    for run in study.makeable():
+        about = _about(study, run, places)
+        for one in translations_of(study, run):
+            of_test = {**about, "label_condition": _condition(one.labels), "split": one.split}
+            for path in [*(f"{places.test(one)}/{name}" for name in files), places.comet(one)]:
+                yield NumberSource.model_validate({"kind": "scores", "path": path, **of_test})
+        yield NumberSource.model_validate({"kind": "curves", "path": f"{places.run(run)}/curves.tsv", **about})
+
+
+def _of_tasks(study: Study, places: Places) -> Iterator[NumberSource]:
+    for task in study.tasks.values():
+        if task.spec is None:
+            continue
+        copied = Path(places.copied(task.name), "scores.json")
+        yield NumberSource(kind="scores", path=copied, task=task.name, method=COPY, split="test")
+        for run in measured_runs(study, task.name):
+            about = _about(study, run, places)
+            yield NumberSource.model_validate({"kind": "resources", "path": places.measure(task.name), **about})
+
+
+def _about(study: Study, run: Run, places: Places) -> dict[str, object]:
+    """Return what is known of a run; a variant of a study carries its own name beside that of its method."""
+    variant = study.config.variants.get(run.method)
+    method = variant.method if variant else run.method
+    own = run.directory if run.directory != method else ""
+    return {"task": run.task, "method": method, "variant": own, "seed": run.seed, "run": places.run(run)}
+
+
+def _condition(labels: Labels) -> str:
+    return "gold" if labels == "given" else labels

@@ -1,0 +1,227 @@
+"""What a table is before it is drawn: headers, rows in groups, cells with their numbers, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.decoding import Split
+from mdnmt.errors import DataError
+from mdnmt.exhibits.significance_stars import Tested
+from mdnmt.fsio import read_json
+from mdnmt.numbers.verdicts import NOT_AVAILABLE, NOT_MADE, VERDICTS, Judgement
+
+FORMAT = 2  # of the file; raise it when the meaning of a field changes
+
+
+NONE = "\N{EN DASH}"  # in place of a number
+
+
+class Made(Frozen):
+    """Version, commit and code; the commit is None outside a repository."""
+
+    mdnmt: str
+    commit: str | None
+    dirty: bool | None  # whether tracked files differed from the commit
+    code: str  # hash of the modules that made it (mdnmt.code_hash)
+
+
+class Header(Frozen):
+    """A column: `group` is printed once above the columns that share it."""
+
+    key: str  # domain or quantity, as in the data
+    label: str
+    metric: str
+    group: str = ""
+    places: int = 2
+    is_text: bool = False  # its cells hold words, not numbers
+    missing: str | None = None  # why no row has a number in it
+
+
+class Cell(Frozen):
+    """A number with what is known of it; `text` is what is shown, `mean` what is sorted and exported.
+
+    The published number is beside it, if there is one: `difference` is ours less that. `marks` point into the
+    table's `reasons`.
+    """
+
+    text: str = NONE
+    values: tuple[float, ...] = ()  # one a seed, in the order of the row's runs
+    mean: float | None = None
+    sd: float | None = None
+    spread: str | None = None  # sd as shown
+    num_seeds: int = 0
+    delta: float | None = None  # to the baseline row
+    p: float | None = None  # of the test that decides, corrected for the number of comparisons
+    verdict: Literal["better", "worse"] | None = None  # than the baseline row
+    tested: Tested | None = None  # all that the tests say
+    best: bool = False
+    emphasis: tuple[int, int] | None = None  # where in a text the word that matters begins and ends
+    published: float | None = None
+    published_text: str = ""  # as it is printed, with its star; empty: the paper has no such cell
+    published_note: str = ""
+    difference: float | None = None
+    difference_text: str = ""
+    judgement: Judgement | None = None
+    marks: tuple[int, ...] = ()
+
+    @property
+    def star(self) -> bool:
+        """Return whether the cell is starred: significantly better than the baseline."""
+        return self.verdict == "better"
+
+
+class RowRun(Frozen):
+    """A run that a row's numbers come from: its folder, as the study names it; no seed where nothing was trained."""
+
+    seed: int | None
+    folder: str
+
+
+class GridRow(Frozen):
+    """A system; `marks` point into the table's `reasons` (0 is "a")."""
+
+    group: str
+    label: str
+    method: str
+    cells: tuple[Cell, ...]
+    marks: tuple[int, ...] = ()
+    runs: tuple[RowRun, ...] = ()
+
+
+class Grid(Frozen):
+    """A whole table, ready to be drawn in any format."""
+
+    format: int = FORMAT
+    kind: Literal["scores", "resources", "words", "corpora", "examples", "notation"]
+    title: str
+    where: str = ""  # in the paper: "Table 2"
+    row_head: str = "System"  # above the labels of the rows
+    headers: tuple[Header, ...]
+    rows: tuple[GridRow, ...]
+    baseline: str | None = None  # a row's method
+    baseline_label: str | None = None
+    alpha: float | None = None
+    correction: Literal["holm", "none"] = "none"  # of stars, for the number of comparisons
+    verdict: Judgement | None = None  # where all cells share it: said once, in `notes`
+    reasons: tuple[str, ...] = ()  # lettered notes: why something is missing or cannot be compared
+    notes: tuple[str, ...] = ()
+    split: Split = "test"  # of a table of scores: the text that was scored
+    test_sentences: tuple[tuple[str, int], ...] = ()  # (domain, number)
+    busy: bool = False  # resources: others used the machine, so times and memory are in doubt
+    made: Made | None = None
+
+    @property
+    def full_title(self) -> str:
+        """Return the title, with the table's number in the paper before it."""
+        return f"{self.where}: {self.title}" if self.where else self.title
+
+    @property
+    def is_compared(self) -> bool:
+        """Return whether any published number is known, so that it is shown beside ours."""
+        return any(cell.published is not None for row in self.rows for cell in row.cells)
+
+
+def mark(index: int) -> str:
+    """Return the letter of a reason: a, b, ..., z, aa, ab, ..."""
+    letters = ""
+    index += 1
+    while index:
+        index, digit = divmod(index - 1, 26)
+        letters = chr(ord("a") + digit) + letters
+    return letters
+
+
+def letters(marks: tuple[int, ...]) -> str:
+    """Return the letters of several reasons: `a, c`."""
+    return ", ".join(mark(index) for index in marks)
+
+
+def emphasised(cell: Cell, escape: Callable[[str], str], bold: str) -> str:
+    """Return a cell's text, escaped, with the word that matters in the place of `{}` in `bold`."""
+    if cell.emphasis is None:
+        return escape(cell.text)
+    start, end = cell.emphasis
+    before, after = cell.text[:start], cell.text[end:]
+    # Some escaping takes blanks away at the ends, where the word joins.
+    left, right = " " * before[-1:].isspace(), " " * after[:1].isspace()
+    word = bold.format(escape(cell.text[start:end]))
+    return escape(before.rstrip()) + left + word + right + escape(after.lstrip())
+
+
+def groups(rows: tuple[GridRow, ...]) -> list[tuple[str, list[GridRow]]]:
+    """Return the rows by group, groups in the order of their first row."""
+    found: dict[str, list[GridRow]] = {}
+    for row in rows:
+        found.setdefault(row.group, []).append(row)
+    return list(found.items())
+
+
+def spans(headers: tuple[Header, ...]) -> list[tuple[str, int]]:
+    """Return (group label, number of columns) for the upper line of the head."""
+    runs: list[tuple[str, int]] = []
+    for header in headers:
+        if runs and runs[-1][0] == header.group:
+            runs[-1] = (header.group, runs[-1][1] + 1)
+        else:
+            runs.append((header.group, 1))
+    return runs
+
+
+def column_names(grid: Grid) -> list[str]:
+    """Return the heads of the columns, each with its group where that is needed to tell them apart."""
+    alone = len(spans(grid.headers)) == 1 or grid.kind == "resources"
+    return [header.label if alone else f"{header.group} {header.label}" for header in grid.headers]
+
+
+class Reasons:
+    """Collect reasons once each and hand out their numbers."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.texts = list(texts)
+
+    def mark(self, text: str) -> int:
+        """Return the number of the reason `text`, a new one where it is new."""
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text)
+
+
+def read_grid(path: Path) -> Grid:
+    """Return the table in a file that `mdnmt table --json` wrote.
+
+    Raises:
+        DataError: the file is no such table, or one of another version of mdnmt.
+    """
+    try:
+        found = read_json(path)
+        if isinstance(found, dict) and "rows" in found and found.get("format") != FORMAT:
+            raise ValueError(
+                f"format {found.get('format', 1)}, not {FORMAT}: of another version of mdnmt; make it again"
+            )
+        return Grid.model_validate(found)
+    except (OSError, ValueError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{path}: expected a table written by `mdnmt table --json`, found: {reason}") from error
+
+
+def tally(grids: Iterable[Grid]) -> dict[str, int]:
+    """Count the published cells of tables by verdict, in the order of `VERDICTS`.
+
+    Two more keys follow: `not made` (published, but we have no number) and `not available` (we have one, but the
+    published one cannot be had).
+    """
+    counts: dict[str, int] = dict.fromkeys((*VERDICTS, NOT_MADE, NOT_AVAILABLE), 0)
+    for grid in grids:
+        for cell in (cell for row in grid.rows for cell in row.cells):
+            if cell.judgement is not None:
+                counts[cell.judgement.verdict] += 1
+            elif cell.published is not None:
+                counts[NOT_MADE] += 1
+            elif cell.published_text and cell.mean is not None:
+                counts[NOT_AVAILABLE] += 1
+    return counts

@@ -1,0 +1,89 @@
+"""What the rules ask of a study: the files that tables and figures depend on, and the specs of their verbs."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable
+from errno import EACCES, EPERM
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from mdnmt.errors import EXIT_USER, owned_by_another, shown
+from mdnmt.exhibits import specs
+from mdnmt.fsio import write_text
+
+SPECS = Path(".snakemake/specs")
+
+
+class SpecFiles:
+    """The files that hold the spec of a verb: a command line has no room for all that a large study has to say.
+
+    A file is named by a hash of its content, so that as a parameter of a rule its path changes whenever, and only when,
+    the content does. Snakemake evaluates parameters in a dry run as well, which must write nothing: until `write` is
+    called, contents are only remembered.
+    """
+
+    def __init__(self, *, at_once: bool) -> None:
+        """Start with nothing to write.
+
+        Args:
+            at_once: write each file when it is asked for; for the processes in which Snakemake calls no `onstart`.
+        """
+        self._at_once = at_once
+        self._waiting: dict[Path, str] = {}
+
+    def __call__(self, spec: BaseModel | str) -> str:
+        """Return the path of the file with this spec."""
+        text = spec if isinstance(spec, str) else spec.model_dump_json()
+        path = SPECS / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+        self._waiting[path] = text
+        if self._at_once:
+            self.write()
+        return str(path)
+
+    def write(self) -> None:
+        """Write all files that were asked for, and from now on each one at once.
+
+        Raises:
+            SystemExit: a file cannot be written; one line was printed. Snakemake shows a traceback of any error but its
+                own, and exits with 1.
+        """
+        self._at_once = True
+        for path, text in self._waiting.items():
+            if path.exists():
+                continue
+            try:
+                write_text(path, f"{text}\n")
+            except OSError as error:
+                owner = owned_by_another(path) if error.errno in {EACCES, EPERM} else ""
+                said = f"{path}: {error.strerror or error}{owner}; make room or give write permission, then start again"
+                print(f"snakemake: {shown(said)}", file=sys.stderr)
+                raise SystemExit(EXIT_USER) from None
+        self._waiting.clear()
+
+
+def table_files(spec: specs.AnyTable) -> list[Path]:
+    """Return the files that a table is made of."""
+    if isinstance(spec, specs.NotationTableSpec):
+        return []
+    if isinstance(spec, specs.ExamplesTableSpec):
+        return [spec.ambiguity] if spec.ambiguity else []
+    if isinstance(spec, specs.CorporaTableSpec):
+        return [row.stats for row in spec.rows if row.stats]
+    if isinstance(spec, specs.ResourceTableSpec):
+        records = [path for row in spec.rows for path in row.records]
+        return records + ([spec.measure] if spec.measure else [])
+    found = [path for row in spec.rows for path in row.records]
+    found += [run.scores for row in spec.rows for run in row.runs]
+    found += [path for row in spec.rows for run in row.runs for path in (*run.others, run.development) if path]
+    if isinstance(spec, specs.ScoreTableSpec):
+        found += [path for path in (spec.significance, spec.predicted_labels) if path]
+    return found
+
+
+def rule_inputs(files: Iterable[Path]) -> list[Path]:
+    """Return the outputs of rules that hold some files, each once: an analysis is one output, its folder."""
+    found = (path.parent if path.parent.name.startswith("analysis-") else path for path in files)
+    return list(dict.fromkeys(found))

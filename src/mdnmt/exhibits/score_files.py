@@ -1,0 +1,153 @@
+"""Read the scores of a row's runs, and see that all rows of a table were scored on the same text in the same way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mdnmt.errors import DataError
+from mdnmt.exhibits.specs import ScoreTableSpec
+from mdnmt.exhibits.systems import ScoreRow, ScoreRun
+from mdnmt.fsio import read_json
+from mdnmt.numbers.rounding import mean
+
+AVERAGE = "avg"  # the key of the average's column
+DEVELOPMENT = "dev"  # the key of the column of all validation sets as one text
+SPLITS = ("train", "valid", "test")
+ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number of one row: its value for each run, in the order of their seeds (None: nothing was trained)."""
+
+    values: tuple[float, ...]
+    seeds: tuple[int | None, ...]
+
+    @property
+    def num_seeds(self) -> int:
+        """Return how many of the runs were trained."""
+        return sum(seed is not None for seed in self.seeds)
+
+
+def sorted_runs(row: ScoreRow) -> tuple[ScoreRun, ...]:
+    """Return the runs of a row in the order of their seeds.
+
+    Raises:
+        DataError: a seed occurs twice.
+    """
+    seeds = [run.seed for run in row.runs]
+    if len(set(seeds)) != len(seeds):
+        raise DataError(f"row {row.label!r}: seeds {seeds} hold one twice; expected each seed once")
+    return tuple(sorted(row.runs, key=lambda run: -1 if run.seed is None else run.seed))
+
+
+def _domains(path: Path, name: str) -> dict[str, Any]:
+    try:
+        domains = read_json(path)["domains"]
+        return dict(domains)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: expected a {name} with domains ({error}); score the run again") from error
+
+
+def _read(run: ScoreRun) -> dict[str, Any]:
+    """Return the scores of a run by domain and metric, those that stand in files of their own among them."""
+    scores = _domains(run.scores, "scores.json")
+    for path in run.others:
+        for domain, entry in _domains(path, path.name).items():
+            here, there = entry.get("num_sentences"), scores.get(domain, {}).get("num_sentences")
+            if here != there:
+                raise DataError(f"{path}: {here} sentences for {domain}, but {there} in {run.scores}; score it again")
+            scores[domain] = {**entry, **scores.get(domain, {})}
+    return scores
+
+
+def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> float | None:
+    """Return one score, None where the run has none for this domain."""
+    if domain not in scores or scores[domain].get(metric) is None:
+        return None
+    value = scores[domain][metric]["score"]
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise DataError(f"{path}: {metric} of {domain} is {value!r}, expected a finite number; score the run again")
+    return float(value)
+
+
+class Facts:
+    """What all rows must share to stand in one table: test sets and signatures."""
+
+    def __init__(self) -> None:
+        self.sentences: dict[str, tuple[int, Path]] = {}
+        self.signatures: dict[str, set[str]] = {}
+        self.text: dict[str, set[str]] = {}  # column -> identities of its training, validation and test text
+
+    def add(self, path: Path, scores: dict[str, Any], spec: ScoreTableSpec) -> None:
+        """Take in the scores of one run.
+
+        Raises:
+            DataError: another run was scored on another number of sentences.
+        """
+        for column in spec.columns:
+            entry = scores.get(column.name)
+            if entry is None:
+                continue
+            count = int(entry.get("num_sentences", 0))
+            known, where = self.sentences.setdefault(column.name, (count, path))
+            if known != count:
+                raise DataError(
+                    f"{path}: {count} {spec.split} sentences for {column.name}, but {known} in {where}; "
+                    f"rows of one table need the same {spec.split} set: decode and score again"
+                )
+            if splits := entry.get("splits"):
+                found = "/".join(str(splits.get(name, ABSENT))[:8] for name in SPLITS)
+                self.text.setdefault(column.name, set()).add(found)
+            for metric in spec.metrics:
+                if entry.get(metric) is not None:
+                    self.signatures.setdefault(metric, set()).add(str(entry[metric].get("signature", "")))
+
+
+def measure(row: ScoreRow, spec: ScoreTableSpec, facts: Facts) -> dict[tuple[str, str], Measured]:
+    """Return the values of a row by (metric, column); a number that a seed lacks is left out for all.
+
+    Raises:
+        DataError: a file is not what it should be, a seed occurs twice, or the runs were scored on different text.
+    """
+    runs = sorted_runs(row)
+    seeds = tuple(run.seed for run in runs)
+    read = [(run.scores, _read(run)) for run in runs]
+    for path, scores in read:
+        facts.add(path, scores, spec)
+    found: dict[tuple[str, str], Measured] = {}
+    for metric in spec.metrics:
+        by_domain = []
+        for column in spec.columns:
+            if known := _of_all_seeds(read, column.name, metric):
+                found[metric, column.name] = Measured(known, seeds)
+                by_domain.append(known)
+        if len(by_domain) == len(spec.columns):
+            # Averaged a seed at a time, unrounded: the spread of the average is that of the seeds' averages.
+            averages = tuple(mean(seed) for seed in zip(*by_domain, strict=True))
+            found[metric, AVERAGE] = Measured(averages, seeds)
+    paths = [run.development for run in runs if spec.development and run.development]
+    development = [(path, _concatenated(path)) for path in paths]
+    for metric in spec.metrics if len(development) == len(runs) else ():
+        if known := _of_all_seeds(development, DEVELOPMENT, metric):
+            found[metric, DEVELOPMENT] = Measured(known, seeds)
+    return found
+
+
+def _of_all_seeds(read: Sequence[tuple[Path, dict[str, Any]]], domain: str, metric: str) -> tuple[float, ...]:
+    """Return one score of each run; nothing where a run lacks it."""
+    values = [_score(path, scores, domain, metric) for path, scores in read]
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else ()
+
+
+def _concatenated(path: Path) -> dict[str, Any]:
+    """Return the scores of all validation sets as one text, in the place of a domain's."""
+    try:
+        return {DEVELOPMENT: dict(read_json(path)["concatenated"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: expected scores of validation text as one ({error}); score the run again") from error

@@ -1,0 +1,293 @@
+"""What the commands `table` and `report` are given: one JSON value each, checked before anything is read.
+
+Every path may be absent: a row, a system or a part that was not made carries `missing`, the reason, and is shown
+with it. A path that is given must exist when the verb runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.decoding import Split
+from mdnmt.config.exhibit_kinds import FigureKind
+from mdnmt.config.margin import Margin
+from mdnmt.config.metrics import Metric
+from mdnmt.config.paper import TableKind, WordTableKind
+from mdnmt.errors import ConfigError
+from mdnmt.exhibits.systems import *  # noqa: F403
+from mdnmt.exhibits.systems import Column, ScoreRow, Titled, WordRow
+from mdnmt.numbers.verdicts import Printed
+
+Spec = TypeVar("Spec")
+
+
+class Compared(Titled):
+    """A table with the paper's numbers beside ours."""
+
+    where: str = ""  # "Table 2"
+    differs: str | None = None  # why none of its numbers can be held against the printed ones
+    metric_differs: dict[str, str] = Field({})  # metric or quantity -> why it cannot
+    margin: Margin = Margin()
+
+
+class ScoreTableSpec(Compared):
+    """The papers' results table: systems by domains, with an average."""
+
+    kind: Literal["scores"] = "scores"
+    columns: tuple[Column, ...] = Field(min_length=1)
+    rows: tuple[ScoreRow, ...]
+    metrics: tuple[Metric, ...] = Field(default=("bleu", "chrf"), min_length=1)
+    metric_missing: dict[Metric, str] = Field({})  # metric -> why no run has it
+    metric_notes: dict[Metric, str] = Field({})  # metric -> how the published number beside it was counted
+    shows: Literal["domains", "average"] = "domains"
+    delta: bool = False  # beside each score the difference to the baseline
+    split: Split = "test"  # of the text that was scored
+    development: bool = False  # a first column: the validation sets of all domains as one text
+    average_label: str = "Avg."
+    baseline: str | None = None  # a method: stars compare with it
+    baseline_label: str | None = None  # what it is called where no row shows it
+    significance: Path | None = None
+    predicted_labels: Path | None = None  # what a classifier guesses, where rows are told that
+    notes: tuple[str, ...] = ()
+
+
+class ResourceRow(Frozen):
+    """One system as a row of the resources table; `method` is its key in measure.json."""
+
+    group: str
+    label: str
+    method: str
+    missing: str | None = None
+    choice: int | None = None  # as in ScoreRow
+    records: tuple[Path, ...] = ()
+    printed: dict[str, Printed] = Field({})  # quantity -> the published number
+
+
+class ResourceTableSpec(Compared):
+    """Parameters, time, throughput and memory of each system (Song et al. 2026, Table 4)."""
+
+    kind: Literal["resources"] = "resources"
+    rows: tuple[ResourceRow, ...]
+    measure: Path | None = None  # measure.json; None: not measured, the reason in `missing`
+    missing: str | None = None
+    baseline: str | None = None
+    baseline_label: str | None = None  # what it is called where no row shows it
+    notes: tuple[str, ...] = ()
+
+
+class WordTableSpec(Titled):
+    """Generated text: which words are right, or what was decided on them."""
+
+    kind: WordTableKind
+    num_domains: int = Field(ge=1)
+    rows: tuple[WordRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+class CorpusRow(Frozen):
+    """A domain of a task as a row: how many sentences each split has."""
+
+    group: str = ""
+    label: str
+    domain: str  # its key in stats.json
+    sum_of: tuple[str, ...] = ()  # a row of sums: the keys of the domains that are added
+    stats: Path | None = None
+    missing: str | None = None
+    differs: str | None = None
+    printed: dict[str, Printed] = Field({})  # train, valid, test -> the published number
+
+
+class CorporaTableSpec(Compared):
+    """The data of a task: sentences of each domain in training, validation and test text."""
+
+    kind: Literal["corpora"] = "corpora"
+    rows: tuple[CorpusRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+class ExamplesTableSpec(Titled):
+    """Ambiguous words in test sentences, with the translations of several systems (Jiang et al. 2020, Table 7)."""
+
+    kind: Literal["examples"] = "examples"
+    where: str = ""
+    ambiguity: Path | None = None  # ambiguity.json
+    systems: tuple[ScoreRow, ...] = ()
+    columns: tuple[Column, ...] = ()
+    words: tuple[str, ...] = ()  # that come first, ambiguous in this text or not
+    word_domains: tuple[str, ...] = ()  # where these are looked for
+    missing: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class NotationTableSpec(Titled):
+    """What symbols stand for."""
+
+    kind: Literal["notation"] = "notation"
+    where: str = ""
+    lines: tuple[tuple[str, str, str], ...]  # symbol, place, meaning
+
+
+AnyTable = ScoreTableSpec | ResourceTableSpec | WordTableSpec | CorporaTableSpec | ExamplesTableSpec | NotationTableSpec
+TableSpec = Annotated[AnyTable, Field(discriminator="kind")]
+
+
+class ReportRun(Frozen):
+    """A run that a table or figure is made from; `method` is its system's key there."""
+
+    method: str
+    label: str
+    seed: int | None = None
+    folder: Path
+
+
+class ReportTable(Titled):
+    """A table that `mdnmt table` wrote; a file that is not there is shown as not made."""
+
+    id: str = Field(pattern=r"^[a-z0-9-]+$")
+    kind: TableKind
+    data: Path  # what `mdnmt table --json` wrote: the page is drawn from it, so that nothing unescaped gets in
+    caption: str = ""
+    runs: tuple[ReportRun, ...] = ()  # of rows that do not name their own: those that were measured
+    missing: str | None = None
+
+
+class ReportFigure(Titled):
+    """A figure that `mdnmt figure` wrote, with a caption that says what to look for."""
+
+    id: str = Field(pattern=r"^[a-z0-9-]+$")
+    kind: FigureKind
+    where: str = ""  # "Figure 6"
+    png: Path
+    numbers: Path | None = None  # what it shows, as JSON
+    caption: str
+    alt: str = ""  # empty: taken from the figure's own metadata
+    runs: tuple[ReportRun, ...] = ()
+    missing: str | None = None
+
+
+class ReportItem(Frozen):
+    """A table or figure of a paper, in its place; no id: the study does not show it."""
+
+    kind: Literal["table", "figure"]
+    where: str = ""
+    title: str
+    id: str | None = None
+
+
+class ReportPaper(Frozen):
+    """A paper as a section of the page."""
+
+    name: str = Field(pattern=r"^[a-z0-9-]+$")
+    title: str
+    citation: str
+    items: tuple[ReportItem, ...] = ()  # in the paper's own order
+    claims: Path | None = None  # what `mdnmt claims --json` wrote; None: no claims are written down for it
+    audit: Path | None = None  # what `mdnmt audit --json` wrote; None: there is nothing to audit
+
+
+class SampleSystem(Frozen):
+    """Where a system's hypotheses stand: `<test_dir>/hyp.<domain>.txt`."""
+
+    label: str
+    test_dir: Path | None = None
+    missing: str | None = None
+
+
+class ReportTask(Frozen):
+    """A task: its directory, its domains and the systems whose translations are shown."""
+
+    name: str
+    label: str
+    directory: Path  # has stats.json, leakage.json, text/test.<domain>.<lang>
+    source_lang: str
+    target_lang: str
+    domains: tuple[Column, ...]
+    systems: tuple[SampleSystem, ...] = ()
+
+
+class ReportCorpus(Frozen):
+    """What a reader should know of a corpus: where it is from, under which licence, whom to cite."""
+
+    name: str
+    label: str
+    domain: str = ""
+    version: str = ""
+    licence: str = ""
+    citation: str = ""
+    url: str = ""
+    sha256: str = ""
+    missing: str | None = None
+
+
+class SampleSettings(Frozen):
+    """Which translations are shown: a seeded choice among sentences of medium length."""
+
+    per_domain: int = Field(default=3, ge=0, le=20)
+    seed: int = 1
+    min_words: int = Field(default=8, ge=1)
+    max_words: int = Field(default=25, ge=1)
+
+
+class Missing(Frozen):
+    """Something the study names and does not have, and why."""
+
+    what: str
+    why: str
+
+
+class ReportSpec(Frozen):
+    """Everything the page is made of; whatever is absent is said to be absent."""
+
+    study: str
+    title: str
+    introduction: str = ""  # two sentences for a reader who knows nothing yet
+    papers: tuple[ReportPaper, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
+    figures: tuple[ReportFigure, ...] = ()
+    tasks: tuple[ReportTask, ...] = ()
+    corpora: tuple[ReportCorpus, ...] = ()
+    runs: Path | None = None  # runs.tsv
+    run_json: tuple[Path, ...] = ()
+    measure: Path | None = None  # measure.json, for the hardware
+    samples: SampleSettings = SampleSettings()
+    missing: tuple[Missing, ...] = ()
+    commands: tuple[str, ...] = ()  # what to type to make this page again
+    made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
+    partial: bool = False  # made from whatever exists
+
+
+_TABLE: TypeAdapter[AnyTable] = TypeAdapter(TableSpec)
+_REPORT: TypeAdapter[ReportSpec] = TypeAdapter(ReportSpec)
+
+
+def _parse(adapter: TypeAdapter[Spec], what: str, text: str) -> Spec:
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        first: Any = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole value"
+        more = error.error_count() - 1
+        also = f" (and {more} more)" if more else ""
+        raise ConfigError(f"--spec of the {what}: {place}: {first['msg']}{also}; see mdnmt.exhibits.specs") from error
+
+
+def parse_table(text: str) -> AnyTable:
+    """Return the table that the JSON `text` describes.
+
+    Raises:
+        ConfigError: the text is no JSON, or a key or value is not known.
+    """
+    return _parse(_TABLE, "table", text)
+
+
+def parse_report(text: str) -> ReportSpec:
+    """Return the report that the JSON `text` describes.
+
+    Raises:
+        ConfigError: the text is no JSON, or a key or value is not known.
+    """
+    return _parse(_REPORT, "report", text)

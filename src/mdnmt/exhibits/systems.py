@@ -1,0 +1,90 @@
+"""What several specs of tables and figures are made of: titles, columns, the scores and analyses of a system's runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.paper import Knowledge
+from mdnmt.numbers.verdicts import Printed
+
+
+class Titled(Frozen):
+    """What has a title; `task` tells apart what a study with several tasks shows of each."""
+
+    title: str
+    task: str = ""  # the task's title; empty in a study of one task
+    made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
+
+    @property
+    def full_title(self) -> str:
+        """Return the title, with the task's behind it if it is given."""
+        return f"{self.title} ({self.task})" if self.task else self.title
+
+
+class Column(Frozen):
+    """A domain as a column of a table, or as a series of a figure."""
+
+    name: str  # the domain's key in scores.json
+    label: str
+    differs: str | None = None  # why its scores cannot be held against the printed ones
+
+
+class ScoreRun(Frozen):
+    """The scores of one run; `seed` is None where nothing was trained (copying the source)."""
+
+    scores: Path  # scores.json
+    seed: int | None = None
+    others: tuple[Path, ...] = ()  # comet.json, ter.json, where these were scored: of the shape of scores.json
+    development: Path | None = None  # scores.json of the validation sets, for a column of these as one text
+
+
+class ScoreRow(Frozen):
+    """One system as a row: all its seeds, or the reason why there is none."""
+
+    group: str  # "Direct training", "Our domain mixing methods"
+    label: str  # as printed: "Mixed", "E/DC"
+    method: str  # the key in the significance file
+    against: str | None = None  # the row that its differences are to; None: the baseline
+    runs: tuple[ScoreRun, ...] = ()
+    missing: str | None = None
+    choice: int | None = None  # of rows with one number the best by validation is shown
+    records: tuple[Path, ...] = ()  # run.json of each seed, where there is a choice
+    printed: dict[str, Printed] = Field({})  # "<metric>/<domain or avg>" -> the published number
+
+
+class WordRow(ScoreRow):
+    """One system as a row of a table of generated text; each run's `scores` is its words.json."""
+
+    knows: Knowledge | None = None
+
+
+class AnalysedSeed(Frozen):
+    """The analysis of one run of a system."""
+
+    analysis: Path
+    seed: int | None = None
+
+
+class AnalysedRun(Frozen):
+    """One system's analysis directory, or the reason why there is none; `repeats` are measured, not drawn."""
+
+    label: str
+    method: str = ""  # its directory; empty: not known
+    analysis: Path | None = None
+    seed: int | None = None  # None: not known
+    repeats: tuple[AnalysedSeed, ...] = ()  # the other seeds
+    missing: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the label, with the seed if it is known."""
+        return self.label if self.seed is None else f"{self.label}, seed {self.seed}"
+
+    @property
+    def seeds(self) -> tuple[AnalysedSeed, ...]:
+        """Return all analyses, the one that is drawn first."""
+        own = () if self.analysis is None else (AnalysedSeed(analysis=self.analysis, seed=self.seed),)
+        return (*own, *self.repeats)

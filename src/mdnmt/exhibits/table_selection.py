@@ -1,0 +1,391 @@
+"""From a study to what the verb `table` is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any
+
+from mdnmt.config.metrics import METRICS
+from mdnmt.config.paper import PaperTable, TableRow
+from mdnmt.config.published import Published, PublishedNumber
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, why_other
+from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing, measured
+from mdnmt.fsio import options_hash
+from mdnmt.numbers.verdicts import Printed
+from mdnmt.score.metrics.comet_files import TOY, segments_of
+from mdnmt.studies.label_conditions import runs_with_labels
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study, Task
+from mdnmt.studies.study_exhibits import baseline_of, split_key, table_of
+
+COPY = "copy-source"
+AVERAGE, TOTAL = "avg", "total"
+DEVELOPMENT = "dev"  # all validation sets as one text
+QUANTITIES = ("seconds_per_update", "seconds_per_epoch", "seconds_per_batch", "memory", "parameters")
+SPLITS = ("train", "valid", "test")
+
+
+def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
+    """Return a table of the study, with the rows that the study adds, and the task it is made from."""
+    return table_of(study.config, study.papers, key), study.tasks[study.config.tables[key].task]
+
+
+def columns(task: Task, table: PaperTable | None = None) -> tuple[specs.Column, ...]:
+    """Return the domains of a task as columns, in the order that a table prints them in, or that of the task."""
+    return tuple(
+        specs.Column(name=name, label=task.label(name), differs=task.config.domains[name].differs)
+        for name in _ordered(task, table)
+    )
+
+
+def _ordered(task: Task, table: PaperTable | None) -> list[str]:
+    """Return a task's domains as the table prints them; behind them those that it does not have."""
+    printed = list(table.printed_columns) if table is not None else []
+    places = {name: _printed_name(task, name) for name in task.config.domains}
+    return sorted(places, key=lambda name: printed.index(places[name]) if places[name] in printed else len(printed))
+
+
+def _printed_name(task: Task, domain: str) -> str:
+    return task.config.domains[domain].stands_for or domain
+
+
+def task_title(study: Study, task: Task) -> str:
+    """Return the task's title where a reader must be told which one is meant: in a study of several."""
+    return task.config.title if len(study.tasks) > 1 else ""
+
+
+def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return runs by the row they stand in: one a directory and what it is told, with all its seeds."""
+    rows: dict[str, list[Run]] = {}
+    for run in runs:
+        rows.setdefault(run.row, []).append(run)
+    return rows
+
+
+def table_runs(study: Study, key: str) -> list[Run]:
+    """Return the runs whose test translations a table compares: its systems and their baseline, that can be made."""
+    table, task = paper_table(study, key)
+    if table.kind in ("corpora", "notation") or table.split != "test":
+        return []
+    names = {name for row in table.rows for name in row.methods} | {baseline_of(study.config, table)}
+    given = [run for run in study.makeable(task.name) if run.method in names]
+    of_rows = (run for row in table.rows for name in row.methods for run in runs_with_labels(study, task, row, name))
+    return given + [run for run in of_rows if run.labels != "given" and run.spec is not None]
+
+
+def table_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyTable:
+    """Return the spec of one table; methods that the study does not have are left out and named.
+
+    A partial one is made of the scores that are there at this moment.
+    """
+    table, task = paper_table(study, key)
+    left_out = dict.fromkeys(name for row in table.rows for name in row.methods if name not in study.methods)
+    notes = (*table.notes, *((f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()))
+    title: dict[str, Any] = {"title": table.title, "task": task_title(study, task), "notes": notes}
+    if table.kind in ("word_accuracy", "word_proportions", "gate_use"):
+        return _word_table(study, table, task, places, partial, title)
+    paper, _ = split_key(key)
+    title["where"] = heading(paper, study.papers[paper], table, task.config)
+    if table.kind == "notation":
+        return specs.NotationTableSpec(title=table.title, where=title["where"], lines=table.notation)
+    if table.kind == "examples":
+        return _examples(study, table, task, places, partial, title)
+    printed = _Printed(study, key, table, task)
+    title |= {"differs": printed.differs, "metric_differs": _metric_differs(study, table)}
+    title["margin"] = study.config.comparison.margin
+    if table.kind == "corpora":
+        return specs.CorporaTableSpec(**title, rows=tuple(_corpus_rows(task, places, printed, partial)))
+    baseline = baseline_of(study.config, table)
+    compared = {"baseline": baseline, "baseline_label": study.methods[baseline].label}
+    rows = list(_rows(study, table, task))
+    if table.kind == "resources":
+        resource_rows = tuple(
+            specs.ResourceRow(
+                group=row.group,
+                label=row.label or runs[0].label,
+                method=runs[0].directory,
+                missing=runs[0].missing,
+                printed=printed.resources(row, runs[0]),
+                **_choice(choice, runs, places, partial),
+            )
+            for row, runs, choice in rows
+        )
+        times = measured(study, task, places, partial)
+        return specs.ResourceTableSpec(**title, **compared, **times, rows=resource_rows)
+    is_predicted = task.spec is not None and any("predicted" in row.labels for row in table.rows)
+    tested = is_tested(study, key)
+    options = options_hash(comparison(study, key, places)) if tested else ""
+    significance = existing(places.significance(key), partial, options) if tested else None
+    return specs.ScoreTableSpec(
+        **title,
+        **compared,
+        predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
+        columns=columns(task, table),
+        rows=(
+            *(_copy_row(study, task, places, partial) if table.split == "test" else ()),
+            *(
+                _with_others(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
+                    update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
+                )
+                for row, runs, choice in rows
+            ),
+        ),
+        metrics=table.metrics,
+        metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},
+        metric_notes=table.metric_notes if table.printed and printed.numbers is not None else {},
+        shows=table.shows,
+        delta=table.delta,
+        split=table.split,
+        development=table.development,
+        significance=significance,
+        made_with={str(significance): options} if significance else {},
+    )
+
+
+def _metric_differs(study: Study, table: PaperTable) -> dict[str, str]:
+    """Return metric -> why ours is not the printed one."""
+    toy = {"comet": "scored with a toy of random weights"} if study.comet.name == TOY else {}
+    return {**table.metric_differs, **toy}
+
+
+def compared_runs(study: Study, key: str) -> dict[str, list[Run]]:
+    """Return row -> runs of the rows that are compared with the baseline: seeds that the baseline has as well."""
+    rows = by_row(table_runs(study, key))
+    seeds = {run.seed for run in rows.get(baseline_of(study.config, paper_table(study, key)[0]), ())}
+    paired = {row: [run for run in runs if run.seed in seeds] for row, runs in rows.items()}
+    return {row: runs for row, runs in paired.items() if runs}
+
+
+def is_tested(study: Study, key: str) -> bool:
+    """Say whether the rows of a table of scores are tested against its baseline.
+
+    Systems under other labels are not: each is compared with itself under gold labels.
+    """
+    table, task = paper_table(study, key)
+    given = all(labels == "given" for row in table.rows for labels in row.labels)
+    return task.spec is not None and given and table.split == "test" and bool(compared_runs(study, key))
+
+
+def comparison(study: Study, key: str, places: Places) -> dict[str, Any]:
+    """Return what the verb `significance` is told of a table: its systems, its baseline, where hypotheses stand."""
+    table, task = paper_table(study, key)
+    rows, how = compared_runs(study, key), study.config.comparison
+    has_comet = "comet" in table.metrics and not study.no_comet
+    return {
+        "task": places.task(task.name),
+        "baseline": baseline_of(study.config, table),
+        "limit": study.decoding[task.name].max_sentences,
+        "metrics": [name for name in table.metrics if name != "comet" or has_comet],
+        "num_resamples": how.num_resamples,
+        "num_trials": how.num_trials,
+        "correction": how.correction,
+        "systems": {row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs} for row, runs in rows.items()},
+        "comet": {
+            row: {str(run.seed): str(segments_of(places.comet(run))) for run in runs}
+            for row, runs in rows.items()
+            if has_comet
+        },
+    }
+
+
+class _Printed:
+    """The published numbers of one table, where its task is the paper's or stands for it."""
+
+    def __init__(self, study: Study, key: str, table: PaperTable, task: Task) -> None:
+        paper, _ = split_key(key)
+        self.table, self.task = table, task
+        has_numbers = is_counterpart(paper, table, task.config)
+        self.numbers: Published | None = study.published.get(paper) if has_numbers else None
+        self.differs = (table.differs or why_other(paper, table, task.config)) if table.printed else None
+
+    def scores(self, row: TableRow, run: Run) -> dict[str, Printed]:
+        """Return "<metric>/<domain or avg>" -> number, and of printed differences "d<metric>/avg"."""
+        found = {}
+        for metric in self.table.metrics:
+            for domain in (*self.task.config.domains, AVERAGE, DEVELOPMENT):
+                for prefix in ("", "d"):
+                    names = tuple(prefix + name for name in self.table.printed_metrics.get(metric, ()))
+                    number = self._find(self._row(row, run), self._column(domain), names)
+                    if number is not None:
+                        found[f"{prefix}{metric}/{domain}"] = number
+        return found
+
+    def resources(self, row: TableRow, run: Run) -> dict[str, Printed]:
+        """Return quantity -> number."""
+        numbers = {
+            name: self._find(self._row(row, run), self.table.printed_columns.get(name, ()), (name, "time_per_step"))
+            for name in QUANTITIES
+        }
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    def sentences(self, domain: str) -> dict[str, Printed]:
+        """Return split -> number of sentences."""
+        columns = self._column(domain)
+        row = columns if isinstance(columns, str) else next(iter(columns), "")
+        numbers = {name: self._find(row, (name, name.capitalize(), *_ALSO[name]), ("sentences",)) for name in SPLITS}
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    def _row(self, row: TableRow, run: Run) -> str:
+        name = row.printed or row.label or run.label
+        if "{domain}" not in name:
+            return name
+        column = self._column(run.domains[0])
+        return name.replace("{domain}", column if isinstance(column, str) else next(iter(column), run.domains[0]))
+
+    def _column(self, domain: str) -> str | tuple[str, ...]:
+        config = self.task.config.domains.get(domain)
+        return self.table.printed_columns.get((config and config.stands_for) or domain, ())
+
+    def _find(self, row: str, columns: str | tuple[str, ...], metrics: tuple[str, ...]) -> Printed | None:
+        if self.numbers is None or self.table.printed is None:
+            return None
+        for column in (columns,) if isinstance(columns, str) else columns:
+            for metric in metrics:
+                number: PublishedNumber | None = self.numbers.find(self.table.printed, row, column, metric)
+                if number is not None:
+                    return Printed(value=number.value, raw=number.raw, star=number.star, note=number.note)
+        return None
+
+
+_ALSO = {"train": (), "valid": ("dev", "Dev"), "test": ()}
+
+
+def _corpus_rows(task: Task, places: Places, printed: _Printed, partial: bool) -> Iterator[specs.CorpusRow]:
+    stats = existing(f"{places.task(task.name)}/stats.json", partial) if task.spec is not None else None
+    missing = None if stats else task.missing or NOT_YET
+    domains = columns(task, printed.table)
+    for column in domains:
+        yield specs.CorpusRow(
+            label=column.label,
+            domain=column.name,
+            stats=stats,
+            missing=missing,
+            differs=column.differs,
+            printed=printed.sentences(column.name),
+        )
+    if printed.table.total:
+        yield specs.CorpusRow(
+            label="Total",
+            domain=TOTAL,
+            sum_of=tuple(column.name for column in domains),
+            stats=stats,
+            missing=missing,
+            differs="; ".join(dict.fromkeys(column.differs for column in domains if column.differs)) or None,
+            printed=printed.sentences(TOTAL),
+        )
+
+
+def _examples(
+    study: Study, table: PaperTable, task: Task, places: Places, partial: bool, title: dict[str, Any]
+) -> specs.ExamplesTableSpec:
+    words = table.words if is_of_pair(table, task.config) else ()
+    own = [column.name for column in columns(task, table) if _printed_name(task, column.name) in table.printed_columns]
+    return specs.ExamplesTableSpec(
+        **title,
+        words=words,
+        word_domains=tuple(own or task.config.domains) if words else (),
+        **ambiguous_words(study, task, places, partial),
+        systems=tuple(_score_row(row, runs, places, partial) for row, runs, _ in _rows(study, table, task)),
+        columns=columns(task, table),
+    )
+
+
+def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRow, list[Run], int | None]]:
+    """Yield the rows whose methods the study has, with their runs; what shares a number is to be chosen from.
+
+    A choice among methods trained on one domain is a choice for each domain.
+    """
+    numbers = count(1)
+    for row in table.rows:
+        rivals: dict[tuple[tuple[str, ...], str], list[list[Run]]] = {}
+        for method in row.methods:
+            runs_of_row = [run.on(table.split) for run in runs_with_labels(study, task, row, method)]
+            for runs in by_row(runs_of_row).values():
+                rivals.setdefault((runs[0].domains, runs[0].labels), []).append(runs)
+        for found in rivals.values():
+            choice = next(numbers) if len(found) > 1 else None
+            yield from ((row, runs, choice) for runs in found)
+
+
+def _choice(choice: int | None, runs: list[Run], places: Places, partial: bool) -> dict[str, Any]:
+    """Return what a row needs to be chosen by: the number of the choice and the run.json of its runs."""
+    if choice is None:
+        return {}
+    paths = [existing(f"{places.run(run)}/run.json", partial) for run in runs if run.spec is not None]
+    return {"choice": choice, "records": tuple(path for path in paths if path is not None)}
+
+
+def _word_table(
+    study: Study, table: PaperTable, task: Task, places: Places, partial: bool, title: dict[str, Any]
+) -> specs.WordTableSpec:
+    rows = [
+        specs.WordRow(**dict(_score_row(row, runs, places, partial, "words.json")), knows=row.knows)
+        for row, runs, _ in _rows(study, table, task)
+    ]
+    return specs.WordTableSpec.model_validate(
+        {"kind": table.kind, "num_domains": len(task.config.domains), "rows": rows, **title}
+    )
+
+
+def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[specs.ScoreRow]:
+    if not study.config.copy_source:
+        return []
+    scores = existing(f"{places.copied(task.name)}/scores.json", partial) if task.spec is not None else None
+    runs = (specs.ScoreRun(scores=scores),) if scores else ()
+    missing = None if runs else task.missing or NOT_YET
+    return [specs.ScoreRow(group="No training", label="Copy the source", method=COPY, runs=runs, missing=missing)]
+
+
+def _with_others(
+    row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: Places, partial: bool
+) -> specs.ScoreRow:
+    """Return the row with the files of what its cells show beside scores.json: other metrics, validation text."""
+    names = [name for name in table.metrics if METRICS[name].file != "scores.json"]
+    of_seed = {
+        run.seed: [
+            places.comet(run) if name == "comet" else f"{places.test(run)}/{METRICS[name].file}"
+            for name in names
+            if name != "comet" or not study.no_comet
+        ]
+        for run in runs
+        if run.spec is not None
+    }
+    validation = {run.seed: f"{places.test(run.on('valid'))}/scores.json" for run in runs if table.development}
+    made = tuple(
+        run.model_copy(
+            update={
+                "others": tuple(path for file in of_seed[run.seed] if (path := existing(file, partial))),
+                "development": existing(validation[run.seed], partial) if run.seed in validation else None,
+            }
+        )
+        for run in row.runs
+        if run.seed is not None
+    )
+    return row.model_copy(update={"runs": made})
+
+
+def _score_row(
+    row: TableRow, runs: list[Run], places: Places, partial: bool, file: str = "scores.json"
+) -> specs.ScoreRow:
+    return named(score_row(row.group, row.label or runs[0].label, runs, places, partial, file), row, runs[0])
+
+
+def score_row(group: str, label: str, runs: list[Run], places: Places, partial: bool, file: str) -> specs.ScoreRow:
+    """Return a system with the file of each seed that was or will be made, or the reason why there is none."""
+    made = tuple(
+        specs.ScoreRun(scores=scores, seed=run.seed)
+        for run in runs
+        if run.spec is not None and (scores := existing(f"{places.test(run)}/{file}", partial))
+    )
+    missing = None if made else runs[0].missing or NOT_YET
+    return specs.ScoreRow(group=group, label=label, method=runs[0].row, runs=made, missing=missing)
+
+
+def named(found: specs.ScoreRow, row: TableRow, run: Run) -> specs.ScoreRow:
+    """Return a row with its label condition in its label, and the row under gold labels that it is compared with."""
+    if row.labels == ("given",):
+        return found
+    changes: dict[str, Any] = {"label": f"{found.label}, label {run.labels}", "against": run.directory}
+    return found.model_copy(update=changes)

@@ -1,0 +1,291 @@
+"""Build the papers' results table: systems by domains, mean and spread over seeds (Jiang et al. 2020, Table 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mdnmt.config.metrics import METRICS
+from mdnmt.errors import DataError
+from mdnmt.exhibits.best_by_validation import settle
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.exhibits.label_notes import label_notes
+from mdnmt.exhibits.published_cells import annotate, beside, first
+from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Facts, Measured, measure, sorted_runs
+from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note
+from mdnmt.exhibits.specs import ScoreTableSpec
+from mdnmt.exhibits.systems import ScoreRow
+from mdnmt.fsio import read_json
+from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
+from mdnmt.numbers.verdicts import Judgement, judge, scoring_basis
+from mdnmt.score.human_agreement import agreement, why_not_covered
+
+DELTA = "d"  # before a metric: its difference to the baseline row
+PLACES = 2
+
+Numbers = dict[tuple[str, str], Measured]
+
+
+def _headers(spec: ScoreTableSpec) -> list[Header]:
+    """Return the columns: of each metric all validation text (if asked for), the domains, their average."""
+    domains = [(column.name, column.label) for column in spec.columns] if spec.shows == "domains" else []
+    if spec.development:
+        domains = [(DEVELOPMENT, "Dev."), *domains]
+    headers = []
+    for metric in spec.metrics:
+        name, why = METRICS[metric].label, spec.metric_missing.get(metric)
+        group = name if spec.shows == "domains" else spec.average_label
+        for key, label in (*domains, (AVERAGE, spec.average_label if spec.shows == "domains" else name)):
+            headers.append(Header(key=key, label=label, metric=metric, group=group, places=PLACES, missing=why))
+            if spec.delta:
+                label = f"\N{GREEK CAPITAL LETTER DELTA}{name}"
+                headers.append(
+                    Header(key=key, label=label, metric=DELTA + metric, group=group, places=PLACES, missing=why)
+                )
+    return headers
+
+
+def _cell(measured: Measured | None, tested: dict[str, Any], agreed: float | None) -> Cell:
+    if measured is None:
+        return Cell()
+    comparison = read_tested(tested)
+    return Cell(
+        **_shown(measured.values),
+        text=half_up(mean(measured.values), PLACES),
+        num_seeds=measured.num_seeds,
+        delta=tested.get("delta"),
+        p=tested.get("p_corrected", tested.get("p")),
+        verdict=tested.get("verdict"),
+        tested=comparison and comparison.model_copy(update={"agreement": agreed}),
+    )
+
+
+def _agreement(metric: str, tested: dict[str, Any], facts: Facts) -> float | None:
+    """Return how often people agree with a difference; None where that is not known."""
+    signatures = facts.signatures.get(metric, set())
+    if len(signatures) != 1 or "delta" not in tested:
+        return None
+    return agreement(metric, next(iter(signatures)), tested["delta"])
+
+
+def _people_note(facts: Facts) -> str:
+    """Return the note on the agreement with people, of the metrics of this table."""
+    why = {
+        metric: why_not_covered(metric, next(iter(signatures)))
+        if len(signatures) == 1
+        else "rows were scored in different ways"
+        for metric, signatures in facts.signatures.items()
+    }
+    return people_note(
+        [METRICS[metric].label for metric, reason in why.items() if reason is None],
+        {METRICS[metric].label: reason for metric, reason in why.items() if reason is not None},
+    )
+
+
+def _shown(values: tuple[float, ...]) -> dict[str, Any]:
+    spread = standard_deviation(values)
+    shown = None if spread is None else half_up(spread, PLACES)
+    return {"values": values, "mean": mean(values), "sd": spread, "spread": shown}
+
+
+def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
+    """Return the difference of two means; where both have the same seeds its spread is that of the differences."""
+    if ours is None or base is None or ours is base:
+        return Cell()
+    if ours.seeds == base.seeds:
+        values = tuple(a - b for a, b in zip(ours.values, base.values, strict=True))
+        return Cell(**_shown(values), text=signed(mean(values), PLACES), num_seeds=ours.num_seeds)
+    difference = mean(ours.values) - mean(base.values)
+    return Cell(text=signed(difference, PLACES), mean=difference, num_seeds=ours.num_seeds)
+
+
+def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
+    """Return why a column's numbers cannot be held against the published ones."""
+    of_domain = [c.differs for c in spec.columns if c.differs and header.key in (c.name, AVERAGE, DEVELOPMENT)]
+    return first(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
+
+
+def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, facts: Facts) -> Cell:
+    printed = row.printed.get(f"{header.metric}/{header.key}")
+    differs = _differs(spec, header)
+    split = "valid" if header.key == DEVELOPMENT else spec.split
+    resting = scoring_basis(facts.signatures.get(header.metric.removeprefix(DELTA), ()), split)
+    judgement = judge(cell.values, printed, differs, margin=spec.margin.points, basis=resting)
+    if judgement is None and printed is not None and printed.value is not None and cell.mean is not None:
+        reason = differs or "the baseline was trained with other seeds"
+        judgement = Judgement(verdict="not comparable" if differs else "inconclusive", reason=reason)
+    return beside(cell, printed, judgement)
+
+
+def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
+    """Return the rows with the best number of a trained system in each column marked, and what reads the same.
+
+    A column with one trained system has no best.
+    """
+    best: list[str | None] = []
+    for header, cells in zip(headers, zip(*(row.cells for row in rows), strict=True), strict=False):
+        known = [cell for cell in cells if cell.mean is not None and cell.num_seeds]
+        choose = min if lower_is_better(header) else max
+        top = choose(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
+        best.append(top.text if top else None)
+    return [
+        row.model_copy(
+            update={
+                "cells": tuple(
+                    cell.model_copy(update={"best": cell.num_seeds > 0 and cell.text == top})
+                    for cell, top in zip(row.cells, best, strict=True)
+                )
+            }
+        )
+        for row in rows
+    ]
+
+
+def lower_is_better(header: Header) -> bool:
+    """Return whether the column's metric, or the difference of which it is, counts what is wrong."""
+    about = METRICS.get(header.metric.removeprefix(DELTA))
+    return about is not None and about.lower_is_better
+
+
+def _seed_note(rows: list[GridRow]) -> str | None:
+    counts: dict[int, list[str]] = {}
+    for row in rows:
+        seeds = max((cell.num_seeds for cell in row.cells), default=0)
+        if seeds:
+            counts.setdefault(seeds, []).append(row.label)
+    if not counts:
+        return None
+    if set(counts) == {1}:
+        return "1 seed: no spread. Another seed may move every number and change the order."
+    several = sorted(n for n in counts if n > 1)
+    note = f"\N{PLUS-MINUS SIGN} is the standard deviation over {' or '.join(map(str, several))} seeds"
+    return note + (f"; 1 seed, no spread: {', '.join(counts[1])}." if 1 in counts else ".")
+
+
+def _was_tested(rows: list[GridRow]) -> bool:
+    return any(cell.p is not None for row in rows for cell in row.cells)
+
+
+def _notes(
+    spec: ScoreTableSpec, facts: Facts, rows: list[GridRow], significance: dict[str, Any], baseline: str | None
+) -> list[str]:
+    notes = []
+    trained = [row for row in rows if any(cell.num_seeds for cell in row.cells)]
+    if any(cell.best for row in rows for cell in row.cells):
+        notes.append("Bold: the best trained system of its column.")
+    if _was_tested(rows):
+        tested = [cell.tested for row in rows for cell in row.cells if cell.tested]
+        notes += [star_note(significance, baseline, tested), _people_note(facts)]
+    elif spec.baseline is not None and len(trained) > 1:
+        notes.append("No significance test was made.")
+    seeds = _seed_note(rows)
+    if seeds:
+        notes.append(seeds)
+    labels = {column.name: column.label for column in spec.columns}
+    if facts.sentences:
+        sizes = ", ".join(f"{labels[name]} {count}" for name, (count, _) in facts.sentences.items())
+        split = "Test" if spec.split == "test" else "Validation"
+        notes.append(f"{split} sentences: {sizes}. {spec.average_label} is the mean of the unrounded domain scores.")
+    if spec.development:
+        notes.append("Dev.: the validation sentences of all domains, scored as one text; not part of the average.")
+    if facts.text:
+        found = "; ".join(f"{labels[name]} {' and '.join(sorted(texts))}" for name, texts in facts.text.items())
+        several = any(len(texts) > 1 for texts in facts.text.values())
+        notes.append(f"{'Caution, several texts: identity' if several else 'Identity'} of {'/'.join(SPLITS)}: {found}.")
+    for metric, signatures in facts.signatures.items():
+        text = f"{METRICS[metric].label}: {'; '.join(sorted(signatures))}"
+        notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
+    notes += [METRICS[metric].caution for metric in facts.signatures if METRICS[metric].caution]
+    notes += [f"No {METRICS[metric].label}: {why}." for metric, why in spec.metric_missing.items()]
+    notes += [f"Published numbers beside {METRICS[metric].label}: {text}" for metric, text in spec.metric_notes.items()]
+    return [*notes, *label_notes(spec), *spec.notes]
+
+
+def build(spec: ScoreTableSpec) -> Grid:
+    """Return the results table of `spec`.
+
+    Raises:
+        DataError: a file is not what it should be, or the rows were not scored on the same test sets.
+    """
+    # A baseline that gives way to a better size is still what all others are tested against.
+    baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), spec.baseline_label)
+    spec = settle(spec)
+    significance = _significance(spec)
+    headers, facts, reasons, rows = _headers(spec), Facts(), Reasons(), []
+    measured = [measure(row, spec, facts) for row in spec.rows]
+    is_told = any(row.against for row in spec.rows)
+    of_row: dict[str | None, Numbers] = {row.method: numbers for row, numbers in zip(spec.rows, measured, strict=True)}
+    for row, numbers in zip(spec.rows, measured, strict=True):
+        tests, base = (
+            significance.get("systems", {}).get(row.method, {}),
+            of_row.get(row.against if is_told else spec.baseline, {}),
+        )
+        cells = []
+        for header in headers:
+            key = (header.metric.removeprefix(DELTA), header.key)
+            if header.metric.startswith(DELTA):
+                cell = _delta_cell(numbers.get(key), base.get(key))
+            else:
+                tested = tests.get(header.key, {}).get(header.metric, {})
+                cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, facts))
+            cells.append(_beside(spec, row, header, cell, facts))
+        marks = [reasons.mark(why) for why in _absent(spec, row, numbers)]
+        runs = tuple(RowRun(seed=r.seed, folder=r.scores.parent.parent.as_posix()) for r in sorted_runs(row))
+        about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
+        rows.append(GridRow(cells=tuple(cells), **about))
+    rows = mark_best(rows, headers)
+    grid = Grid(
+        kind="scores",
+        title=spec.full_title,
+        where=spec.where,
+        headers=tuple(headers),
+        rows=tuple(rows),
+        baseline=spec.baseline,
+        baseline_label=baseline_label,
+        alpha=significance.get("alpha", ALPHA) if _was_tested(rows) else None,
+        correction=significance.get("correction", "none"),
+        reasons=tuple(reasons.texts),
+        notes=tuple(_notes(spec, facts, rows, significance, baseline_label or spec.baseline)),
+        split=spec.split,
+        test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
+    )
+    return annotate(grid, spec.margin)
+
+
+def _significance(spec: ScoreTableSpec) -> dict[str, Any]:
+    """Return the tests, empty where there are none.
+
+    Raises:
+        DataError: they compare with another baseline, or one has no verdict: a mean delta and a p alone do not say
+            that every seed agrees.
+    """
+    found: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
+    if found and spec.baseline is not None and found.get("baseline") != spec.baseline:
+        raise DataError(
+            f"{spec.significance}: tested against {found.get('baseline')!r}, expected {spec.baseline!r}; "
+            "run the test again"
+        )
+    for system, domains in found.get("systems", {}).items():
+        for domain, metrics in domains.items():
+            for metric, tested in metrics.items():
+                if tested.get("verdict", "") not in ("better", "worse", None):
+                    raise DataError(
+                        f"{spec.significance}: {metric} of {system} on {domain} has no verdict; expected better, "
+                        "worse or null; run the test again"
+                    )
+    return found
+
+
+def _absent(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
+    """Return why a row lacks numbers, except for metrics that the whole table lacks."""
+    if row.missing:
+        return [row.missing]
+    if not row.runs:
+        return ["no run"]
+    labels = [c.label for c in spec.columns if not any((metric, c.name) in numbers for metric in spec.metrics)]
+    found = [f"no score on {', '.join(labels)}"] if labels else []
+    for metric in spec.metrics:
+        lacking = [c.label for c in spec.columns if (metric, c.name) not in numbers and c.label not in labels]
+        if lacking and metric not in spec.metric_missing:
+            found.append(f"no {METRICS[metric].label} on {', '.join(lacking)}")
+    return found

@@ -1,0 +1,86 @@
+"""From a task of a study to what the verbs `measure` and `ambiguity` are given; both write one file for each task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mdnmt.config.paper import PaperTable
+from mdnmt.exhibits.headings import is_of_pair
+from mdnmt.exhibits.registry import figure_class
+from mdnmt.fsio import has_options, options_hash
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study, Task
+from mdnmt.studies.study_exhibits import figure_of, table_of
+
+NOT_YET = "not made yet"
+
+
+def existing(path: str, partial: bool, options: str | None = None) -> Path | None:
+    """Return the path; for a partial page only if the file is there, made with the options of this hash if given."""
+    file = Path(path)
+    is_there = file.exists() if options is None else has_options(file, options)
+    return file if is_there or not partial else None
+
+
+def measured_runs(study: Study, task: str) -> list[Run]:
+    """Return the runs whose resources are measured: one a method and architecture, its first domain and seed."""
+    tables = _tables(study, task)
+    wanted = {name for table in tables if table.kind == "resources" for row in table.rows for name in row.methods}
+    first: dict[str, Run] = {}
+    for run in study.makeable(task):
+        first.setdefault(run.row, run)
+    return [run for run in first.values() if run.method in wanted]
+
+
+def measure_options(study: Study, task: str, places: Places) -> dict[str, Any]:
+    """Return what is measured, and how."""
+    return {
+        "runs": {run.directory: places.run(run) for run in measured_runs(study, task)},
+        "decoding": study.decoding[task].model_dump(mode="json"),
+        "repeats": study.config.measure_repeats,
+    }
+
+
+def measured(study: Study, task: Task, places: Places, partial: bool) -> dict[str, Any]:
+    """Return the measurements of a table of resources, as its spec takes them."""
+    options = options_hash(measure_options(study, task.name, places))
+    file = existing(places.measure(task.name), partial, options) if task.spec is not None else None
+    made_with = {str(file): options} if file else {}
+    return {"measure": file, "made_with": made_with, "missing": task.missing or (NOT_YET if partial else None)}
+
+
+def ambiguous_systems(study: Study, task: str) -> list[Run]:
+    """Return the runs whose ambiguous words are looked at: those of figures and tables made from a task."""
+    shown = [key for key, figure in study.config.figures.items() if figure.task == task]
+    figures = [figure_of(study.config, study.papers, key) for key in shown]
+    wanted = [name for figure in figures if figure_class(figure.kind).reads_ambiguous_words for name in figure.methods]
+    tables = _tables(study, task)
+    wanted += [name for table in tables if table.kind == "examples" for row in table.rows for name in row.methods]
+    return [run for method in dict.fromkeys(wanted) for run in study.makeable(task) if run.method == method]
+
+
+def choice_spec(study: Study, task: str, places: Places) -> dict[str, Any]:
+    """Return what the verb `ambiguity` is given: whose translations it reads, and the words that a table asks for."""
+    systems = [
+        {"method": run.directory, "label": run.label, "seed": run.seed, "folder": f"{places.test(run)}/hyp"}
+        for run in ambiguous_systems(study, task)
+    ]
+    tables = _tables(study, task)
+    config = study.tasks[task].config
+    words = dict.fromkeys(word for table in tables if is_of_pair(table, config) for word in table.words)
+    return {"systems": systems, **({"words": list(words)} if words else {})}
+
+
+def ambiguous_words(study: Study, task: Task, places: Places, partial: bool) -> dict[str, Any]:
+    """Return the ambiguous words of a task and what was made of them, as the specs of figures and tables take them."""
+    options = options_hash(choice_spec(study, task.name, places))
+    file = existing(places.ambiguity(task.name), partial, options) if task.spec is not None else None
+    made_with = {str(file): options} if file else {}
+    return {"ambiguity": file, "made_with": made_with, "missing": None if file else task.missing or NOT_YET}
+
+
+def _tables(study: Study, task: str) -> list[PaperTable]:
+    """Return the tables of a study that are made from a task."""
+    shown = [key for key, table in study.config.tables.items() if table.task == task]
+    return [table_of(study.config, study.papers, key) for key in shown]

@@ -1,0 +1,127 @@
+"""The words that an analysis looked at: what layers decided on each, and how the training text uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mdnmt.errors import DataError
+from mdnmt.exhibits import analysis_files
+from mdnmt.exhibits.analysis_files import Floats, Ints
+from mdnmt.exhibits.figure_numbers import entropy
+
+END, START = -1, -2  # in `word_M`: </s> of the source, <s> before the target
+MIN_COUNT = 5  # of a word in all training text: below that, how domains use it is chance
+NUM_FUNCTION_WORDS = 20
+SHARED, SPECIFIC = 0.8, 0.9  # entropy of a word's use over domains; share of the domain that uses it most
+
+Chosen = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class AnalysedWords:
+    """M words in their places in N domains' text, the pieces of a word joined.
+
+    Attributes:
+        values_LMK: what each layer decided on a word: the mean over its pieces.
+        domain_M: label of the word's sentence.
+        word_M: number of the word, END or START.
+        position_M: of its first piece in the sentence, from 0.
+        words: by number.
+        counts_WK: how often each domain's training text has it.
+        totals_K: number of words of each domain's training text.
+    """
+
+    values_LMK: Floats
+    domain_M: Ints
+    word_M: Ints
+    position_M: Ints
+    words: list[str]
+    counts_WK: Ints
+    totals_K: Ints
+
+    @property
+    def is_word_M(self) -> Chosen:
+        """Return where words stand, and not the end or the start of a sentence."""
+        found: Chosen = self.word_M >= 0
+        return found
+
+    @property
+    def share_WK(self) -> Floats:
+        """Return how a word's use is spread over domains, each domain's text counting the same: rows sum to one."""
+        rate_WK = (self.counts_WK + 0.5) / np.maximum(self.totals_K, 1)
+        found: Floats = rate_WK / rate_WK.sum(axis=1, keepdims=True)
+        return found
+
+    def own_share_LM(self) -> Floats:
+        """Return what each layer gives to the domain of the word's sentence."""
+        found: Floats = np.take_along_axis(self.values_LMK, self.domain_M[None, :, None], axis=2)[..., 0]
+        return found
+
+    def classes(self) -> dict[str, Ints]:
+        """Return by training text alone, without lists of words, which words (numbers) are of each class.
+
+        `function`: the 20 words of letters that every domain uses most, by the rate of the domain that uses it least.
+        `shared`: others that the domains use about alike (entropy of the use above 0.8). `specific`: a domain has more
+        than 0.9 of the use. The last two occur 5 times or more.
+        """
+        letters = np.array([word.isalpha() for word in self.words], dtype=bool)
+        least = np.where(letters, (self.counts_WK / np.maximum(self.totals_K, 1)).min(axis=1), 0.0)
+        function = np.argsort(-least, kind="stable")[:NUM_FUNCTION_WORDS]
+        function = function[least[function] > 0]
+        frequent = letters & (self.counts_WK.sum(axis=1) >= MIN_COUNT)
+        frequent[function] = False
+        return {
+            "function": function,
+            "shared": np.flatnonzero(frequent & (entropy(self.share_WK) > SHARED)),
+            "specific": np.flatnonzero(frequent & (self.share_WK.max(axis=1) > SPECIFIC)),
+        }
+
+    def mean_by_word(self, values_LM: Floats, chosen_M: Chosen, least: int = 1) -> tuple[Ints, Floats]:
+        """Return the numbers of words that stand `least` times or more among the chosen, and their mean [L, W]."""
+        numbers, place, count = np.unique(self.word_M[chosen_M], return_inverse=True, return_counts=True)
+        sums = np.stack([np.bincount(place, row[chosen_M], len(numbers)) for row in values_LM])
+        kept = count >= least
+        return numbers[kept], (sums / np.maximum(count, 1))[:, kept]
+
+
+def read(directory: Path, name: str) -> dict[str, AnalysedWords]:
+    """Return the words of `<name>.npz` of an analysis by side: encoder, memory, decoder; none for other methods.
+
+    Raises:
+        DataError: the analysis is not what it should be.
+    """
+    path = directory / f"{name}.npz"
+    stored = analysis_files.arrays(path)
+    lexicon = analysis_files.read(directory / "lexicon.json")
+    found: dict[str, AnalysedWords] = {}
+    for side in ("encoder", "memory", "decoder"):
+        if side not in stored:
+            continue
+        arrays = analysis_files.arrays(
+            path, *(f"{side}_{part}" for part in ("domain", "word", "position", "occurrence"))
+        )
+        try:
+            known = lexicon["target" if side == "decoder" else "source"]
+            counts = np.asarray(known["counts"], dtype=np.int64)
+            totals = np.asarray(known["totals"], dtype=np.int64)
+            words = [str(word) for word in known["words"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{directory}/lexicon.json: lacks {error}; analyse the run again") from error
+        occurrence = arrays[f"{side}_occurrence"]
+        first = np.flatnonzero(np.diff(occurrence, prepend=-1))
+        size = np.diff(first, append=len(occurrence))
+        values = np.add.reduceat(arrays[side].astype(np.float64), first, axis=1) / size[:, None]
+        found[side] = AnalysedWords(
+            values_LMK=values,
+            domain_M=arrays[f"{side}_domain"][first].astype(np.int64),
+            word_M=arrays[f"{side}_word"][first].astype(np.int64),
+            position_M=arrays[f"{side}_position"][first].astype(np.int64),
+            words=words,
+            counts_WK=counts,
+            totals_K=totals,
+        )
+    return found

@@ -1,0 +1,114 @@
+"""The README.md of an exported model, filled from the run's record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio
+from mdnmt.config.metrics import METRICS
+from mdnmt.decode.translator import Translator
+from mdnmt.escape import markdown
+from mdnmt.export.licence_check import TrainingCorpus
+
+_WITHOUT_SCRIPT = (
+    "This model's text is tokenised, normalised or segmented by domain in a way that needs mdnmt itself: "
+    '`mdnmt.tasks.segmentation.segmenter.Segmenter.load("segmentation", LANG, DOMAIN)`. Codes and vocabularies are '
+    "in `segmentation/`."
+)
+_WITH_SCRIPT = """`segment.py` cuts text into BPE pieces and joins pieces again (`pip install subword-nmt sacremoses`);
+codes and vocabularies are in `segmentation/`.
+
+```python
+from segment import Segmenter
+
+segmenter = Segmenter()
+pieces = segmenter.encode("This is a test.")
+text = segmenter.decode(pieces)
+```"""
+
+
+def model_card(
+    run_folder: Path,
+    record: dict[str, Any],
+    corpora: Sequence[TrainingCorpus],
+    format_title: str,
+    usage: str,
+    translator: Translator,
+    has_script: bool,
+) -> str:
+    """Return the text of README.md."""
+    spec = record["spec"]
+    model = translator.model
+    pair = f"{translator.source_lang} to {translator.target_lang}"
+    lines = [
+        "---",
+        f"language: [{translator.source_lang}, {translator.target_lang}]",
+        "tags: [translation]",
+        "---",
+        "",
+        f"# {markdown(str(record.get('method', spec['builder'])))}: {pair}",
+        "",
+        f"A machine translation model in the format of {format_title}, trained with mdnmt "
+        f"{record['provenance']['mdnmt']}.",
+        "",
+        f"- task: {markdown(str(record['task']))}; domains: {', '.join(map(markdown, record['domains']))}",
+        f"- method: {markdown(str(record.get('method', spec['builder'])))} (builder {spec['builder']}), "
+        f"seed {record['seed']}, run {record['fingerprint']}",
+        f"- parameters: {record['num_parameters']:,}; updates: {record['updates']:,}; "
+        f"training time: {record['seconds']:.0f} s on {record['device']}",
+        f"- longest source sentence: {model.max_source_length - 1} pieces",
+        f"- sha256 of the weights it was exported from: {record['model_sha256']}",
+        "",
+        "## Usage",
+        "",
+        usage.strip(),
+        "",
+        "## Text",
+        "",
+        _WITH_SCRIPT if has_script else _WITHOUT_SCRIPT,
+        "",
+        "## Training data and licences",
+        "",
+        *_data(corpora),
+        "",
+        "## Scores",
+        "",
+        *_scores(run_folder),
+        "",
+        "## Energy",
+        "",
+        "Not recorded for this run.",
+        "",
+        "## Limits",
+        "",
+        f"- It translates single sentences from {pair}, in the domains above; elsewhere it was not tested.",
+        "- It was trained for research on the text above, whose errors and biases it repeats.",
+        "- It can leave out, repeat or invent text. A person should check what matters.",
+        *(["- It needs the domain of each sentence."] if translator.needs_domain else []),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _data(corpora: Sequence[TrainingCorpus]) -> list[str]:
+    lines = ["| corpus | domains | licence | homepage |", "|---|---|---|---|"]
+    for corpus in corpora:
+        config = corpus.config
+        cells = (f"{config.title} ({corpus.name})", ", ".join(corpus.domains), config.licence or "not stated")
+        lines.append(f"| {' | '.join(map(markdown, cells))} | {config.homepage or ''} |")
+    return lines
+
+
+def _scores(run_folder: Path) -> list[str]:
+    lines: list[str] = []
+    for path in sorted(run_folder.glob("*/scores.json")):
+        scores = fsio.read_json(path)
+        lines += [f"From `{path.parent.name}`:", "", "| domain | metric | score | signature |", "|---|---|---|---|"]
+        for domain, values in scores["domains"].items():
+            for metric, value in values.items():
+                if metric in METRICS and isinstance(value, dict):
+                    label = METRICS[metric].label
+                    lines.append(f"| {markdown(domain)} | {label} | {value['score']:.2f} | `{value['signature']}` |")
+        lines.append("")
+    return lines[:-1] or ["None was computed before the export."]

@@ -1,0 +1,1 @@
+"""From folders of text to a task and a study: what `mdnmt init` finds, chooses and writes."""

@@ -1,0 +1,127 @@
+"""Resources of jobs (memory, time, GPUs, SLURM options), derived from the size of each run's model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from mdnmt.config.cluster import ClusterConfig, SizeClass
+from mdnmt.gpu import count_visible
+from mdnmt.operations.plan.model_work import work_of
+from mdnmt.operations.plan.progress_of_runs import vocab_sizes
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study
+
+
+class Jobs:
+    """Resources of the workflow's jobs, from the size of each run's model and from config/cluster.yaml."""
+
+    def __init__(self, cluster: ClusterConfig, study: Study, places: Places, device: str = "auto") -> None:
+        self._cluster, self._study = cluster, study
+        self._on_cpu = device == "cpu"
+        self._vocabs = cache(lambda task: vocab_sizes(study.tasks[task], places)[0])
+
+    def size_of(self, run: Run) -> SizeClass:
+        """Return the size class of a run's model."""
+        assert run.spec is not None
+        domains = len(self._study.tasks[run.task].config.domains)
+        work = work_of(run.spec.builder, run.spec.architecture, domains, self._vocabs(run.task))
+        return self._cluster.size_of(work.parameters)
+
+    def mem_mb(self, run: Run) -> int:
+        """Return the main memory of a job on a run, in MB."""
+        return self.size_of(run).mem_mb
+
+    def minutes(self, wanted: int) -> int:
+        """Return the time limit of a job, at most the longest that the cluster allows."""
+        return self._cluster.minutes(wanted)
+
+    def train_minutes(self, run: Run) -> int:
+        """Return the time limit of one training job; a longer training takes several jobs."""
+        return self.minutes(self.size_of(run).train_minutes)
+
+    def translate_minutes(self, run: Run) -> int:
+        """Return the time limit of a job that translates with a run's model or analyses it."""
+        return self.minutes(self.size_of(run).translate_minutes)
+
+    def gpus(self, run: Run) -> int:
+        """Return the number of GPUs of a job on a run; 0 where `sbatch` asks for them with `--gres` (see `sbatch`)."""
+        return 0 if self._cluster.ask_for_gpus_by == "gres" else self._gpus(run)
+
+    def sbatch(self, find: Callable[[Any], Run] | None = None, *options: str) -> dict[str, Any]:
+        """Return the remaining resources of a rule, which only SLURM reads: account, partition, QOS, GPU model.
+
+        Args:
+            find: returns the run of a job's wildcards; None for a rule that needs no GPU.
+            options: options of `sbatch` beside those in config/cluster.yaml.
+        """
+        if find is None:
+            return self._request(0, options)
+        # Rules cannot add or drop a resource per job: a name that does not apply to a job has an empty value.
+        empty = {name: type(value)() for gpus in (0, 1) for name, value in self._request(gpus, options).items()}
+
+        def value_of(name: str) -> Callable[[Any], int | str]:
+            return lambda wildcards: self._request(self._gpus(find(wildcards)), options).get(name, empty[name])
+
+        return {name: value_of(name) for name in empty}
+
+    def _gpus(self, run: Run) -> int:
+        return 0 if self._on_cpu else self.size_of(run).gpus
+
+    def _request(self, gpus: int, options: tuple[str, ...]) -> dict[str, int | str]:
+        request = {name: value for name, value in self._cluster.request(gpus).items() if name != "gpu"}
+        if options:
+            request["slurm_extra"] = " ".join((*options, str(request.get("slurm_extra", "")))).strip()
+        return request
+
+
+def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
+    """Return the shell code before the command of every rule; it finds `mdnmt` without an activated environment.
+
+    Args:
+        cluster: the cluster; its modules are loaded.
+        in_job: the command runs in a job of the cluster, where SIGTERM reaches all processes of the job at once: the
+            shell has to wait for `mdnmt`, or the job ends while `mdnmt` is still saving.
+    """
+    # Snakemake formats the prefix like a command of a rule: braces in a folder's name are doubled for it.
+    folder = quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
+    # The prefix takes the place of Snakemake's own, which sets this: a command fails with any part of its pipe.
+    path = f"set -o pipefail; export PATH={folder}:$PATH; "
+    modules = "".join(f"module load {name}; " for name in cluster.modules)
+    return f"trap : TERM; {modules}{path}" if in_job else path
+
+
+def settle(workflow: Any, device: str) -> None:
+    """Set what Snakemake has no option for, or no good default.
+
+    Args:
+        workflow: Snakemake's.
+        device: of the project's configuration.
+    """
+    # Locally, as many GPU jobs run at a time as there are GPUs; each job takes one of its own (mdnmt.gpu).
+    if workflow.local_exec and "gpu" not in workflow.global_resources and (gpus := count_visible(device)):
+        workflow.register_resource("gpu", gpus)
+
+
+def look_only_when_a_job_ends(workflow: Any) -> None:
+    """Remove Snakemake's default limit of 100 started jobs per second; a limit that a user asked for is kept.
+
+    Under such a limit the scheduler plans another look at all jobs one second after each look that started some, and
+    these timers never end: after a thousand jobs, a thousand looks per second keep a core busy. Without a limit it
+    looks only when a job has ended. Cores and job slots still bound how many jobs start.
+
+    This needs a private attribute, `workflow.scheduler.job_rate_limiter` of `JobScheduler`, because the option
+    `--max-jobs-per-timespan` has a default and no value that means "no limit". Upstream should accept such a value, or
+    keep at most one timer in `JobScheduler._schedule_reevalutation`; then this function can go. Without the attribute
+    nothing is changed.
+
+    Args:
+        workflow: the workflow after its scheduler was made, that is, in `onstart` or later.
+    """
+    limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
+    if limiter is not None and (limiter.max_jobs, limiter.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None

@@ -1,0 +1,59 @@
+"""Refuse a study with a model that plainly does not fit into memory, before anything is made for it."""
+
+from __future__ import annotations
+
+from mdnmt.config.cluster import ClusterConfig
+from mdnmt.config.run import RunSpec
+from mdnmt.gpu import count_visible
+from mdnmt.machine import Memory, host_memory
+from mdnmt.operations.plan.model_work import work_of
+from mdnmt.operations.plan.progress_of_runs import run_state, vocab_sizes
+from mdnmt.operations.plan.result_paths import name_of
+from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Study
+from mdnmt.train.footprint import FLOAT, STATES, footprint
+
+# A model is built (without numbers) only if its layers' matrices alone come near the limit: DAGs are built often.
+_NEAR = 0.1
+
+
+def require_memory(study: Study, places: Places, cluster: ClusterConfig | None, device: str) -> None:
+    """Refuse a study whose weights, gradients and Adam's moments alone exceed the memory for one of its runs.
+
+    Where a GPU trains, its memory counts and only the start of training knows it: nothing is refused here.
+
+    Args:
+        study: of which the runs that are not done are looked at.
+        places: where its results stand.
+        cluster: whose largest class of jobs sets the limit where it has more memory than this machine; None: none.
+        device: of the project's configuration.
+
+    Raises:
+        TooLarge: naming run, estimate and limit.
+    """
+    if device != "cpu" and count_visible(device):
+        return
+    limit = host_memory()
+    if cluster is not None:
+        most = max(size.mem_mb for size in cluster.sizes.values()) * 10**6
+        if most > limit.size_bytes:
+            limit = Memory(most, "the largest class of jobs (`sizes` of config/cluster.yaml)")
+    for run in study.makeable():
+        spec = run.spec
+        if spec is None or spec.builder == PRETRAINED_BUILDER or run_state(run, places) == "done":
+            continue
+        if STATES * FLOAT * _matrices(spec) < _NEAR * limit.size_bytes:
+            continue
+        task = study.tasks[run.task]
+        vocab = vocab_sizes(task, places)[0]
+        parameters = work_of(spec.builder, spec.architecture, len(task.config.domains), vocab).parameters
+        needed = footprint(parameters, spec.architecture, vocab.target, spec.training)
+        needed.require(limit, f"run {name_of(run)}")
+
+
+def _matrices(spec: RunSpec) -> int:
+    """Return about how many parameters the layers of a Transformer of these widths have, embeddings left out."""
+    width, inner, layers = (spec.architecture.get(key, 0) for key in ("model_dim", "ffn_dim", "encoder_layers"))
+    both = layers + spec.architecture.get("decoder_layers", 0)
+    return int(both * (8 * width * width + 2 * width * inner))

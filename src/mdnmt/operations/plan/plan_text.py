@@ -1,0 +1,257 @@
+"""The plan as text of 80 columns: rounded, with ranges, and the source of each estimate."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from math import floor, log10
+
+from mdnmt.operations.plan.exhibit_needs import TableNeeds
+from mdnmt.operations.plan.run_plan import RunPlan
+from mdnmt.operations.plan.study_plan import Plan
+from mdnmt.operations.plan.time_estimates import Estimate, total
+
+WIDTH = 80
+DASH = "\N{EN DASH}"
+NONE = "-"
+
+
+def rough(value: float) -> str:
+    """Return a number as an estimate deserves it: two digits below 3 of the first one, else one (0.13, 4, 27, 300)."""
+    if value <= 0:
+        return "0"
+    power = floor(log10(value))
+    digits = 1 if value / 10**power < 3 else 0
+    rounded = round(value, digits - power)
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
+
+
+def span(low: float, high: float) -> str:
+    """Return a range of rough numbers; one number where both are the same."""
+    ends = rough(low), rough(high)
+    return ends[0] if ends[0] == ends[1] else DASH.join(ends)
+
+
+def hours(found: Estimate | None) -> str:
+    """Return a time: minutes below two hours, then hours."""
+    if found is None:
+        return "not known"
+    if found.high == 0:
+        return NONE
+    unit, seconds = ("h", 3600) if found.high >= 7200 else ("min", 60) if found.high >= 60 else ("s", 1)
+    return f"{span(found.low / seconds, found.high / seconds)} {unit}"
+
+
+def amount(low: int, high: int) -> str:
+    """Return a number of bytes, decimal units."""
+    if high == 0:
+        return NONE
+    unit, size = (
+        ("TB", 10**12)
+        if high >= 10**12
+        else ("GB", 10**9)
+        if high >= 10**9
+        else ("MB", 10**6)
+        if high >= 10**6
+        else ("kB", 10**3)
+    )
+    return f"{span(low / size, high / size)} {unit}"
+
+
+class Sources:
+    """Number the sources of estimates, each once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def mark(self, estimates: Iterable[Estimate | None]) -> str:
+        """Return the numbers of the sources of some estimates: `[1]`, `[1, 2]`."""
+        texts = dict.fromkeys(one.source for one in estimates if one is not None and one.source)
+        self.texts += [text for text in texts if text not in self.texts]
+        found = [str(self.texts.index(text) + 1) for text in texts]
+        return f"[{', '.join(found)}]" if found else ""
+
+
+def plan_text(plan: Plan) -> str:
+    """Return the whole plan."""
+    sources = Sources()
+    parts = [_head(plan), _tasks(plan, sources), _runs(plan, sources), _tables(plan), _missing(plan)]
+    parts.append(_sources(plan, sources))
+    return "\n\n".join(part for part in parts if part)
+
+
+def cells_text(plan: Plan, table: TableNeeds) -> str:
+    """Return which runs the cells of a table need, row by row."""
+    ready, to_come, never = plan.cells(table)
+    lines = [
+        *wrapped(f"{table.key}: {table.title}"),
+        f"{ready} cells ready, {to_come} to come, {never} cannot be made",
+    ]
+    if table.missing:
+        lines += wrapped(table.missing)
+    reasons: list[str] = []
+    for row in table.rows:
+        lines += ["", *wrapped(f"{row.label} ({_number(row.cells, 'cell')})")]
+        if row.missing:
+            reasons += [row.missing] if row.missing not in reasons else []
+            lines.append(f"  cannot be made [{reasons.index(row.missing) + 1}]")
+        elif not row.runs:
+            lines.append(f"  needs no training; {'there' if row.is_ready else 'not made yet'}")
+        for name in row.runs:
+            one = plan.by_name[name]
+            state = "scored" if one.translated else one.state
+            lines.append(in_columns((name, 48), (state, 14), (hours(total(_left(one))), -16), indent=2))
+    lines += [""] if reasons else []
+    for number, reason in enumerate(reasons, start=1):
+        lines += wrapped(f"[{number}] {reason}")
+    return "\n".join(lines)
+
+
+def _head(plan: Plan) -> str:
+    study, unit = plan.study, "GPU" if plan.device == "cuda" else "CPU thread"
+    states = [one.state for one in plan.runs]
+    counts = ", ".join(
+        f"{states.count(state)} {state}" for state in ("done", "begun", "to do", "cannot be made") if state in states
+    )
+    shown = sum(len(table.runs) for table in plan.tables)
+    seeds = len(study.config.seed_list)
+    spent = sum(one.spent_seconds or 0 for one in plan.runs)
+    lines = [
+        *wrapped(f"{study.name}: {study.config.title}"),
+        *wrapped(
+            f"{len(plan.runs)} runs ({_number(len(study.tasks), 'task')}, {_number(seeds, 'seed')}): {counts}. "
+            f"Each is counted once; the tables name them {shown} times."
+        ),
+    ]
+    left = plan.left
+    lines += wrapped(
+        f"Time of one {unit}: {hours(left) if left.high else 'none'} left to train and translate"
+        + (f"; {hours(Estimate(spent, spent, ''))} spent on what is done." if spent else ".")
+    )
+    low, high = plan.to_add
+    used = amount(plan.used_bytes, plan.used_bytes) if plan.used_bytes else "nothing"
+    lines += wrapped(f"Disk: {amount(low, high) if high else 'nothing'} to come, {used} there.")
+    if plan.memory_bytes:
+        where = "of the GPU" if plan.device == "cuda" else "of a machine"
+        need = amount(plan.memory_bytes, plan.memory_bytes)
+        lines += wrapped(f"Memory {where}: about {need} for the largest training.")
+    everything = plan.if_all
+    if everything.high > left.high:
+        more = plan.to_add_if_all
+        lines += wrapped(f"With what cannot be made now: {hours(everything)} and {amount(*more)} of disk for runs.")
+    return "\n".join(lines)
+
+
+def _tasks(plan: Plan, sources: Sources) -> str:
+    lines = [in_columns(("Task data", 28), ("state", 15), ("corpora", -8), ("time", -12), ("disk", -11))]
+    for task in plan.tasks:
+        there = sum(one.fetched for one in task.corpora)
+        disk = amount(task.used_bytes, task.used_bytes)
+        if task.state != "done":
+            disk = "not known" if task.to_add is None else amount(task.to_add, task.to_add)
+        lines.append(
+            in_columns(
+                (task.name, 28),
+                (task.state, 15),
+                (f"{there}/{len(task.corpora)}", -8),
+                (hours(task.make), -12),
+                (disk, -11),
+                indent=2,
+            )
+            + f" {sources.mark([task.make])}".rstrip()
+        )
+    new = dict.fromkeys(name for task in plan.study.tasks.values() for name in task.first_downloads)
+    if new:
+        lines += wrapped(f"Downloaded first, and their checksums recorded: {', '.join(new)}.", 2)
+    return "\n".join(lines)
+
+
+def _runs(plan: Plan, sources: Sources) -> str:
+    several = len(plan.study.tasks) > 1
+    heads = (("Runs: a line a row of tables", 30), ("done", -5), ("params", -8), ("time left", -12), ("disk", -12))
+    lines = [in_columns(*heads)]
+    for task in plan.study.tasks:
+        if several:
+            lines.append(f"  {task}")
+        rows: dict[str, list[RunPlan]] = {}
+        for one in plan.runs:
+            if one.run.task == task:
+                rows.setdefault(one.run.directory, []).append(one)
+        lines += [_run_line(directory, ones, sources) for directory, ones in rows.items()]
+    return "\n".join(lines)
+
+
+def _run_line(directory: str, ones: list[RunPlan], sources: Sources) -> str:
+    done = sum(one.state == "done" for one in ones)
+    state = "begun" if len(ones) == 1 and ones[0].state == "begun" else f"{done}/{len(ones)}"
+    left = [part for one in ones for part in _left(one)]
+    known = all(one.train is not None for one in ones)
+    low, high = (sum(one.to_add[end] for one in ones) for end in (0, 1))
+    parameters = f"{rough(ones[0].parameters / 1e6)} M" if ones[0].parameters else NONE
+    line = in_columns(
+        (directory, 30),
+        (state, -5),
+        (parameters, -8),
+        (hours(total(left)) if known else "not known", -12),
+        (amount(low, high), -12),
+        indent=2,
+    )
+    return f"{line} {sources.mark(left)}".rstrip()
+
+
+def _tables(plan: Plan) -> str:
+    if not plan.tables:
+        return ""
+    lines = [in_columns(("Tables", 34), ("runs", -6), ("cells", -8), ("ready", -8), ("to come", -10), ("cannot", -9))]
+    for table in plan.tables:
+        ready, to_come, never = plan.cells(table)
+        numbers = ((len(table.runs), -6), (table.cells, -8), (ready, -8), (to_come, -10), (never, -9))
+        lines.append(in_columns((table.key, 34), *((str(value), width) for value, width in numbers), indent=2))
+    lines.append(f"  `mdnmt plan {plan.study.name} --cells TABLE` says which runs the cells need")
+    return "\n".join(lines)
+
+
+def _missing(plan: Plan) -> str:
+    reasons: dict[tuple[str, str], int] = {}
+    for one in plan.runs:
+        if one.state == "cannot be made":
+            reason = one.missing or "no reason is known"
+            reasons[one.run.task, reason] = reasons.get((one.run.task, reason), 0) + 1
+    lines = ["Cannot be made"] if reasons else []
+    for (task, reason), number in reasons.items():
+        lines += wrapped(f"{task}, {_number(number, 'run')}: {reason}", 2)
+    return "\n".join(lines)
+
+
+def _sources(plan: Plan, sources: Sources) -> str:
+    lines = ["Where the times are from"] if sources.texts else []
+    for number, text in enumerate(sources.texts, start=1):
+        lines += wrapped(f"[{number}] {text}", 2)
+    if plan.guessed and any(one.parameters for one in plan.runs):
+        lines += wrapped(f"Vocabularies not there yet, guessed from their merges: {', '.join(plan.guessed)}.", 2)
+    if lines:
+        lines += wrapped("Scores, tests, tables and figures take minutes and are not counted.", 2)
+    return "\n".join(lines)
+
+
+def _left(one: RunPlan) -> list[Estimate]:
+    return [part for part in (one.train, one.decode) if part is not None]
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def in_columns(*cells: tuple[str, int], indent: int = 0) -> str:
+    """Return a line of cells, each with its width; a negative one puts it to the right."""
+    texts = [text.ljust(width) if width > 0 else text.rjust(-width) for text, width in cells]
+    first, width = " " * indent + cells[0][0], cells[0][1]
+    # A long name gets its own line, so that the other columns stay aligned.
+    texts[0] = first.ljust(width) if len(first) < width else f"{first}\n{' ' * width}"
+    return "".join(texts).rstrip()
+
+
+def wrapped(text: str, indent: int = 0) -> Iterator[str]:
+    """Return a text as lines of `WIDTH` columns."""
+    blank = " " * indent
+    return iter(textwrap.wrap(text, WIDTH, initial_indent=blank, subsequent_indent=blank + "  " * (indent > 0)))

@@ -1,0 +1,99 @@
+"""Find out what exists already: task data, corpora, runs, how far a run has come, and their sizes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mdnmt.corpora.manifest import MANIFEST
+from mdnmt.methods.method import VocabSizes
+from mdnmt.paths import RunPaths
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Task
+
+State = Literal["done", "begun", "to do", "cannot be made"]
+# Characters and marks beside the merges of a BPE vocabulary whose task is not made yet.
+BESIDE_MERGES = 300
+WORDS_WITHOUT_BPE = 50_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come, and in which time; `max_updates`: where it will end, as its trainer counted."""
+
+    updates: int
+    seconds: float
+    max_updates: int | None = None
+
+
+def run_state(run: Run, places: Places) -> State:
+    """Return whether the model of a run is there."""
+    if run.spec is None:
+        return "cannot be made"
+    paths = RunPaths(Path(places.run(run)))
+    if paths.record.is_file() and paths.model.is_file():
+        return "done"
+    return "begun" if paths.metrics.is_file() else "to do"
+
+
+def is_translated(run: Run, places: Places) -> bool:
+    """Say whether the test or validation sets, whichever it is about, were translated with a run and scored."""
+    return run.spec is not None and Path(places.test(run), "scores.json").is_file()
+
+
+def progress(metrics: Path) -> Progress:
+    """Return the last update in metrics.jsonl and the time of all attempts; a line cut short is not counted."""
+    updates, finished, current, most = 0, 0.0, 0.0, None
+    for line in metrics.read_bytes().split(b"\n"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(record, dict):
+            continue
+        if record.get("event") in ("start", "resume"):
+            finished, current = finished + current, 0.0
+            most = int(record["max_updates"]) if "max_updates" in record else most
+        elif "seconds" in record:
+            current = float(record["seconds"])
+        updates = max(updates, int(record.get("update") or record.get("at_update") or 0))
+    return Progress(updates, finished + current, most)
+
+
+def task_state(task: Task, places: Places) -> State:
+    """Return whether the data of a task is there."""
+    if task.spec is None:
+        return "cannot be made"
+    return "done" if Path(places.task(task.name), "task.json").is_file() else "to do"
+
+
+def is_fetched(corpus: str, corpora: Path) -> bool:
+    """Say whether a corpus was fetched."""
+    return (corpora / corpus / MANIFEST).is_file()
+
+
+def size_bytes(folder: Path) -> int:
+    """Return the bytes of all files below a folder; 0 where there is none."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+
+
+def vocab_sizes(task: Task, places: Places) -> tuple[VocabSizes, bool]:
+    """Return the sizes of a task's vocabularies, and whether they were counted; else they follow from the merges."""
+    config, folder = task.config, Path(places.task(task.name))
+    files = [folder / f"vocab.{lang}.txt" for lang in (config.source_lang, config.target_lang)]
+    if task.spec is not None and all(path.is_file() for path in files):
+        source, target = (path.read_bytes().count(b"\n") for path in files)
+        return VocabSizes(source, target, config.vocabulary.joint), True
+    segmentation = config.segmentation
+    merges = segmentation.bpe_merge_operations + BESIDE_MERGES
+    if segmentation.bpe == "none":
+        merges = WORDS_WITHOUT_BPE
+    if segmentation.bpe == "domain":
+        of_domains = [
+            segmentation.merge_operations.get(name, segmentation.bpe_merge_operations) for name in config.domains
+        ]
+        merges = sum(of_domains) + BESIDE_MERGES
+    size = min(merges, config.vocabulary.max_size or merges)
+    return VocabSizes(size, size, config.vocabulary.joint), False

@@ -1,0 +1,177 @@
+"""The plan of one run: how far it is, what is left of it in hours and bytes, and where these numbers are from."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mdnmt.config.run import RunSpec
+from mdnmt.methods.method import VocabSizes
+from mdnmt.operations.plan import time_estimates
+from mdnmt.operations.plan.expected_updates import expected_updates
+from mdnmt.operations.plan.model_work import Work, work_of
+from mdnmt.operations.plan.progress_of_runs import Progress, State, is_translated, progress, run_state, size_bytes
+from mdnmt.operations.plan.result_paths import decode_benchmarks, name_of, train_benchmark
+from mdnmt.operations.plan.run_records import TrainingRecord, benchmark_seconds
+from mdnmt.operations.plan.time_estimates import NOTHING, Estimate
+from mdnmt.paths import RunPaths
+from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+from mdnmt.studies.label_conditions import translations_of
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study
+from mdnmt.train.footprint import footprint
+
+# Of a test sentence, in pieces; and of a test set whose size the task does not give.
+PIECES_A_SENTENCE = 30
+SENTENCES = 1000
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One run.
+
+    Attributes:
+        run: what it is.
+        state: of its model.
+        translated: all its translations are made and scored: of the test sets, and those that tables ask for beside.
+        made: updates so far.
+        updates: that it will make at most; None: not known.
+        parameters: of its model; None: not known.
+        memory_bytes: that its training will need, estimated; None: not known, or it is done.
+        train: left to train; None: cannot be said.
+        decode: left to translate; None: likewise.
+        spent_seconds: of one CPU thread or one GPU, that its training took; None: it has not ended.
+        to_add: bytes that will come to the disk, least and most.
+        used_bytes: already written.
+        missing: why it cannot be made.
+    """
+
+    run: Run
+    state: State
+    translated: bool
+    made: int
+    updates: int | None
+    parameters: int | None
+    memory_bytes: int | None
+    train: Estimate | None
+    decode: Estimate | None
+    spent_seconds: float | None
+    to_add: tuple[int, int]
+    used_bytes: int
+    missing: str | None
+
+    @property
+    def name(self) -> str:
+        """Return its name in the study."""
+        return name_of(self.run)
+
+
+@dataclass
+class RunPlanner:
+    """Makes the plans of a study's runs; what was measured is looked up once."""
+
+    study: Study
+    places: Places
+    benchmarks: Path
+    vocabs: dict[str, VocabSizes]
+    records: list[TrainingRecord]
+    device: str
+    bundled: Container[str] = ()  # addresses of runs whose evidence replaces training and translation
+    translations: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read how long translations took that were made."""
+        for run in self.study.makeable():
+            work = self._work(run)
+            for path in decode_benchmarks(self.benchmarks, self.study, run):
+                seconds = benchmark_seconds(path)
+                if seconds and work is not None:
+                    self.translations[name_of(run)] = (self._translation(run, work), seconds)
+
+    def plan(self, run: Run) -> RunPlan:
+        """Return the plan of a run."""
+        is_bundled = run.spec is not None and run.address in self.bundled
+        state: State = "done" if is_bundled else run_state(run, self.places)
+        translations = [] if is_bundled else translations_of(self.study, run)
+        to_translate = [one for one in translations if not is_translated(one, self.places)]
+        paths, spec, work = RunPaths(Path(self.places.run(run))), spec_of(run), self._work(run)
+        done = progress(paths.metrics) if state == "begun" else Progress(0, 0.0)
+        train = decode = updates = None
+        to_add, memory = (0, 0), None
+        if spec is not None and work is not None:
+            updates = 0 if _is_untrained(spec) else done.max_updates or self._updates(run, spec)
+            train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
+            decode = self._decode(to_translate, work) if to_translate else NOTHING
+            if state != "done" and updates:
+                target_vocab = self.vocabs[run.task].target
+                memory = footprint(work.parameters, spec.architecture, target_vocab, spec.training).total
+                to_add = time_estimates.kept_sizes(work.parameters, spec.training.average_checkpoints)
+        used = size_bytes(paths.folder)
+        record = next((one for one in self.records if run.spec is not None and one.spec == run.spec), None)
+        return RunPlan(
+            run=run,
+            state=state,
+            translated=not to_translate,
+            made=(updates or 0) if state == "done" else done.updates,
+            updates=updates,
+            parameters=work.parameters if work is not None else None,
+            memory_bytes=memory,
+            train=train,
+            decode=decode,
+            spent_seconds=record.seconds * record.threads if record is not None else None,
+            to_add=(max(0, to_add[0] - used), max(0, to_add[1] - used)),
+            used_bytes=used,
+            missing=run.missing or self.study.tasks[run.task].missing,
+        )
+
+    def _updates(self, run: Run, spec: RunSpec) -> int:
+        task = self.study.tasks[run.task]
+        return expected_updates(spec, task.config, Path(self.places.task(run.task)))
+
+    def _train(self, run: Run, spec: RunSpec, work: Work, done: Progress, updates: int) -> Estimate:
+        left = max(0, updates - done.updates)
+        before = train_benchmark(self.benchmarks, run.task, run.directory, run.seed, run.fingerprint)
+        seconds = benchmark_seconds(before) if run.spec is not None and self.device == "cpu" else None
+        if left == 0:
+            return NOTHING
+        if done.updates and done.seconds:
+            found = time_estimates.own_speed(done.seconds / done.updates, done.updates, left)
+        elif seconds is not None:
+            found = time_estimates.removed_run(seconds)
+        else:
+            operations = work.of_update(spec.training)
+            found = time_estimates.training(spec, run.task, operations, self.records, self.device, left)
+        return found.earlier() if spec.training.patience else found
+
+    def _decode(self, runs: list[Run], work: Work) -> Estimate:
+        operations = sum(self._translation(one, work) for one in runs)
+        sentences = sum(self._sentences(one) for one in runs)
+        return time_estimates.decoding(operations, sentences, self.translations, self.device)
+
+    def _translation(self, run: Run, work: Work) -> float:
+        """Return the operations of translating what a run translates of its task: test sets or validation sets."""
+        words = self._sentences(run) * PIECES_A_SENTENCE
+        return work.of_translation(words, self.study.decoding[run.task].beam_size)
+
+    def _sentences(self, run: Run) -> int:
+        """Return how many sentences there are in a run's task of the split that it translates."""
+        domains = self.study.tasks[run.task].config.domains.values()
+        sizes = [(one.test if run.split == "test" else one.valid) or SENTENCES for one in domains]
+        return sum(min(number, self.study.decoding[run.task].max_sentences or number) for number in sizes)
+
+    def _work(self, run: Run) -> Work | None:
+        spec = spec_of(run)
+        if spec is None:
+            return None
+        num_domains = len(self.study.tasks[run.task].config.domains)
+        return work_of(spec.builder, spec.architecture, num_domains, self.vocabs[run.task])
+
+
+def spec_of(run: Run) -> RunSpec | None:
+    """Return what a run is; also of one that cannot be made."""
+    return run.spec or run.planned
+
+
+def _is_untrained(spec: RunSpec) -> bool:
+    return spec.builder == PRETRAINED_BUILDER and spec.architecture.get("use") == "zero-shot"

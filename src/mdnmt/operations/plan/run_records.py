@@ -1,0 +1,104 @@
+"""Read how long finished jobs took: Snakemake's `benchmark:` files and the run.json of each run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mdnmt.config.run import RunSpec
+from mdnmt.errors import MdnmtError
+from mdnmt.fsio import read_json
+from mdnmt.methods.method import VocabSizes
+from mdnmt.operations.plan.model_work import work_of
+from mdnmt.operations.plan.result_paths import train_benchmark
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """A finished training: what it took, and what it computed.
+
+    Attributes:
+        task: its task's name.
+        directory: its method's name in paths.
+        spec: what it was.
+        updates: that it made.
+        seconds: of all attempts, start, validations and saving included.
+        threads: CPU threads; 1 of a GPU.
+        operations: of one update.
+        device: "cpu" or "cuda".
+        hardware: its name.
+        kept_in: "benchmark record" or "run.json".
+    """
+
+    task: str
+    directory: str
+    spec: RunSpec
+    updates: int
+    seconds: float
+    threads: int
+    operations: float
+    device: str
+    hardware: str
+    kept_in: str
+
+    @property
+    def seconds_per_update(self) -> float:
+        """Return the time of one thread (or one GPU) for an update."""
+        return self.seconds * self.threads / self.updates
+
+
+def training_records(results: Path, benchmarks: Path, device: str) -> list[TrainingRecord]:
+    """Return the finished trainings on a kind of device ("cpu" or "cuda"); what cannot be read is no record."""
+    paths = sorted(results.glob("runs/*/*/*/run.json"))
+    return [record for path in paths for record in _record(path, benchmarks) if record.device == device]
+
+
+def benchmark_seconds(path: Path) -> float | None:
+    """Return the wall-clock time in a record of Snakemake, the mean where a job was repeated; None: there is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [float(json.loads(line)["s"]) for line in lines if line.strip()]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return sum(found) / len(found) if found else None
+
+
+def _record(path: Path, benchmarks: Path) -> Iterator[TrainingRecord]:
+    task, directory = path.parts[-4:-2]
+    try:
+        made = read_json(path)
+        spec = RunSpec.model_validate(made["spec"])
+        vocab = _vocab_sizes(path.parent / "segmentation", made["source_lang"], made["target_lang"])
+        operations = work_of(spec.builder, spec.architecture, len(made["domains"]), vocab).of_update(spec.training)
+        seconds, kept_in = float(made["seconds"]), "run.json"
+        # A record of Snakemake is that of the last attempt alone.
+        recorded = benchmark_seconds(train_benchmark(benchmarks, task, directory, spec.seed, spec.fingerprint))
+        if recorded is not None and not made.get("resumes"):
+            seconds, kept_in = recorded, "benchmark record"
+        on_gpu = str(made["device"]).startswith("cuda")
+        provenance: dict[str, Any] = made.get("provenance", {})
+        hardware = provenance.get("gpu", "GPU") if on_gpu else provenance.get("cpu", "CPU")
+        updates, threads = int(made["updates"]), 1 if on_gpu else int(made.get("threads", 1))
+    except (OSError, ValueError, KeyError, TypeError, ValidationError, MdnmtError):
+        return
+    if updates > 0 and seconds > 0:
+        device = "cuda" if on_gpu else "cpu"
+        yield TrainingRecord(
+            task, directory, spec, updates, seconds, threads, operations, device, str(hardware), kept_in
+        )
+
+
+@cache
+def _vocab_sizes(folder: Path, source_lang: str, target_lang: str) -> VocabSizes:
+    """Return the sizes of a run's vocabularies; of pretrained weights, which have none here, sizes of no meaning."""
+    files = [folder / f"vocab.{lang}.txt" for lang in (source_lang, target_lang)]
+    if not all(path.is_file() for path in files):
+        return VocabSizes(1, 1, True)
+    source, target = (path.read_bytes() for path in files)
+    return VocabSizes(source.count(b"\n"), target.count(b"\n"), source == target)

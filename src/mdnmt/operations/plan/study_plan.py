@@ -1,0 +1,196 @@
+"""The plan of a study: its tasks, runs, tables and figures, and what is left to do for them."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mdnmt.operations.plan.exhibit_needs import TableNeeds, figure_runs, table_needs
+from mdnmt.operations.plan.progress_of_runs import vocab_sizes
+from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
+from mdnmt.operations.plan.run_records import training_records
+from mdnmt.operations.plan.task_plan import TaskPlan, task_plans
+from mdnmt.operations.plan.time_estimates import Estimate, hardware, total
+from mdnmt.studies.places import Places, places_of
+from mdnmt.studies.study import Study
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study needs.
+
+    Attributes:
+        study: the study.
+        places: where its results stand.
+        device: "cpu" or "cuda": what will compute.
+        hardware: of the trainings that were measured; empty: there are none.
+        tasks: its tasks.
+        runs: all runs, each once.
+        tables: its tables.
+        figures: key -> names of runs.
+        guessed: tasks whose vocabulary is not there yet, so that the sizes of their models are a guess.
+    """
+
+    study: Study
+    places: Places
+    device: str
+    hardware: str
+    tasks: tuple[TaskPlan, ...]
+    runs: tuple[RunPlan, ...]
+    tables: tuple[TableNeeds, ...]
+    figures: dict[str, tuple[str, ...]]
+    guessed: tuple[str, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, RunPlan]:
+        """Return the runs by name."""
+        return {plan.name: plan for plan in self.runs}
+
+    def cells(self, table: TableNeeds) -> tuple[int, int, int]:
+        """Return the numbers of a table's cells whose runs are there, are to come, and cannot be made."""
+        ready = sum(row.cells for row in table.rows if row.is_ready)
+        never = sum(row.cells for row in table.rows if row.missing is not None)
+        return ready, table.cells - ready - never, never
+
+    def is_shown(self, key: str) -> bool:
+        """Say whether a table is there."""
+        return Path(self.places.table(key, "json")).is_file()
+
+    @property
+    def left(self) -> Estimate:
+        """Return the time that is left, of one CPU thread or one GPU, of what can be made."""
+        makeable = [plan for plan in self.runs if plan.state != "cannot be made"]
+        return total(one for plan in makeable for one in (plan.train, plan.decode) if one is not None)
+
+    @property
+    def if_all(self) -> Estimate:
+        """Return the same of what cannot be made now as well, as far as it is known."""
+        return total(one for plan in self.runs for one in (plan.train, plan.decode) if one is not None)
+
+    @property
+    def to_add(self) -> tuple[int, int]:
+        """Return the bytes that runs, data and corpora which can be made will add, least and most."""
+        runs = [plan.to_add for plan in self.runs if plan.state != "cannot be made"]
+        tasks = sum((task.to_add or 0) + task.to_fetch for task in self.tasks if task.state != "cannot be made")
+        return sum(low for low, _ in runs) + tasks, sum(high for _, high in runs) + tasks
+
+    @property
+    def to_add_if_all(self) -> tuple[int, int]:
+        """Return the bytes that all runs will add, those included that cannot be made now."""
+        return sum(plan.to_add[0] for plan in self.runs), sum(plan.to_add[1] for plan in self.runs)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return the estimated memory of the largest training that is left; 0: there is none."""
+        return max((plan.memory_bytes or 0 for plan in self.runs), default=0)
+
+    @property
+    def used_bytes(self) -> int:
+        """Return the bytes of runs and data that are there."""
+        return sum(plan.used_bytes for plan in self.runs) + sum(task.used_bytes for task in self.tasks)
+
+
+def make_plan(
+    study: Study, results: Path, corpora: Path, benchmarks: Path, device: str, bundled: Container[str] = ()
+) -> Plan:
+    """Return the plan of a study.
+
+    Args:
+        study: as it was resolved.
+        results: folder of results.
+        corpora: folder of fetched corpora.
+        benchmarks: folder of Snakemake's benchmark records.
+        device: what will compute, "cpu" or "cuda".
+        bundled: addresses of the runs whose evidence is in the bundle; they count as done.
+    """
+    places = places_of(study, results)
+    records = training_records(results, benchmarks, device)
+    vocabs = {name: vocab_sizes(task, places) for name, task in study.tasks.items()}
+    sizes = {name: found for name, (found, _) in vocabs.items()}
+    planner = RunPlanner(study, places, benchmarks, sizes, records, device, bundled)
+    return Plan(
+        study=study,
+        places=places,
+        device=device,
+        hardware=hardware(records),
+        tasks=task_plans(study, places, corpora, benchmarks),
+        runs=tuple(planner.plan(run) for run in study.runs),
+        tables=tuple(table_needs(study, key, places, bundled) for key in study.config.tables),
+        figures={key: figure_runs(study, key, places) for key in study.config.figures},
+        guessed=tuple(name for name, (_, counted) in vocabs.items() if not counted),
+    )
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan as plain JSON values; times in seconds of one CPU thread or one GPU."""
+    return {
+        "study": plan.study.name,
+        "seeds": list(plan.study.config.seed_list),
+        "device": plan.device,
+        "tasks": [_task(task) for task in plan.tasks],
+        "runs": [_run(plan, one) for one in plan.runs],
+        "tables": [
+            {
+                "key": table.key,
+                "title": table.title,
+                "task": table.task,
+                "made": plan.is_shown(table.key),
+                **dict(zip(("ready", "to_come", "cannot"), plan.cells(table), strict=True)),
+                "rows": [
+                    {"label": row.label, "cells": row.cells, "runs": list(row.runs), "missing": row.missing}
+                    for row in table.rows
+                ],
+            }
+            for table in plan.tables
+        ],
+        "figures": {key: list(names) for key, names in plan.figures.items()},
+        "left_seconds": _range(plan.left),
+        "to_add_bytes": list(plan.to_add),
+        "used_bytes": plan.used_bytes,
+        "guessed_vocabularies": list(plan.guessed),
+    }
+
+
+def _task(task: TaskPlan) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "state": task.state,
+        "missing": task.missing,
+        "pairs": task.pairs,
+        "corpora": [{"corpus": one.name, "fetched": one.fetched, "size_bytes": one.size_bytes} for one in task.corpora],
+        "seconds": _range(task.make),
+        "source": task.make.source if task.make else None,
+        "to_add_bytes": task.to_add,
+        "used_bytes": task.used_bytes,
+    }
+
+
+def _run(plan: Plan, one: RunPlan) -> dict[str, Any]:
+    return {
+        "run": one.name,
+        "method": one.run.method,
+        "fingerprint": one.run.fingerprint,
+        "state": one.state,
+        "translated": one.translated,
+        "missing": one.missing,
+        "parameters": one.parameters,
+        "memory_bytes": one.memory_bytes,
+        "updates_made": one.made,
+        "updates": one.updates,
+        "train_seconds": _range(one.train),
+        "train_source": one.train.source if one.train else None,
+        "decode_seconds": _range(one.decode),
+        "decode_source": one.decode.source if one.decode else None,
+        "spent_seconds": one.spent_seconds,
+        "to_add_bytes": list(one.to_add),
+        "used_bytes": one.used_bytes,
+        "tables": [table.key for table in plan.tables if one.name in table.runs],
+        "figures": [key for key, names in plan.figures.items() if one.name in names],
+    }
+
+
+def _range(found: Estimate | None) -> list[float] | None:
+    return [round(found.low, 3), round(found.high, 3)] if found is not None else None

@@ -1,0 +1,112 @@
+"""The plan of a task's data: corpora, whether it is made, and what it takes to make it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.operations.plan.progress_of_runs import State, is_fetched, size_bytes, task_state
+from mdnmt.operations.plan.result_paths import task_benchmark
+from mdnmt.operations.plan.run_records import benchmark_seconds
+from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FACTOR, Estimate, around
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Study, Task
+
+# A pair of sentences: bytes of its text and arrays; and how many are made in a second, where nothing was measured.
+BYTES_A_PAIR = 600
+PAIRS_A_SECOND = 1500
+
+
+@dataclass(frozen=True)
+class CorpusPlan:
+    """A corpus: whether it was fetched, and the bytes of its files where they are known."""
+
+    name: str
+    fetched: bool
+    size_bytes: int | None
+
+
+@dataclass(frozen=True)
+class TaskPlan:
+    """A task: its corpora, its data, and what is left to do for them; `pairs` is None where it is not known."""
+
+    name: str
+    title: str
+    state: State
+    missing: str | None
+    pairs: int | None
+    corpora: tuple[CorpusPlan, ...]
+    make: Estimate | None
+    to_add: int | None
+    used_bytes: int
+
+    @property
+    def to_fetch(self) -> int:
+        """Return the known bytes of corpora that are not fetched yet; none of a task that is made."""
+        return 0 if self.state == "done" else sum(one.size_bytes or 0 for one in self.corpora if not one.fetched)
+
+
+def task_plans(study: Study, places: Places, corpora: Path, benchmarks: Path) -> tuple[TaskPlan, ...]:
+    """Return the plans of all tasks of a study."""
+    measured = {}
+    for name, task in study.tasks.items():
+        seconds, pairs = benchmark_seconds(task_benchmark(benchmarks, name, task.fingerprint)), _pairs(task)
+        if seconds and pairs:
+            measured[name] = (seconds, pairs)
+    return tuple(_plan(task, places, corpora, measured) for task in study.tasks.values())
+
+
+def _plan(task: Task, places: Places, corpora: Path, measured: dict[str, tuple[float, int]]) -> TaskPlan:
+    state, pairs = task_state(task, places), _pairs(task)
+    used = size_bytes(Path(places.task(task.name)))
+    done = state == "done"
+    return TaskPlan(
+        name=task.name,
+        title=task.config.title,
+        state=state,
+        missing=task.missing,
+        pairs=pairs,
+        corpora=tuple(CorpusPlan(name, is_fetched(name, corpora), _corpus_bytes(task, name)) for name in task.corpora),
+        make=NOTHING if done else _make(task.name, pairs, measured),
+        to_add=0 if done else None if pairs is None else pairs * BYTES_A_PAIR,
+        used_bytes=used,
+    )
+
+
+def _make(name: str, pairs: int | None, measured: dict[str, tuple[float, int]]) -> Estimate | None:
+    if name in measured:
+        return around(measured[name][0], SCALED_FACTOR, "measured: this task (benchmark record)")
+    if pairs is None:
+        return None
+    if measured:
+        other = min(measured)
+        seconds, known = measured[other]
+        return around(seconds * pairs / known, 2.0, f"scaled from task {other} (benchmark record)")
+    return around(
+        pairs / PAIRS_A_SECOND, RULE_FACTOR, f"rule of thumb: {PAIRS_A_SECOND} pairs a second, no record here"
+    )
+
+
+def _pairs(task: Task) -> int | None:
+    """Return how many pairs the task has at most; None where a domain takes all of a corpus of unknown size."""
+    total = 0
+    for domain in task.config.domains.values():
+        own = [task.corpora[name].pairs for name in domain.corpora]
+        most = None if None in own else sum(pairs or 0 for pairs in own)
+        train = domain.train if domain.train is not None else most
+        if train is None:
+            return None
+        total += train + (domain.valid or 0) + (domain.test or 0)
+    return total
+
+
+def _corpus_bytes(task: Task, name: str) -> int | None:
+    corpus = task.corpora[name]
+    specs = task.spec.domains if task.spec is not None and not task.first_downloads else ()
+    found: list[CorpusSpec] = [one for domain in specs for one in domain.corpora if one.name == name]
+    sizes = [file.size_bytes for file in found[0].files] if found else []
+    if not sizes:
+        sizes = [getattr(source, "size_bytes", None) for source in (corpus.source, *corpus.more_sources)]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None

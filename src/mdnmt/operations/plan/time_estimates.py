@@ -1,0 +1,142 @@
+"""Estimate times from measured ones: a range, and the source of the estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+from mdnmt.config.run import RunSpec
+from mdnmt.operations.plan.run_records import TrainingRecord
+
+# Operations a second of one CPU thread or one GPU on models of these sizes, where nothing was measured.
+RULE_TRAINING = {"cpu": 4e10, "cuda": 4e13}
+RULE_DECODING = {"cpu": 1e10, "cuda": 2e12}
+# Seconds that an update, or the translation of a sentence, takes however small the model is.
+LEAST_UPDATE = {"cpu": 0.005, "cuda": 0.03}
+LEAST_SENTENCE = {"cpu": 0.001, "cuda": 0.005}
+RULE_FACTOR = 4.0
+SAME_FACTOR = 1.3  # the same run with another seed, or its own first part
+SCALED_FACTOR = 1.5  # another run of the same amount of work
+MOST = 5.0
+EARLIER = 0.3  # of all updates, where `patience` may end a run
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of one CPU thread or one GPU, from low to high, and where they are from."""
+
+    low: float
+    high: float
+    source: str
+
+    def earlier(self) -> Estimate:
+        """Return it for a run that may end before its last update."""
+        return Estimate(self.low * EARLIER, self.high, f"{self.source}; patience may end it earlier")
+
+
+NOTHING = Estimate(0.0, 0.0, "")
+
+
+def around(seconds: float, factor: float, source: str) -> Estimate:
+    """Return an estimate that may be wrong by a factor in either direction."""
+    return Estimate(seconds / factor, seconds * factor, source)
+
+
+def total(estimates: Iterable[Estimate]) -> Estimate:
+    """Return the sum; what makes one too low makes all too low, so the ends are added."""
+    found = list(estimates)
+    return Estimate(sum(one.low for one in found), sum(one.high for one in found), "")
+
+
+def training(
+    spec: RunSpec, task: str, operations: float, records: list[TrainingRecord], device: str, updates: int
+) -> Estimate:
+    """Return the time of so many updates of a run that has not begun.
+
+    Args:
+        spec: the run.
+        task: its task's name.
+        operations: of one of its updates.
+        records: finished trainings on this kind of device.
+        device: "cpu" or "cuda".
+        updates: that are left.
+    """
+    if not records:
+        rate = RULE_TRAINING[device]
+        source = f"rule of thumb: {rate / 1e9:,.0f} GFLOP/s a {_one(device)}, no record here"
+        return around((operations / rate + LEAST_UPDATE[device]) * updates, RULE_FACTOR, source)
+    alike = [record for record in records if _but_seed(record.spec) == _but_seed(spec)]
+    if alike:
+        nearest = alike[0]
+        source = f"measured: seed {nearest.spec.seed} of the same run on {nearest.hardware} ({nearest.kept_in})"
+        return around(nearest.seconds_per_update * updates, SAME_FACTOR, source)
+    nearest = min(records, key=lambda record: _distance(record, spec, task, operations))
+    ratio = operations / nearest.operations
+    where = "the same task" if nearest.task == task else f"task {nearest.task}"
+    source = f"scaled from {nearest.directory} of {where} on {nearest.hardware} ({nearest.kept_in})"
+    return around(nearest.seconds_per_update * ratio * updates, doubt(ratio), source)
+
+
+def doubt(ratio: float) -> float:
+    """Return by which factor a time scaled by `ratio` may be wrong: the more, the farther it was scaled."""
+    return float(min(MOST, SCALED_FACTOR * max(ratio, 1 / ratio) ** 0.25))
+
+
+def own_speed(seconds_per_update: float, made: int, updates: int) -> Estimate:
+    """Return the time of the updates that are left of a run that has begun."""
+    return around(seconds_per_update * updates, SAME_FACTOR, f"measured: this run, its first {made} updates")
+
+
+def decoding(operations: float, sentences: int, records: dict[str, tuple[float, float]], device: str) -> Estimate:
+    """Return the time of translating the test sets.
+
+    Args:
+        operations: of the translation.
+        sentences: of all test sets.
+        records: name of a run of the study -> operations and measured seconds of its translation.
+        device: "cpu" or "cuda".
+    """
+    if not records:
+        rate = RULE_DECODING[device]
+        source = f"translating: rule of thumb, {rate / 1e9:,.0f} GFLOP/s a {_one(device)}, no record here"
+        return around(operations / rate + LEAST_SENTENCE[device] * sentences, RULE_FACTOR, source)
+    name = min(records, key=lambda one: (abs(log(operations / records[one][0])), one))
+    done, seconds = records[name]
+    ratio = operations / done
+    return around(seconds * ratio, doubt(ratio), f"translating: scaled from that of {name} (benchmark record)")
+
+
+def hardware(records: list[TrainingRecord]) -> str:
+    """Return the names of the hardware that the records are of."""
+    return ", ".join(sorted({record.hardware for record in records}))
+
+
+def kept_sizes(parameters: int, average: int) -> tuple[int, int]:
+    """Return the least and the most bytes of a finished run: its weights, and its newest checkpoint.
+
+    A checkpoint has the weights and Adam's two moments.
+
+    A recipe that averages may write the weights of the other rule as well (docs/how-it-works.md).
+    """
+    weights, checkpoint = 4 * parameters, 3 * 4 * parameters
+    return weights + checkpoint, (2 if average else 1) * weights + checkpoint
+
+
+def _one(device: str) -> str:
+    return "GPU" if device == "cuda" else "CPU thread"
+
+
+def _but_seed(spec: RunSpec) -> dict[str, Any]:
+    return spec.model_dump(exclude={"seed", "initial_run"})
+
+
+def _distance(record: TrainingRecord, spec: RunSpec, task: str, operations: float) -> tuple[bool, bool, float, str]:
+    other_task, other_builder = record.task != task, record.spec.builder != spec.builder
+    return other_task, other_builder, abs(log(operations / record.operations)), record.directory
+
+
+def removed_run(seconds: float) -> Estimate:
+    """Return the time of a run that was made before and whose folder is gone."""
+    return around(seconds, SAME_FACTOR, "measured: this run, whose folder was removed (benchmark record)")

@@ -1,0 +1,1 @@
+"""Which claims a study can decide, with how many seeds and hours."""

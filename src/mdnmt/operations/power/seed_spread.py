@@ -1,0 +1,108 @@
+"""How much scores vary between seeds: priors from other studies, replaced by the study's own seeds as they come.
+
+A score varies with the seed, with the test sentences, and with what a seed makes of these sentences. On one test set of
+N sentences the variance between seeds is `seed + interaction / N`; the variance of the difference of two systems over
+test sets is `sentences / N`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.loader import load_model
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.score_files import AVERAGE, Facts, measure
+from mdnmt.exhibits.table_selection import table_spec
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Study
+
+FILE = "seed-spread.yaml"
+PRIOR_WEIGHT = 4.0  # degrees of freedom that a prior counts for at most
+
+
+class Components(Frozen):
+    """Variance components of a metric; interaction and sentences of one test sentence a domain."""
+
+    seed: float = Field(ge=0)
+    interaction: float = Field(ge=0)
+    sentences: float = Field(ge=0, description="of the difference of two systems")
+    freedom: float = Field(gt=0, description="of the variance between seeds")
+
+
+class SeedSpread(Frozen):
+    """config/seed-spread.yaml: written by benchmarks/seed_spread.py."""
+
+    made: str
+    sources: tuple[str, ...]
+    domain: dict[str, Components] = Field(description="metric -> components of a domain's score")
+    average: dict[str, Components] = Field(description="metric -> components of the mean over domains")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard deviations to plan with.
+
+    Attributes:
+        prior: of other studies.
+        own: (task, metric, whether it is an average) -> variance between the study's own seeds, degrees of freedom.
+    """
+
+    prior: SeedSpread
+    own: dict[tuple[str, str, bool], tuple[float, float]] = field(default_factory=dict)
+
+    def _prior(self, metric: str, is_average: bool) -> Components | None:
+        return (self.prior.average if is_average else self.prior.domain).get(metric)
+
+    def seed_sd(self, task: str, metric: str, is_average: bool, sentences: int) -> float | None:
+        """Return the standard deviation between seeds on a test set; None: nothing is known of the metric.
+
+        The prior's variance and the study's own are averaged, weighted by degrees of freedom: the posterior of a
+        scaled inverse chi-square prior (Gelman et al., Bayesian Data Analysis, 3rd edition, sec. 2.6).
+        """
+        variance = freedom = 0.0
+        if known := self._prior(metric, is_average):
+            freedom = min(PRIOR_WEIGHT, known.freedom)
+            variance = freedom * (known.seed + known.interaction / sentences)
+        of_study, more = self.own.get((task, metric, is_average), (0.0, 0.0))
+        if not freedom + more:
+            return None
+        return math.sqrt((variance + more * of_study) / (freedom + more))
+
+    def sentence_sd(self, metric: str, sentences: int) -> float:
+        """Return the standard deviation of a difference over test sets; 0: nothing is known of the metric."""
+        known = self._prior(metric, False)
+        return math.sqrt(known.sentences / sentences) if known else 0.0
+
+
+def pooled(groups: Iterable[tuple[float, ...]]) -> tuple[float, float]:
+    """Return the variance within groups of values and its degrees of freedom; of single values (0, 0)."""
+    several = [values for values in groups if len(values) > 1]
+    freedom = sum(len(values) - 1 for values in several)
+    squares = sum(float(np.var(values)) * len(values) for values in several)
+    return (squares / freedom, float(freedom)) if freedom else (0.0, 0.0)
+
+
+def spread_of(study: Study, places: Places, config_folder: Path) -> Spread:
+    """Return what is known before or while a study runs.
+
+    Raises:
+        ConfigError: config/seed-spread.yaml is not there, or has a mistake in it.
+    """
+    values: dict[tuple[str, str, bool], dict[tuple[str, str], tuple[float, ...]]] = {}
+    for key, shown in study.config.tables.items():
+        spec = table_spec(study, key, places, partial=True)
+        if not isinstance(spec, specs.ScoreTableSpec) or spec.split != "test":
+            continue
+        for row in spec.rows:
+            for (metric, column), found in measure(row, spec, Facts()).items():
+                place = (shown.task, metric, column == AVERAGE)
+                values.setdefault(place, {})[row.method, column] = found.values  # a run in two tables counts once
+    own = {place: pooled(of_rows.values()) for place, of_rows in values.items()}
+    return Spread(load_model(config_folder / FILE, SeedSpread), own)

@@ -1,0 +1,1 @@
+"""Progress of a study while Snakemake makes it, and why a job failed."""

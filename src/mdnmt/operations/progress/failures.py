@@ -1,0 +1,91 @@
+"""Explain a failed job: the end of its log, and the row of the troubleshooting page that matches it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PAGE = Path("docs/troubleshooting.md")
+LAST_LINES = 5
+_LAST_BYTES = 16_384
+_LEAST_LITERAL = 10  # characters of a row that must occur literally; fewer would match almost anything
+_ROW = re.compile(r"^\| (?P<lines>.+?) \| (?P<advice>.+) \|$")
+# Parts of an example that differ from one message to the next.
+_VARIABLE = re.compile(r"'[^']*'|\b0x[0-9a-f]+|\d[\d,]*|[\w/.-]*\w\.(?:en|fr|py|yaml)\b")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A row of the troubleshooting page.
+
+    Attributes:
+        pattern: matches the messages that the row explains.
+        literal: the number of characters that the pattern prescribes; the row with the most is the best match.
+        advice: what to do, as Markdown.
+    """
+
+    pattern: re.Pattern[str]
+    literal: int
+    advice: str
+
+
+@cache
+def causes(page: Path) -> tuple[Cause, ...]:
+    """Return the rows of a page's tables; none where the page does not exist."""
+    if not page.is_file():
+        return ()
+    rows = (_ROW.match(line) for line in page.read_text(encoding="utf-8").splitlines())
+    return tuple(cause for row in rows if row for cause in _causes_of(row["lines"], row["advice"]))
+
+
+def _causes_of(lines: str, advice: str) -> list[Cause]:
+    found = []
+    for message in re.findall(r"`([^`]+)`", lines) or [lines]:
+        # In an example, `...` matches any text.
+        literals = [_VARIABLE.split(piece.strip()) for piece in message.split("...")]
+        length = sum(len(text.strip(" :;,")) for pieces in literals for text in pieces)
+        if length >= _LEAST_LITERAL:
+            pattern = ".*".join(".*".join(map(re.escape, pieces)) for pieces in literals)
+            found.append(Cause(re.compile(pattern, re.IGNORECASE), length, advice))
+    return found
+
+
+def last_lines(log: Path, number: int = LAST_LINES) -> list[str]:
+    """Return the last lines of a log that are not blank; none where it cannot be read."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _LAST_BYTES))
+            text = file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line.rstrip() for line in text.splitlines() if line.strip()][-number:]
+
+
+def likely_cause(lines: list[str], page: Path = PAGE) -> str | None:
+    """Return the advice for the last of these lines that the page explains; None: it explains none of them."""
+    for line in reversed(lines):
+        matching = [cause for cause in causes(page) if cause.pattern.search(line)]
+        if matching:
+            return max(matching, key=lambda cause: cause.literal).advice
+    return None
+
+
+def explain(title: str, logs: list[str], command: str, page: Path = PAGE) -> list[str]:
+    """Return the lines that explain a failed job.
+
+    Args:
+        title: the job in words.
+        logs: its log files.
+        command: what continues the study.
+        page: the troubleshooting page.
+    """
+    lines = [f"FAILED: {title}"]
+    ends = {log: last_lines(Path(log)) for log in logs}
+    for log, end in ends.items():
+        lines += [f"  log: {log}", *(f"    {line}" for line in end)]
+    advice = likely_cause([line for end in ends.values() for line in end], page)
+    lines.append(f"  likely cause and remedy: {advice}" if advice else f"  {page} lists common messages")
+    return [*lines, f"  to continue: {command}"]

@@ -1,0 +1,106 @@
+"""Count the jobs of a Snakemake run by stage, from the events that Snakemake sends to logger plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Stage -> its rules. Rules that Snakemake counts but that start no program (`all`) are in none.
+STAGES: dict[str, frozenset[str]] = {
+    "corpora": frozenset({"fetch", "toy_weights", "toy_comet"}),
+    "tasks": frozenset({"task", "first_downloads", "predicted_labels"}),
+    "trainings": frozenset({"train", "train_decode_score", "bundled_record"}),
+    "translations": frozenset({"decode", "other_labels", "bundled_translations", "validations"}),
+    "scores": frozenset(
+        {
+            *("score", "score_copy", "ter", "words", "comet", "comets", "analyse", "analyses", "bundled_analysis"),
+            *("significance", "ambiguous_words", "ambiguity", "measure"),
+        }
+    ),
+    "exhibits": frozenset(
+        {
+            *("table", "tables", "figure", "figures", "claims", "audit", "numbers", "runs_table", "report"),
+            *("table_partial", "figure_partial", "report_partial"),
+        }
+    ),
+}
+STAGE_OF = {rule: stage for stage, rules in STAGES.items() for rule in rules}
+
+
+@dataclass
+class Job:
+    """A job: its number, rule, a title for people, the run that it trains if any, and its logs."""
+
+    number: int
+    rule: str
+    title: str
+    run: str | None
+    logs: list[str]
+
+
+@dataclass
+class Stage:
+    """Numbers of jobs of one stage."""
+
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+
+
+@dataclass
+class Progress:
+    """What Snakemake has done so far.
+
+    Attributes:
+        stages: stage -> its numbers.
+        running: job number -> job.
+        failed: job number -> job, of those that failed and were not repeated with success.
+    """
+
+    stages: dict[str, Stage] = field(default_factory=lambda: {name: Stage() for name in STAGES})
+    running: dict[int, Job] = field(default_factory=dict)
+    failed: dict[int, Job] = field(default_factory=dict)
+    _known: dict[int, Job] = field(default_factory=dict)
+
+    def plan(self, jobs_of_rule: Mapping[str, object]) -> None:
+        """Take the numbers of jobs that Snakemake announces at its start."""
+        for rule, number in jobs_of_rule.items():
+            if rule in STAGE_OF and isinstance(number, int):
+                self.stages[STAGE_OF[rule]].total += number
+
+    def start(self, number: int, rule: str, title: str | None, wildcards: Mapping[str, str], logs: list[str]) -> Job:
+        """Record that a job starts; return it."""
+        run = None
+        if STAGE_OF.get(rule) == "trainings" and {"task", "method", "seed", "fp"} <= wildcards.keys():
+            run = f"{wildcards['task']}/{wildcards['method']}/seed{wildcards['seed']}-{wildcards['fp']}"
+        words = title or " ".join([rule, *map(str, wildcards.values())])
+        job = Job(number, rule, words, run, logs)
+        self.running[number] = self._known[number] = job
+        return job
+
+    def finish(self, number: int) -> Job | None:
+        """Record that a job finished; return it, or None where its start was not seen."""
+        job = self.running.pop(number, None)
+        if job is not None and (stage := self._stage(job)) is not None:
+            stage.done += 1
+            stage.failed -= self.failed.pop(number, None) is not None
+            stage.total = max(stage.total, stage.done)  # a checkpoint adds jobs that were not announced
+        return job
+
+    def fail(self, number: int) -> Job | None:
+        """Record that a job failed; return it, or None where its start was not seen."""
+        self.running.pop(number, None)
+        job = self._known.get(number)
+        if job is not None and number not in self.failed:
+            self.failed[number] = job
+            if (stage := self._stage(job)) is not None:
+                stage.failed += 1
+        return job
+
+    def _stage(self, job: Job) -> Stage | None:
+        name = STAGE_OF.get(job.rule)
+        return self.stages[name] if name is not None else None
+
+    def summary(self) -> str:
+        """Return all stages that have jobs in one line."""
+        return ", ".join(f"{name} {one.done}/{one.total}" for name, one in self.stages.items() if one.total)

@@ -1,0 +1,117 @@
+"""Results that no study uses any more, for example after a configuration changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.fsio import read_json, read_lines
+from mdnmt.studies.label_conditions import translations_of
+from mdnmt.studies.study import Study
+from mdnmt.train.lease import lease_holders
+
+_FINGERPRINT = re.compile(r"-([0-9a-f]{8})$")
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A folder that no study names, its size in bytes, and who is at work in it, if anybody."""
+
+    folder: Path
+    size_bytes: int
+    held_by: str | None
+
+
+def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
+    """Return the runs that only a study's `runs.tsv` names: made with seeds given on the command line, say."""
+    studies = list(studies)
+    configured = {folder for study in studies for folder in _configured(study, results)}
+    listed = {folder for study in studies for folder in _made(study, results)} - configured
+    runs = results / "runs"
+    return sorted(path for path in listed if path.parent.parent.parent == runs and path.is_dir())
+
+
+def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -> list[Stale]:
+    """Return the task and run folders, and the decodings and analyses in them, that nothing names.
+
+    A folder is named by one of `studies` as they are configured now, or by the `runs.tsv` of one of them as it was
+    made last (with seeds given on the command line, say). Of a task that cannot be made at present (its corpus is out
+    of reach) the folders are not known, so nothing of it is stale.
+
+    Args:
+        studies: as configured now.
+        results: folder of results.
+        wait: watch leases of other hosts until it is known whether their holders are alive (`mdnmt.train.lease`).
+    """
+    named: set[Path] = set()
+    unknown: set[str] = set()
+    for study in studies:
+        unknown |= {name for name, task in study.tasks.items() if task.spec is None}
+        named |= _configured(study, results) | _made(study, results)
+    found = []
+    for pattern in ("tasks/*", "runs/*/*/*"):
+        for folder in sorted(results.glob(pattern)):
+            if _task_of(folder, results) in unknown:
+                continue
+            if _is_unnamed(folder, named):
+                found.append(folder)
+                continue
+            found += [inner for inner in sorted(folder.glob("*-*")) if _is_unnamed(inner, named)]
+    holders = lease_holders([folder / "lease" for folder in found], wait=wait)
+    return [Stale(folder, _size(folder), holder) for folder, holder in zip(found, holders, strict=True)]
+
+
+def _configured(study: Study, results: Path) -> set[Path]:
+    named = set()
+    for name, task in study.tasks.items():
+        folder = results / "tasks" / f"{name}-{task.fingerprint}"
+        named |= {folder, folder / f"copied-{study.copy_fingerprint(name)}"}
+    for run in study.makeable():
+        folder = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}"
+        named |= {folder, folder / f"analysis-{study.analysis_fingerprint(run)}"}
+        named |= {folder / one.translation(study.decode_fingerprint(one)) for one in translations_of(study, run)}
+    return named
+
+
+def _made(study: Study, results: Path) -> set[Path]:
+    """Return the folders that a study's list of runs names, and those in its runs that other seeds have as well."""
+    table = results / study.name / "runs.tsv"
+    if not table.is_file():
+        return set()
+    tests: dict[tuple[str, str], set[str]] = {}
+    for run in study.runs:
+        of_row = tests.setdefault((run.task, run.directory), set())
+        of_row |= {one.translation(study.decode_fingerprint(one)) for one in translations_of(study, run)}
+    header, *rows = [line.split("\t") for line in read_lines(table)]
+    named: set[Path] = set()
+    for row in rows:
+        line = dict(zip(header, row, strict=False))
+        if line.get("run_dir"):
+            # The list's paths begin at the project's folder, beside `results`.
+            folder, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
+            named |= {folder, test, *folder.glob("analysis-*"), _data_of(folder, line["task"], results)}
+            named |= {folder / name for name in tests.get((line["task"], line["method"]), ())}
+    return named
+
+
+def _data_of(run: Path, task: str, results: Path) -> Path:
+    """Return the folder of the data that a finished run was trained on; of an unfinished one, the run itself."""
+    try:
+        return results / "tasks" / f"{task}-{read_json(run / 'run.json')['spec']['task_fingerprint']}"
+    except (OSError, ValueError, KeyError):
+        return run
+
+
+def _task_of(folder: Path, results: Path) -> str:
+    kind, name = folder.relative_to(results).parts[:2]
+    return _FINGERPRINT.sub("", name) if kind == "tasks" else name
+
+
+def _is_unnamed(folder: Path, named: set[Path]) -> bool:
+    return folder.is_dir() and _FINGERPRINT.search(folder.name) is not None and folder not in named
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

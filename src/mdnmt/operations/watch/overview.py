@@ -1,0 +1,122 @@
+"""A look at everything at once, and where Snakemake's view and SLURM's differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.operations.watch.run_states import RunState, run_states
+from mdnmt.operations.watch.slurm_jobs import SlurmJob, slurm_jobs
+from mdnmt.operations.watch.snakemake_log import StartState, newest_log, read_start_state
+from mdnmt.studies.snakemake_locks import living_snakemake
+from mdnmt.train.attempts import Call, call
+
+
+@dataclass(frozen=True)
+class View:
+    """What was seen at one moment.
+
+    Attributes:
+        runs: the runs.
+        jobs: SLURM's, by number; None: there is no SLURM, or it does not answer.
+        snakemake: the Snakemake at work here, in words; None: there is none.
+        last_start: what the log of the last start of Snakemake says.
+    """
+
+    runs: list[RunState]
+    jobs: dict[str, SlurmJob] | None
+    snakemake: str | None
+    last_start: StartState | None
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """Return job -> what SLURM says of it, of jobs that Snakemake waits for and that will do nothing any more.
+
+        Snakemake looks every three minutes at the longest: only a job that stays in here is really lost.
+        """
+        if self.snakemake is None or self.last_start is None or self.jobs is None:
+            return {}
+        states = {job: self.jobs[job].state if job in self.jobs else None for job in self.last_start.waiting}
+        return {
+            job: f"for SLURM it is {state} (Snakemake looks every three minutes)"
+            if state
+            else "SLURM does not know it any more"
+            for job, state in states.items()
+            if state is None or not self.jobs[job].is_alive
+        }
+
+    @property
+    def orphans(self) -> dict[str, SlurmJob]:
+        """Return the jobs that SLURM runs or will run, and that no Snakemake waits for."""
+        waiting = self.last_start.waiting if self.last_start is not None and self.snakemake is not None else {}
+        return {number: job for number, job in (self.jobs or {}).items() if job.is_alive and number not in waiting}
+
+    def disagreements(self) -> list[str]:
+        """Return a line for each job of which Snakemake and SLURM think differently, and for a run held twice over."""
+        lines = [f"job {job}: Snakemake waits for it, but {what}" for job, what in self.lost.items()]
+        lines += [
+            f"job {number} ({job.comment}): {job.state} in SLURM, but no Snakemake waits for it"
+            for number, job in self.orphans.items()
+        ]
+        by_run: dict[str, list[str]] = {}
+        for number, job in (self.jobs or {}).items():
+            if job.run is not None and job.state == "RUNNING":
+                by_run.setdefault(job.run, []).append(number)
+        for run, numbers in by_run.items():
+            if len(numbers) > 1:
+                lines.append(f"{run}: {len(numbers)} jobs run for it ({', '.join(numbers)}); the lease lets one train")
+        return lines
+
+
+def look(folder: Path, updates: dict[str, int | None], *, run: Call = call) -> View:
+    """Return what is going on in a project's folder.
+
+    Args:
+        folder: the project's.
+        updates: name of a run -> the updates that it will make at most.
+        run: runs a command of SLURM.
+    """
+    log = newest_log(folder)
+    return View(
+        runs=run_states(folder, updates),
+        jobs=slurm_jobs(folder, run=run),
+        snakemake=living_snakemake(folder),
+        last_start=read_start_state(log) if log else None,
+    )
+
+
+def view_text(view: View) -> str:
+    """Return a view as a person reads it."""
+    rows: list[tuple[str, ...]] = [("run", "state", "updates", "left", "attempts", "held by", "SLURM")]
+    rows += [_row(run, view.jobs or {}) for run in view.runs]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines += [f"  {run.name}: the last attempt ended with: {run.error}" for run in view.runs if run.error]
+    done = sum(run.state == "done" for run in view.runs)
+    waiting = view.last_start.waiting if view.snakemake and view.last_start else {}
+    waits = f", waits for {_number(len(waiting))}" if waiting else ""
+    slurm = "no SLURM answers here" if view.jobs is None else f"{_number(_alive(view.jobs))} in SLURM"
+    lines.append(f"{done} of {len(view.runs)} runs done; {view.snakemake or 'no snakemake'} at work{waits}; {slurm}")
+    lines += [f"disagreement: {line}" for line in view.disagreements()]
+    return "\n".join(lines)
+
+
+def _row(run: RunState, jobs: dict[str, SlurmJob]) -> tuple[str, ...]:
+    own = [f"{number} {job.state}" for number, job in jobs.items() if job.run == run.name and job.is_alive]
+    updates = f"{run.update}/{run.updates}" if run.updates is not None else str(run.update)
+    left = "" if run.seconds_left is None else duration(run.seconds_left)
+    return run.name, run.state, updates, left, str(run.attempts), run.holder or "", ", ".join(own)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as hours and minutes."""
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
+
+
+def _number(jobs: int) -> str:
+    return "1 job" if jobs == 1 else f"{jobs} jobs"
+
+
+def _alive(jobs: dict[str, SlurmJob]) -> int:
+    return sum(job.is_alive for job in jobs.values())

@@ -1,0 +1,68 @@
+"""What SLURM says of the jobs of a project."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.train.attempts import Call, call
+
+# Job, state, reason, name (the id of a start of Snakemake), comment (rule and wildcards), folder.
+_FORMAT = "%i|%T|%r|%j|%k|%Z"
+# From these a job comes back, or has not ended yet; everything else is over for good.
+_ALIVE = (
+    "PENDING RUNNING CONFIGURING COMPLETING SUSPENDED REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING SIGNALING STAGE_OUT "
+    "STOPPED SPECIAL_EXIT"
+)
+# "rule_train_wildcards_<task>_<method>_<seed>_<hash>": no name has an underscore in it.
+_OF_RUN = re.compile(r"rule_(?:train|whole)_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """A job as squeue shows it."""
+
+    job: str
+    state: str
+    reason: str
+    start: str
+    comment: str
+
+    @property
+    def is_alive(self) -> bool:
+        """Say whether it runs or will run."""
+        return self.state in _ALIVE.split()
+
+    @property
+    def run(self) -> str | None:
+        """Return the name of the run that it trains; None: it does something else, or SLURM does not say.
+
+        The tasks of a job array all have the comment of the first.
+        """
+        if "_" in self.job:
+            return None
+        found = _OF_RUN.fullmatch(self.comment)
+        return f"{found[1]}/{found[2]}/seed{found[3]}-{found[4]}" if found else None
+
+
+def slurm_jobs(folder: Path, *, run: Call = call) -> dict[str, SlurmJob] | None:
+    """Return the jobs that Snakemake sent from a folder, ended ones too while SLURM remembers them, by number.
+
+    None: there is no SLURM here, or it does not answer, so that nothing can be said.
+    """
+    printed = run(["squeue", "--noheader", "--array", "--states=all", f"--format={_FORMAT}"])
+    if printed is None:
+        return None
+    jobs = {}
+    for line in printed.splitlines():
+        fields = line.split("|", 5)
+        if len(fields) == 6 and fields[5] == str(folder.resolve()) and fields[4].startswith(("rule_", "group_")):
+            jobs[fields[0]] = SlurmJob(*fields[:5])
+    return jobs
+
+
+def cancel(jobs: list[str], *, run: Call = call) -> None:
+    """Cancel jobs."""
+    if jobs:
+        run(["scancel", *jobs])

@@ -1,0 +1,69 @@
+"""What a running Snakemake believes: read off the log that each start of it leaves in .snakemake/log."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_START = re.compile(r"^SLURM run ID: (\S+)", re.MULTILINE)
+_SENT = re.compile(r"^Job (\d+) has been submitted with SLURM jobid (\d+)")
+# "Finished jobid: 3 (Rule: train)", a group as "Finished jobids: 3, 4"; an error names SLURM's number as well.
+_FINISHED = re.compile(r"^Finished jobids?: ([\d, ]+)")
+_FAILED = re.compile(r"^\s+external_jobid: (\d+)")
+_SUBMISSION_FAILED = "SLURM sbatch failed"
+_ENDED = ("Complete log", "Nothing to be done")
+
+
+@dataclass(frozen=True)
+class StartState:
+    """What the log of one start of Snakemake says.
+
+    Attributes:
+        log: the log file.
+        start: the id of this start, which names its jobs; None without SLURM.
+        waiting: SLURM's job number -> Snakemake's, of jobs that were submitted and have not been reported finished.
+        failed_submissions: how often sbatch failed.
+        has_ended: whether the log says that Snakemake ended.
+    """
+
+    log: Path
+    start: str | None
+    waiting: dict[str, str]
+    failed_submissions: int
+    has_ended: bool
+
+
+def newest_log(folder: Path) -> Path | None:
+    """Return the log of the last start of Snakemake in a folder; None: there was none.
+
+    A dry run leaves a log as well, so a start that sent jobs goes before one that did not.
+    """
+    logs = sorted((folder / ".snakemake" / "log").glob("*.snakemake.log"), reverse=True)
+    return next((log for log in logs if _START.search(_head(log))), logs[0] if logs else None)
+
+
+def read_start_state(log: Path) -> StartState:
+    """Return what a log says."""
+    waiting: dict[str, str] = {}
+    start, failed_submissions, has_ended = None, 0, False
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+        if found := _START.match(line):
+            start = found[1]
+        elif found := _SENT.match(line):
+            waiting[found[2]] = found[1]
+        elif found := _FINISHED.match(line):
+            done = {number.strip() for number in found[1].split(",")}
+            waiting = {job: number for job, number in waiting.items() if number not in done}
+        elif found := _FAILED.match(line):
+            waiting.pop(found[1], None)
+        elif _SUBMISSION_FAILED in line:
+            failed_submissions += 1
+        elif line.startswith(_ENDED):
+            has_ended = True
+    return StartState(log, start, waiting, failed_submissions, has_ended)
+
+
+def _head(log: Path) -> str:
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        return "".join(line for line, _ in zip(lines, range(200), strict=False))

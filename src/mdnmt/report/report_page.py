@@ -1,0 +1,197 @@
+"""Build the one page that a person reads: everything inside it, nothing fetched, honest about what is absent."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from mdnmt import provenance
+from mdnmt.config.margin import Margin
+from mdnmt.escape import visible
+from mdnmt.exhibits.published_cells import SIGNS, rules
+from mdnmt.exhibits.specs import ReportSpec, ReportTask
+from mdnmt.numbers.rounding import duration
+from mdnmt.numbers.verdicts import VERDICTS
+from mdnmt.report import plain_tables, sample_translations
+from mdnmt.report.sample_translations import Sample
+from mdnmt.report.sections import curve, items, papers, run_details, runs
+from mdnmt.report.sections.origins import origins
+from mdnmt.report.sections.papers import Section
+
+# More than this, and readings of tables and translations are folded away, each under its own line.
+MANY_TABLES, MANY_OUTPUTS = 4, 120
+RULES_IN_SHORT = {
+    **rules("scores", Margin()),
+    "not reproduced": "the interval lies outside these bounds altogether",
+    "not comparable": "corpus, split or metric is not the paper's: the two numbers say nothing about each other",
+}
+
+
+@dataclass(frozen=True)
+class TaskSection:
+    """A task: its text in numbers, and the translations that are shown of it."""
+
+    task: ReportTask
+    fingerprint: str
+    stats: plain_tables.PlainTable | None
+    leakage: plain_tables.PlainTable | None
+    samples: dict[str, list[Sample]]  # domain -> sentences
+
+    def label(self, domain: str) -> str:
+        """Return a domain's name in print."""
+        return next(column.label for column in self.task.domains if column.name == domain)
+
+
+def _task(task: ReportTask, spec: ReportSpec) -> TaskSection:
+    stats = plain_tables.optional_json(task.directory / "stats.json")
+    leaks = plain_tables.optional_json(task.directory / "leakage.json")
+    found = {domain.name: sample_translations.collect(task, domain.name, spec.samples) for domain in task.domains}
+    return TaskSection(
+        task=task,
+        fingerprint=(plain_tables.optional_json(task.directory / "task.json") or {}).get("fingerprint", ""),
+        stats=plain_tables.statistics(stats, task.domains) if stats else None,
+        leakage=plain_tables.leakage(leaks, task.domains) if leaks else None,
+        samples={domain: chosen for domain, chosen in found.items() if chosen},
+    )
+
+
+def _missing(
+    spec: ReportSpec, records: list[runs.RunRecord], shown: list[items.Item], sections: list[Section]
+) -> list[tuple[str, str]]:
+    """Return everything that is absent and why, each once."""
+    found = [(item.what, item.why) for item in spec.missing] + runs.missing(records)
+    found += [(f"Corpus {corpus.label}", corpus.missing) for corpus in spec.corpora if corpus.missing]
+    for item in shown:
+        kind = "Table" if item.is_table else "Figure"
+        found += [(f"{kind}: {item.title}", item.missing)] if item.missing else []
+    for one in sections:
+        found += [(f"Claims of {one.citation}", one.claims_missing)] if one.claims_missing else []
+        found += [(f"Audit of {one.citation}", one.audit_missing)] if one.audit_missing else []
+    for task in spec.tasks:
+        found += [(f"Translations of {s.label}", s.missing) for s in task.systems if s.missing]
+    return list(dict.fromkeys(found))
+
+
+def _state(spec: ReportSpec, records: list[runs.RunRecord]) -> list[tuple[str, str]]:
+    """Return the facts at the head of the page."""
+    hardware = (plain_tables.optional_json(spec.measure) or {}).get("hardware") or {}
+    machines = runs.machines(records)
+    if not machines and "cpu" in hardware:
+        machines = [f"{hardware['cpu']}, {hardware.get('cores', '?')} cores"]
+    if hardware.get("device", "cpu") != "cpu":
+        machines = [*machines, str(hardware.get("gpu") or hardware["device"])]
+    made = [record.made for record in records if record.made is not None]
+    state = [("Study", spec.study)]
+    if records:
+        state.append(("Runs", f"{len(made)} of {len(records)} done"))
+    if seeds := sorted({int(run["seed"]) for run in made if isinstance(run.get("seed"), int)}):
+        listed = f"{len(seeds)} ({', '.join(map(str, seeds))})"
+        state.append(("Seeds", listed if len(seeds) > 1 else "1, so no spread"))
+    if machines:
+        state.append(("Hardware", "; ".join(machines)))
+    if seconds := sum(float(run.get("seconds") or 0.0) for run in made):
+        state.append(("Training, all runs", duration(seconds)))
+    return state
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a content security policy that lets in this page's own style and script and embedded pictures alone."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+    rules = (
+        "default-src 'none'",
+        "img-src data:",
+        f"style-src 'sha256-{digest(style)}'",
+        f"script-src 'sha256-{digest(script)}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+    return "; ".join(rules)
+
+
+def _part(name: str) -> str:
+    return resources.files("mdnmt.report.sections").joinpath(name).read_text(encoding="utf-8")
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_part),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.globals["link"] = lambda url: url if url.startswith(("https://", "http://")) else ""
+    environment.globals["signs"] = SIGNS
+    environment.globals["sample_anchor"] = run_details.sample_anchor
+    environment.globals["curve_size"] = (curve.WIDTH, curve.HEIGHT)
+    return environment
+
+
+def _context(spec: ReportSpec) -> dict[str, Any]:
+    """Return all that the templates draw."""
+    records = runs.read_runs(spec.runs, spec.run_json)
+    links = runs.links(records)
+    tasks = [_task(task, spec) for task in spec.tasks]
+    shown: dict[str, items.Item] = {}
+    shown |= {table.id: items.table(table, links) for table in spec.tables}
+    shown |= {figure.id: items.figure(figure, links) for figure in spec.figures}
+    sections = [papers.section(paper, shown, partial=spec.partial) for paper in spec.papers]
+    by_name = {one.task.name: one for one in tasks}
+    software = run_details.Software()
+    details = []
+    for record in records:
+        if record.made is not None:
+            task = by_name.get(record.line.get("task", ""))
+            given, chosen = (task.task, task.samples) if task is not None else (None, {})
+            details.append(run_details.detail(record, given, chosen, software))
+    made = provenance.collect()
+    readings = sum(isinstance(item, items.TableSection) and item.reading is not None for item in shown.values())
+    outputs = sum(len(sample.outputs) for one in tasks for found in one.samples.values() for sample in found)
+    return {
+        "spec": spec,
+        "state": _state(spec, records),
+        "sections": sections,
+        "elsewhere": papers.elsewhere(spec.papers, shown),
+        "rebuilt": papers.rebuilt(sections),
+        "verdicts": papers.verdicts(sections),
+        "rules": [(verdict, RULES_IN_SHORT[verdict]) for verdict in VERDICTS],
+        "anchors": set(shown),
+        "fold_readings": readings > MANY_TABLES,
+        "fold_samples": outputs > MANY_OUTPUTS,
+        "tasks": tasks,
+        "runs": runs.table(records),
+        "details": details,
+        "software": software.sets,
+        "missing": _missing(spec, records, list(shown.values()), sections),
+        "made": made,
+        "origins": origins(spec, records, made),
+    }
+
+
+def render(spec: ReportSpec) -> str:
+    """Return the page as HTML.
+
+    Raises:
+        DataError: the file of a table, of claims or of an audit is not what the verb of that name wrote.
+    """
+    style, script = _part("page.css"), _part("page.js")
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            **_context(spec),
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+        )
+    )

@@ -1,0 +1,215 @@
+"""Specs of the commands `report` and `list-runs` for a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from mdnmt.config.paper import PaperFigure, PaperTable
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.expected_options import of_exhibits
+from mdnmt.exhibits.figure_request import paper_figure
+from mdnmt.exhibits.headings import depends_on_task, heading
+from mdnmt.exhibits.table_selection import by_row, columns, paper_table, task_title
+from mdnmt.fsio import options_hash
+from mdnmt.statements.claims.selection import claims_spec
+from mdnmt.studies.places import Places
+from mdnmt.studies.study import Run, Study, Task
+from mdnmt.studies.study_exhibits import split_key
+
+
+def report_spec(study: Study, places: Places, commands: tuple[str, ...], *, partial: bool = False) -> specs.ReportSpec:
+    """Return the spec of the report; a partial one is made from whatever exists."""
+    made = [task for task in study.tasks.values() if task.spec is not None]
+    measured = [places.measure(task.name) for task in made]
+    return specs.ReportSpec(
+        study=study.name,
+        title=study.config.title,
+        introduction=study.config.description,
+        papers=tuple(paper_section(study, name, places) for name in study.papers),
+        tables=tuple(_report_table(study, key, places) for key in study.config.tables),
+        figures=tuple(_report_figure(study, key, places) for key in study.config.figures),
+        tasks=tuple(_report_task(study, task, places) for task in made),
+        corpora=tuple(_corpora(study)),
+        runs=Path(places.runs_table),
+        run_json=tuple(Path(places.run(run), "run.json") for run in study.makeable()),
+        measure=Path(measured[0]) if measured else None,
+        missing=tuple(_missing(study)),
+        commands=commands,
+        made_with={} if partial else _made_with(study, places),
+        partial=partial,
+    )
+
+
+def _made_with(study: Study, places: Places) -> dict[str, str]:
+    """Return the files of the study that the page reads -> the hash of the options that they must have."""
+    found = of_exhibits(study, [*study.config.tables, *study.config.figures], places)
+    for paper in study.papers:
+        if claims := places.claims(paper):
+            found[claims] = options_hash(claims_spec(study, paper, places).model_dump(mode="json"))
+    return found
+
+
+def paper_section(study: Study, name: str, places: Places) -> specs.ReportPaper:
+    """Return a paper with all its tables and figures.
+
+    Their order: what explains the method (notation, drawings of the model), then tables, then figures, each as they
+    stand in the paper's file: the order of the papers themselves, which number the two kinds apart.
+    """
+    paper = study.papers[name]
+    items: list[tuple[str, PaperTable | PaperFigure]] = [*paper.tables.items(), *paper.figures.items()]
+    items.sort(key=lambda item: depends_on_task(item[1]))
+    claims, audit = places.claims(name), places.audit(name)
+    return specs.ReportPaper(
+        name=name,
+        title=paper.title,
+        citation=paper.citation,
+        items=tuple(_item(study, f"{name}-{key}", item) for key, item in items),
+        claims=Path(claims) if claims else None,
+        audit=Path(audit) if audit else None,
+    )
+
+
+def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> specs.ReportItem:
+    """Return a table or figure in its place; one that the study does not show has its number in the paper alone."""
+    kind, shown = ("table", study.config.tables) if isinstance(item, PaperTable) else ("figure", study.config.figures)
+    task = study.tasks[shown[key].task] if key in shown else None
+    where = _where(study, key, item, task)
+    return specs.ReportItem.model_validate(
+        {"kind": kind, "where": where, "title": item.title, "id": key if key in shown else None}
+    )
+
+
+def _where(study: Study, key: str, item: PaperTable | PaperFigure, task: Task | None) -> str:
+    paper, _ = split_key(key)
+    return heading(paper, study.papers[paper], item, task.config if task else None)
+
+
+def citation(study: Study, key: str) -> str:
+    """Return the paper of a table or figure, as it is cited."""
+    return study.papers[split_key(key)[0]].citation
+
+
+def labels(study: Study, key: str) -> dict[str, str]:
+    """Return the place of a table or figure in its paper, its title, and what it is made from."""
+    item: PaperTable | PaperFigure
+    item, task = paper_table(study, key) if key in study.config.tables else paper_figure(study, key)
+    return {"place": _where(study, key, item, task), "title": item.title, "text": task.config.title}
+
+
+def _report_table(study: Study, key: str, places: Places) -> specs.ReportTable:
+    table, task = paper_table(study, key)
+    measured: tuple[specs.ReportRun, ...] = ()
+    if table.kind == "resources":
+        systems = by_row(run for row in table.rows for name in row.methods for run in study.runs_of(task.name, name))
+        measured = tuple(_report_run(runs[0], places) for runs in systems.values() if runs[0].spec is not None)
+    return specs.ReportTable(
+        id=key,
+        title=table.title,
+        task=task_title(study, task),
+        kind=table.kind,
+        data=Path(places.table(key, "json")),
+        runs=measured,
+        missing=task.missing,
+    )
+
+
+def _report_figure(study: Study, key: str, places: Places) -> specs.ReportFigure:
+    figure, task = paper_figure(study, key)
+    runs = [run for method in figure.methods for run in study.runs_of(task.name, method) if run.spec is not None]
+    return specs.ReportFigure(
+        id=key,
+        title=figure.title,
+        task=task_title(study, task),
+        kind=figure.kind,
+        where=_where(study, key, figure, task),
+        png=Path(places.figure(key, "png")),
+        numbers=Path(places.figure(key, "json")),
+        caption=figure.caption,
+        runs=tuple(_report_run(run, places) for run in runs) if depends_on_task(figure) else (),
+        missing=task.missing,
+    )
+
+
+def _report_run(run: Run, places: Places) -> specs.ReportRun:
+    return specs.ReportRun(method=run.directory, label=run.label, seed=run.seed, folder=Path(places.run(run)))
+
+
+def _missing(study: Study) -> Iterable[specs.Missing]:
+    for task in study.tasks.values():
+        if task.missing is not None:
+            yield specs.Missing(what=f"Task {task.name}", why=task.missing)
+    shown = {name for key in study.config.tables for row in paper_table(study, key)[0].rows for name in row.methods}
+    for name in study.methods:
+        # Of a method that cannot be trained its runs say so.
+        if name not in shown and any(run.method == name for run in study.makeable()):
+            yield specs.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")
+    used = {shown.task for shown in (*study.config.tables.values(), *study.config.figures.values())}
+    for name in study.tasks:
+        if name not in used:
+            yield specs.Missing(what=f"Task {name}", why="no table or figure of this study is made from it")
+
+
+def _report_task(study: Study, task: Task, places: Places) -> specs.ReportTask:
+    systems = tuple(
+        specs.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0]), "hyp"))
+        for runs in by_row(study.runs_of(task.name)).values()
+    )
+    return specs.ReportTask(
+        name=task.name,
+        label=task.config.title,
+        directory=Path(places.task(task.name)),
+        source_lang=task.config.source_lang,
+        target_lang=task.config.target_lang,
+        domains=columns(task),
+        systems=systems,
+    )
+
+
+def _corpora(study: Study) -> Iterable[specs.ReportCorpus]:
+    seen = set()
+    for task in study.tasks.values():
+        for domain, config in task.config.domains.items():
+            for name in config.corpora:
+                if name in seen:
+                    continue
+                seen.add(name)
+                corpus = task.corpora[name]
+                source = corpus.source
+                yield specs.ReportCorpus(
+                    name=name,
+                    label=corpus.title,
+                    domain=domain,
+                    version=getattr(source, "version", None) or "",
+                    licence=corpus.licence,
+                    citation=corpus.citation,
+                    url=corpus.homepage,
+                    sha256=_digest(task, name),
+                )
+
+
+def _digest(task: Task, name: str) -> str:
+    """Return the sha256 of a corpus of one fetched file; none of a user's own folder, and of several files."""
+    domains = task.spec.domains if task.spec is not None else ()
+    found = [corpus.files for domain in domains for corpus in domain.corpora if corpus.name == name]
+    if task.corpora[name].source.provider == "local" or not found or len(found[0]) != 1:
+        return ""
+    return found[0][0].sha256 or ""
+
+
+def run_rows(study: Study, places: Places) -> list[dict[str, str]]:
+    """Return the rows of runs.tsv; the state is found when the file is written."""
+    return [
+        {
+            "task": run.task,
+            "method": run.directory,
+            "label": run.label,
+            "domains": ",".join(run.domains),
+            "seed": str(run.seed),
+            "fingerprint": run.fingerprint,
+            "run_dir": places.run(run) if run.spec is not None else "",
+            "test_dir": places.test(run) if run.spec is not None else "",
+            "reason": run.missing or "",
+        }
+        for run in study.runs
+    ]

@@ -1,0 +1,70 @@
+"""Choose the translations that are shown: by a fixed rule, never by how they read."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.exhibits.specs import ReportTask, SampleSettings
+from mdnmt.fsio import read_lines
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A test sentence with its reference and what each system made of it."""
+
+    number: int  # line in the test set, from 1
+    source: str
+    reference: str
+    outputs: list[tuple[str, str]]  # (system, hypothesis)
+
+
+def length(text: str) -> int:
+    """Return the number of words; Chinese writes none apart, so two of its characters count as one."""
+    return sum(max(1, sum(map(_is_wide, word)) // 2) for word in text.split())
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in {"W", "F"}
+
+
+def choose(sources: list[str], settings: SampleSettings, key: str) -> list[int]:
+    """Return the positions to show, in order: a seeded draw among sentences of medium length.
+
+    `key` (the domain) keeps the draws of two domains apart. Where too few are of medium length, all may be drawn.
+    """
+    fitting = [i for i, text in enumerate(sources) if settings.min_words <= length(text) <= settings.max_words]
+    if len(fitting) < settings.per_domain:
+        fitting = [i for i, text in enumerate(sources) if text.strip()]
+    generator = random.Random(f"{settings.seed}:{key}")
+    return sorted(generator.sample(fitting, min(settings.per_domain, len(fitting))))
+
+
+def _lines(path: Path) -> list[str] | None:
+    return read_lines(path) if path.is_file() else None
+
+
+def collect(task: ReportTask, domain: str, settings: SampleSettings) -> list[Sample]:
+    """Return the samples of one domain, empty where the test set is not there.
+
+    Only lines that every system has translated are drawn from; systems without hypotheses are left out.
+    """
+    text = task.directory / "text"
+    sources = _lines(text / f"test.{domain}.{task.source_lang}")
+    references = _lines(text / f"test.{domain}.{task.target_lang}")
+    if sources is None or references is None:
+        return []
+    outputs = []
+    for system in task.systems:
+        found = _lines(system.test_dir / f"hyp.{domain}.txt") if system.test_dir is not None else None
+        if found:
+            outputs.append((system.label, found))
+    if not outputs:
+        return []
+    common = min([len(sources), len(references), *(len(lines) for _, lines in outputs)])
+    return [
+        Sample(i + 1, sources[i], references[i], [(label, lines[i]) for label, lines in outputs])
+        for i in choose(sources[:common], settings, domain)
+    ]

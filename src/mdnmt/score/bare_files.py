@@ -1,0 +1,111 @@
+"""Score and compare plain files of translations, one sentence per line, as sacreBLEU's command line does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.config.metrics import Metric
+from mdnmt.errors import DataError
+from mdnmt.fsio import read_lines
+from mdnmt.score.human_agreement import agreement, why_not_covered
+from mdnmt.score.metrics import bleu, chrf, ter
+from mdnmt.score.metrics.score import Score
+from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
+from mdnmt.score.significance.sentence_statistics import text_counter
+
+OF_TEXT = {"bleu": bleu, "chrf": chrf, "ter": ter}
+USUAL: tuple[Metric, ...] = ("bleu", "chrf")
+NO_LANGUAGE = "en"  # scored with tokenisation 13a
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two files of translations in one metric.
+
+    Attributes:
+        metric: its name.
+        result: scores, difference, interval and p-values.
+        signature: of the scores.
+        agreement: percentage of pairs with this difference that people order alike; None: not covered.
+        no_agreement: why it is not covered.
+    """
+
+    metric: Metric
+    result: PairedResult
+    signature: str
+    agreement: float | None
+    no_agreement: str | None
+
+
+def read_sentences(path: Path) -> list[str]:
+    """Return the lines of a text file.
+
+    Raises:
+        DataError: it cannot be read, is not UTF-8, or is empty.
+    """
+    try:
+        lines = read_lines(path)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}: line {line} is not UTF-8; save the file as UTF-8, one sentence per line") from None
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise DataError(f"{path}: {reason}; expected a text file with one sentence per line") from None
+    if not lines:
+        raise DataError(f"{path}: is empty; expected one sentence per line")
+    return lines
+
+
+def read_aligned(reference: Path, others: Sequence[Path], target_lang: str | None) -> list[list[str]]:
+    """Return the lines of the reference, then those of the other files.
+
+    Raises:
+        DataError: a file cannot be read, or the files do not have the same number of lines; or the reference is Chinese
+            and no language was given, so that BLEU would take whole sentences for words.
+    """
+    found = [read_sentences(path) for path in (reference, *others)]
+    for path, lines in zip(others, found[1:], strict=True):
+        if len(lines) != len(found[0]):
+            raise DataError(
+                f"{path}: {len(lines)} lines, but {reference} has {len(found[0])}; expected files that are aligned "
+                "line by line"
+            )
+    text = "".join(found[0])
+    if target_lang is None and 2 * len(_HAN.findall(text)) > len(text):
+        raise DataError(f"{reference}: is Chinese; add `--target-lang zh`, so that BLEU counts characters")
+    return found
+
+
+def score_files(
+    reference: Path, hypotheses: Path, source: Path, metrics: Sequence[Metric] = USUAL, target_lang: str | None = None
+) -> dict[Metric, Score]:
+    """Return the scores of a file of translations; the source is only checked to be aligned.
+
+    Raises:
+        DataError: see `read_aligned`.
+    """
+    references, lines, _ = read_aligned(reference, (hypotheses, source), target_lang)
+    return {name: OF_TEXT[name].score(lines, references, target_lang or NO_LANGUAGE) for name in metrics}
+
+
+def compare_files(
+    reference: Path, baseline: Path, system: Path, metrics: Sequence[Metric] = USUAL, target_lang: str | None = None
+) -> list[Compared]:
+    """Compare two files of translations in each metric, by paired bootstrap and approximate randomisation.
+
+    Raises:
+        DataError: see `read_aligned`.
+    """
+    references, one, other = read_aligned(reference, (baseline, system), target_lang)
+    lang, found = target_lang or NO_LANGUAGE, list[Compared]()
+    for metric in metrics:
+        count = text_counter(metric, references, lang)
+        result = compare_pair(count(one), count(other))
+        signature = OF_TEXT[metric].score(other, references, lang).signature
+        share = agreement(metric, signature, result.delta)
+        found.append(Compared(metric, result, signature, share, why_not_covered(metric, signature)))
+    return found

@@ -1,0 +1,50 @@
+"""How often people rank two systems as a metric does, by the size of the metric's difference.
+
+Kocmi et al. (2024), "Navigating the Metrics Maze: Reconciling Score Magnitudes and Accuracies", fitted for each metric
+a curve from the difference of two systems' scores to the share of pairs of systems that people order alike. The
+constants are those of the authors' package `mt-thresholds` 1.0.4. A curve holds for the settings it was fitted with.
+"""
+
+from __future__ import annotations
+
+import math
+
+# metric -> (a, b) of a / (1 + exp(-b |difference|)), in percent; COMET is wmt22-comet-da times 100.
+CURVES = {
+    "bleu": (88.33333333333225, 0.9663926931178954),
+    "chrf": (92.999999999972, 1.1142732157139852),
+    "comet": (96.22374133884283, 2.8359194570556636),
+}
+# metric -> what a signature must contain: one of each tuple, as sacreBLEU computes by default.
+SETTINGS = {
+    "bleu": (("nrefs:1",), ("case:mixed",), ("tok:13a", "tok:zh"), ("smooth:exp",)),
+    "chrf": (("nrefs:1",), ("case:mixed",), ("nc:6",), ("nw:0",)),
+    "comet": (("model:wmt22-comet-da",),),
+}
+TOY = "toy:random-weights"  # in a signature of COMET
+
+
+def why_not_covered(metric: str, signature: str) -> str | None:
+    """Return why MT-Thresholds says nothing about differences of a metric; None where it does.
+
+    Args:
+        metric: a key of `mdnmt.config.metrics.METRICS`.
+        signature: of the scores.
+    """
+    if metric not in CURVES:
+        return "MT-Thresholds has no curve for this metric"
+    parts = signature.split("|")
+    if TOY in parts:
+        return "the scores are of a toy model"
+    for alternatives in SETTINGS[metric]:
+        if not any(setting in parts for setting in alternatives):
+            return f"MT-Thresholds has no curve for scores without {alternatives[0]}"
+    return None
+
+
+def agreement(metric: str, signature: str, difference: float) -> float | None:
+    """Return in how many percent of the pairs with this difference people prefer the same system; None: not covered."""
+    if why_not_covered(metric, signature) is not None:
+        return None
+    high, slope = CURVES[metric]
+    return high / (1 + math.exp(-slope * abs(difference)))

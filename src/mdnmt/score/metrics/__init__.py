@@ -1,0 +1,1 @@
+"""Metrics of translations: BLEU, chrF, TER, COMET, perplexity and accuracy."""

@@ -1,0 +1,156 @@
+"""COMET's weights: their folder, their files and how to get them. Nothing here downloads or loads anything."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdnmt.config.comet import CometConfig
+from mdnmt.errors import DataError
+from mdnmt.fingerprint import sha256_file
+
+# As the verb finds them in a project; a link to a place shared by many users will do.
+COMET = Path("resources/comet")
+# The first two as on huggingface.co; the encoder's files beside them, because a checkpoint only names the encoder.
+CHECKPOINT, HPARAMS, ENCODER = "checkpoints/model.ckpt", "hparams.yaml", "encoder"
+NEEDED = (CHECKPOINT, HPARAMS, f"{ENCODER}/config.json", f"{ENCODER}/tokenizer.json")
+OPTIONAL = (f"{ENCODER}/tokenizer_config.json", f"{ENCODER}/special_tokens_map.json")
+PACKAGE = "unbabel-comet==2.2.7"
+# A model of random weights that `mdnmt comet --make-toy` makes: its scores show that everything runs, and nothing else.
+TOY = "toy-comet"
+
+
+def segments_of(scores: str | Path) -> Path:
+    """Return the file of the sentences' scores, beside that of a run's scores."""
+    return Path(scores).with_suffix(".segments.json")
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published model: where it is, and which version of it is meant.
+
+    Attributes:
+        repository: on huggingface.co, as is `encoder`.
+        revision: commit there.
+        checkpoint_sha256: of checkpoints/model.ckpt.
+        encoder: the model whose configuration and tokenizer it takes.
+        encoder_revision: commit there.
+    """
+
+    repository: str
+    revision: str
+    checkpoint_sha256: str
+    encoder: str
+    encoder_revision: str
+
+
+RELEASES = {
+    "wmt22-comet-da": Release(
+        repository="Unbabel/wmt22-comet-da",
+        revision="2760a223ac957f30acfb18c8aa649b01cf1d75f2",
+        checkpoint_sha256="e213091cde220f97b89f8bdfa750c458cfea741ad62affb455b59900210ff2af",
+        encoder="FacebookAI/xlm-roberta-large",
+        encoder_revision="c23d21b0620b635a76227c604d44e43a9f0ee389",
+    )
+}
+
+
+@dataclass(frozen=True)
+class CometFiles:
+    """A model's folder and what is in it.
+
+    Attributes:
+        folder: with `NEEDED`.
+        checkpoint_sha256: of the weights alone, which others name a model by.
+        sha256: of all files that a score depends on, with their names.
+    """
+
+    folder: Path
+    checkpoint_sha256: str
+    sha256: str
+
+
+def why_missing(root: Path, name: str) -> str | None:
+    """Return why a model cannot be used, as one line that begins with `needs` and says how to get it; None: it can.
+
+    Only names of files are looked at. The toy is made by a rule, so that it is never missing.
+    """
+    if importlib.util.find_spec("comet") is None:
+        return f"needs the Python package {PACKAGE}: `python -m pip install {PACKAGE}`"
+    folder = root / name
+    absent = [file for file in NEEDED if not (folder / file).is_file()]
+    if name == TOY or not absent:
+        return None
+    return f"needs the weights of {name}: {folder} has no {absent[0]}; {_how_to_get(name, folder)}"
+
+
+def plan(
+    config: CometConfig, root: Path, sha256: Callable[[Path], str] = sha256_file
+) -> tuple[CometConfig, str | None]:
+    """Settle, when a study is planned, whether its translations can be scored.
+
+    Args:
+        config: as the study says it.
+        root: folder of the models.
+        sha256: of a file; one that remembers spares reading gigabytes with every plan.
+
+    Returns:
+        The options with the files' sha256, which makes them part of the scores' identity, and None; or the options as
+        they were and, as one line that begins with `needs`, why there are no scores. The toy has no sha256: its bytes
+        follow from this program.
+    """
+    if reason := why_missing(root, config.name):
+        return config, reason
+    if config.name == TOY:
+        return config, None
+    try:
+        found = verified(config, root, sha256)
+    except DataError as error:
+        return config, f"needs the weights of {config.name}: {error}"
+    return config.model_copy(update={"sha256": found.sha256}), None
+
+
+def verified(config: CometConfig, root: Path, sha256: Callable[[Path], str] = sha256_file) -> CometFiles:
+    """Return the files of a model, if they are those that are meant.
+
+    Raises:
+        DataError: a file is missing, or they are others.
+    """
+    folder = root / config.name
+    absent = [file for file in NEEDED if not (folder / file).is_file()]
+    if absent:
+        raise DataError(f"{folder}: has no {absent[0]}; {_how_to_get(config.name, folder)}")
+    names = [*NEEDED, *(file for file in OPTIONAL if (folder / file).is_file())]
+    sums = {file: sha256(folder / file) for file in names}
+    lines = "".join(f"{file} {digest}\n" for file, digest in sums.items())
+    found = CometFiles(folder, sums[CHECKPOINT], hashlib.sha256(lines.encode("ascii")).hexdigest())
+    release = RELEASES.get(config.name)
+    if release is not None and found.checkpoint_sha256 != release.checkpoint_sha256:
+        raise DataError(
+            f"{folder / CHECKPOINT}: has sha256 {found.checkpoint_sha256[:12]}, but {release.repository} is "
+            f"{release.checkpoint_sha256[:12]}; {_how_to_get(config.name, folder)}, or give the folder another name"
+        )
+    if config.sha256 is not None and config.sha256 != found.sha256:
+        raise DataError(
+            f"{folder}: holds files of sha256 {found.sha256[:12]}, but the scores are to be of {config.sha256[:12]}; "
+            "put those back, or start snakemake again, so that it plans with the model as it is now"
+        )
+    return found
+
+
+def _how_to_get(name: str, folder: Path) -> str:
+    if name == TOY:
+        return f"make it with `mdnmt comet --make-toy {folder}`"
+    release = RELEASES.get(name)
+    if release is None:
+        return (
+            f"put {', '.join(NEEDED)} there, the last two from the model that its hparams.yaml calls pretrained_model"
+        )
+    return (
+        f"get them with `hf download {release.repository} --revision {release.revision} --local-dir {folder}` and "
+        f"`hf download {release.encoder} config.json tokenizer.json tokenizer_config.json "
+        f"--revision {release.encoder_revision} --local-dir {folder / ENCODER}`"
+    )

@@ -1,0 +1,97 @@
+"""Score every domain of a system in all metrics, and their means: the content of `scores.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mdnmt.config.metrics import METRICS as ALL
+from mdnmt.decode.likelihood import Likelihoods, read_likelihoods
+from mdnmt.errors import DataError
+from mdnmt.score.metrics import bleu, chrf, likelihood_metrics, ter, tokenised_bleu
+from mdnmt.score.metrics.score import Score
+from mdnmt.score.test_sets import TestSets
+
+# Of plain text, by sacreBLEU.
+METRICS = {"bleu": bleu, "chrf": chrf}
+_PLAIN = {**METRICS, "ter": ter}
+_PREDICTED = {"perplexity": likelihood_metrics.perplexity, "accuracy": likelihood_metrics.accuracy}
+UNASKED = tuple(name for name, about in ALL.items() if about.file == "scores.json")
+
+
+def score_domains(
+    test_sets: TestSets,
+    hypotheses_dir: Path,
+    domains: Sequence[str] | None = None,
+    metrics: Sequence[str] = UNASKED,
+) -> dict[str, Any]:
+    """Score the hypotheses in `hypotheses_dir` for `domains` (default: all of the task).
+
+    Perplexity and accuracy are there where the hypotheses are of a model that left its likelihood.json beside them.
+
+    Returns:
+        {"domains": {domain: {metric: {"score", "signature"}, ..., "num_sentences"}}, "mean": {metric}}; the means are
+        of the unrounded scores, each domain with the same weight. Beside "num_sentences" is "splits": {split: identity
+        of the domain's text}, where the task says it. For validation text there is "concatenated" as well: the metrics
+        of plain text over the sentences of all domains, one domain after the other.
+
+    Raises:
+        DataError: a file is missing, counts of lines differ, or the task has no such domain.
+        ConfigError: the package that cuts the task's words is not installed.
+    """
+    chosen = list(test_sets.domains if domains is None else domains)
+    if unknown := [domain for domain in chosen if domain not in test_sets.domains]:
+        raise DataError(f"{test_sets.task_dir}: no domain {unknown[0]!r}; the task has {', '.join(test_sets.domains)}")
+    if not chosen:
+        raise DataError(f"{test_sets.task_dir}: no domain to score; expected at least one")
+    likelihoods = read_likelihoods(hypotheses_dir) if set(metrics) & _PREDICTED.keys() else None
+    scored: dict[str, Any] = {}
+    for domain in chosen:
+        hypotheses = test_sets.hypotheses(hypotheses_dir, domain)
+        references = test_sets.references(domain)
+        found = _of_text(test_sets, hypotheses, references, metrics)
+        if likelihoods is not None:
+            found |= _of_model(likelihoods, hypotheses_dir, domain, len(references), metrics)
+        scored[domain] = {name: asdict(score) for name, score in found.items()}
+        scored[domain]["num_sentences"] = len(references)
+        if test_sets.splits:
+            scored[domain]["splits"] = {name: hashes[domain] for name, hashes in test_sets.splits.items()}
+    concatenated = _concatenated(test_sets, hypotheses_dir, chosen, metrics) if test_sets.split == "valid" else {}
+    everywhere = [name for name in metrics if all(name in values for values in scored.values())]
+    mean = {name: sum(scored[domain][name]["score"] for domain in chosen) / len(chosen) for name in everywhere}
+    return {"domains": scored, "mean": mean, **({"concatenated": concatenated} if concatenated else {})}
+
+
+def _concatenated(
+    test_sets: TestSets, hypotheses_dir: Path, domains: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Any]:
+    hypotheses = [line for domain in domains for line in test_sets.hypotheses(hypotheses_dir, domain)]
+    references = [line for domain in domains for line in test_sets.references(domain)]
+    return {name: asdict(score) for name, score in _of_text(test_sets, hypotheses, references, metrics).items()}
+
+
+def _of_text(
+    test_sets: TestSets, hypotheses: Sequence[str], references: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Score]:
+    lang, tokenizer = test_sets.target_lang, test_sets.target_tokenizer
+    found: dict[str, Score] = {
+        name: _PLAIN[name].score(hypotheses, references, lang) for name in metrics if name in _PLAIN
+    }
+    if "bleu_tok" in metrics:
+        lines, true_lines = (tokenised_bleu.words(side, lang, tokenizer) for side in (hypotheses, references))
+        found["bleu_tok"] = tokenised_bleu.score(lines, true_lines, lang, tokenizer)
+    return found
+
+
+def _of_model(
+    likelihoods: Likelihoods, folder: Path, domain: str, num_sentences: int, metrics: Sequence[str]
+) -> Mapping[str, Score]:
+    one = likelihoods.domains.get(domain)
+    if one is None or len(one.pieces) != num_sentences:
+        count = "nothing" if one is None else f"{len(one.pieces)} sentences"
+        raise DataError(
+            f"{folder}: likelihood.json has {count} of {domain}, expected {num_sentences}; decode the test set again"
+        )
+    return {name: score(one, likelihoods.vocabulary) for name, score in _PREDICTED.items() if name in metrics}

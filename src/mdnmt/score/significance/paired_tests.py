@@ -1,0 +1,116 @@
+"""Two systems on one test set: is their difference more than a chance choice of sentences makes?
+
+The draws are those of sacreBLEU's command line (`--paired-bs`, `--paired-ar`) with the same seed, and so are the
+p-values `p_sacrebleu` and `p_randomisation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mdnmt.errors import DataError
+from mdnmt.score.significance.resampling import bootstrap_scores, randomised_differences
+from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts
+
+NUM_RESAMPLES = 1000  # of the bootstrap, and
+NUM_TRIALS = 10_000  # of the randomisation: what sacreBLEU takes
+LEVEL = 0.95
+TIE = 1e-9  # differences as near as this are equal: their sums were taken in another order
+
+
+@dataclass(frozen=True)
+class PairedResult:
+    """How a system differs from the baseline in one metric on one test set, with one seed of each.
+
+    Attributes:
+        delta: system's score minus the baseline's.
+        low: of the 95 % interval of delta over the resamples.
+        high: of the same.
+        p_bootstrap: of the paired bootstrap; two-sided.
+        p_sacrebleu: of the same resamples, as sacreBLEU and Moses compute it; see there.
+        p_randomisation: of approximate randomisation; two-sided.
+        baseline_score: on the test set itself.
+        system_score: as the baseline's.
+    """
+
+    delta: float
+    low: float
+    high: float
+    p_bootstrap: float
+    p_sacrebleu: float
+    p_randomisation: float
+    baseline_score: float
+    system_score: float
+
+
+def compare_pair(
+    baseline: SentenceCounts,
+    system: SentenceCounts,
+    num_resamples: int = NUM_RESAMPLES,
+    num_trials: int = NUM_TRIALS,
+) -> PairedResult:
+    """Compare two systems by both tests.
+
+    Raises:
+        DataError: counts of sentences differ, there is none, or a number of draws is below 1.
+    """
+    check(baseline, system, num_resamples, num_trials)
+    resampled_RS = bootstrap_scores([baseline, system], num_resamples)
+    randomised_R = randomised_differences([(baseline, system)], num_trials)[:, 0]
+    return paired_result(baseline.total, system.total, resampled_RS[:, 1] - resampled_RS[:, 0], randomised_R)
+
+
+def check(baseline: SentenceCounts, system: SentenceCounts, num_resamples: int, num_trials: int) -> None:
+    """Raise where two systems cannot be compared: see `compare_pair`."""
+    here, there = len(baseline.counts_NC), len(system.counts_NC)
+    if here != there or not here:
+        raise DataError(
+            f"found {here} sentences of the baseline and {there} of the system: expected as many, one at least"
+        )
+    for number, name, usual in ((num_resamples, "resamples", NUM_RESAMPLES), (num_trials, "trials", NUM_TRIALS)):
+        if number < 1:
+            raise DataError(f"{number} {name}: expected 1 or more (the habit is {usual})")
+
+
+def paired_result(baseline_score: float, system_score: float, resampled_R: Array, randomised_R: Array) -> PairedResult:
+    """Return what the draws say of two scores: resampled differences, and absolute ones after swapping."""
+    delta = system_score - baseline_score
+    low, high = interval(resampled_R)
+    return PairedResult(
+        delta=delta,
+        low=low,
+        high=high,
+        p_bootstrap=share_beyond(np.abs(resampled_R - resampled_R.mean()), delta),
+        p_sacrebleu=sacrebleu_p(resampled_R, delta),
+        p_randomisation=share_beyond(randomised_R, delta),
+        baseline_score=baseline_score,
+        system_score=system_score,
+    )
+
+
+def interval(resampled_R: Array) -> tuple[float, float]:
+    """Return the 95 % percentile interval of resampled differences."""
+    low, high = np.quantile(resampled_R, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def sacrebleu_p(resampled_R: Array, delta: float) -> float:
+    """Return how often the sizes of resampled differences lie as far above their mean as `delta` lies above 0.
+
+    As in Moses and sacreBLEU, differences lose their sign before their mean is taken from them, not after. Where one
+    system is clearly ahead that counts one tail alone: of equal systems more than one in ten gets p < 0.05.
+    """
+    sizes_R = np.abs(resampled_R)
+    return share_beyond(sizes_R - sizes_R.mean(), delta)
+
+
+def share_beyond(found_R: Array, delta: float) -> float:
+    """Return p = (c + 1) / (n + 1), c the number of `found_R` that are as large as the size of `delta`.
+
+    sacreBLEU counts larger ones alone. That is the same but where chance gives the very same difference again: of
+    systems that differ in a handful of sentences, for which it finds differences that are none.
+    """
+    beyond = int(np.count_nonzero(found_R >= abs(delta) - TIE))
+    return (beyond + 1) / (len(found_R) + 1)

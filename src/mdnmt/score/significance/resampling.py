@@ -1,0 +1,103 @@
+"""Chance's draws: sentences with replacement, and systems swapped sentence by sentence, drawn as sacreBLEU draws them.
+
+The same draws serve all systems and metrics of a test set, so that a whole table costs a product of matrices: draws by
+sentences times sentences by counts. The first draws are those of any smaller number of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts
+
+SEED = 12345  # sacreBLEU's default
+BLOCK = 1024  # draws at a time; a multiple of 32, since numpy makes 32 truth values of one number
+
+
+def bootstrap_scores(systems: Sequence[SentenceCounts], num_resamples: int, seed: int = SEED) -> Array:
+    """Return the scores [R, systems] of resampled test sets (Koehn 2004), of the same sentences for each system."""
+    sums = _Sums(systems)
+    # sacreBLEU adds whole numbers in single precision, in which they are exact.
+    kinds = [np.float64 if system.counts_NC.dtype.kind == "f" else np.float32 for system in systems]
+    scores_RS = np.empty((num_resamples, len(systems)))
+    for rows, weights_RN in _resamples(len(systems[0].counts_NC), num_resamples, seed):
+        for place, (system, kind, sums_RC) in enumerate(zip(systems, kinds, sums.of(weights_RN), strict=True)):
+            scores_RS[rows, place] = system.score(sums_RC.astype(kind))
+    return scores_RS
+
+
+def randomised_differences(
+    pairs: Sequence[tuple[SentenceCounts, SentenceCounts]], num_trials: int, seed: int = SEED
+) -> Array:
+    """Return the absolute differences [R, pairs] of two systems whose sentences are swapped by the toss of a coin.
+
+    Approximate randomisation: Noreen 1989; Riezler and Maxwell 2005.
+    """
+    moved = [SentenceCounts(first.counts_NC - second.counts_NC, first.score) for first, second in pairs]
+    sums = _Sums(moved)
+    totals = [(first.counts_NC.sum(axis=0), second.counts_NC.sum(axis=0)) for first, second in pairs]
+    found_RP = np.empty((num_trials, len(pairs)))
+    for rows, tosses_RN in _tosses(len(pairs[0][0].counts_NC), num_trials, seed):
+        for place, (pair, (first_C, second_C), sums_RC) in enumerate(
+            zip(moved, totals, sums.of(tosses_RN), strict=True)
+        ):
+            sums_RC = sums_RC.astype(np.float64)
+            one_R, other_R = pair.score(second_C + sums_RC), pair.score(first_C - sums_RC)
+            found_RP[rows, place] = np.abs(one_R - other_R)
+    return found_RP
+
+
+class _Sums:
+    """The sums of all systems' counts over drawn sentences, by one product for those of each precision."""
+
+    def __init__(self, systems: Sequence[SentenceCounts]) -> None:
+        self._kinds = [_exact_kind(system.counts_NC) for system in systems]
+        self._widths = [system.counts_NC.shape[1] for system in systems]
+        self._counts = {
+            kind: np.vstack([s.counts_NC.T for s, own in zip(systems, self._kinds, strict=True) if own == kind]).astype(
+                kind
+            )
+            for kind in set(self._kinds)
+        }
+
+    def of(self, weights_RN: Array) -> Iterator[Array]:
+        """Yield the sums [R, C] of each system for the weights of sentences, whole numbers that add up to N at most."""
+        # A row a count: what is computed of one count of all draws finds them side by side.
+        sums = {kind: counts_CN @ weights_RN.astype(kind, copy=False).T for kind, counts_CN in self._counts.items()}
+        ends = dict.fromkeys(sums, 0)
+        for kind, width in zip(self._kinds, self._widths, strict=True):
+            ends[kind] += width
+            yield sums[kind][ends[kind] - width : ends[kind]].T
+
+
+def _exact_kind(counts_NC: Array) -> type[np.floating[Any]]:
+    """Return in which precision all sums of N of the sentences are exact: single is twice as fast."""
+    is_whole = counts_NC.dtype.kind in "iu"
+    return np.float32 if is_whole and len(counts_NC) * np.abs(counts_NC).max(initial=0) < 2**24 else np.float64
+
+
+def _blocks(number: int) -> Iterator[slice]:
+    for start in range(0, number, BLOCK):
+        yield slice(start, min(start + BLOCK, number))
+
+
+def _resamples(num_sentences: int, number: int, seed: int) -> Iterator[tuple[slice, Array]]:
+    """Yield how often each resample [R, N] holds each sentence."""
+    generator = np.random.default_rng(seed)
+    for block in _blocks(number):
+        rows = block.stop - block.start
+        drawn_RN = generator.choice(num_sentences, size=(rows, num_sentences), replace=True)
+        drawn_RN += np.arange(rows)[:, None] * num_sentences
+        counted = np.bincount(drawn_RN.ravel(), minlength=rows * num_sentences)
+        yield block, counted.reshape(rows, num_sentences).astype(np.float32)
+
+
+def _tosses(num_sentences: int, number: int, seed: int) -> Iterator[tuple[slice, Array]]:
+    """Yield which sentences [R, N] of each trial stay as they are (1) and which are swapped (0)."""
+    generator = np.random.default_rng(seed)
+    for block in _blocks(number):
+        stays_RN = generator.integers(2, size=(block.stop - block.start, num_sentences), dtype=bool)
+        yield block, stays_RN.astype(np.float32)

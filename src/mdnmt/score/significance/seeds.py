@@ -1,0 +1,149 @@
+"""Compare a system with the baseline over all seeds, in one metric on one domain, and decide which get a star."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from mdnmt.config.metrics import METRICS, Metric
+from mdnmt.score.significance.holm import holm
+from mdnmt.score.significance.paired_tests import PairedResult, interval
+from mdnmt.score.significance.sentence_statistics import Array
+from mdnmt.score.significance.variance_components import MIN_SEEDS, SeedTest, seed_test
+
+Correction = Literal["holm", "none"]
+Verdict = Literal["better", "worse"]
+Over = Literal["sentences", "seeds and sentences"]
+OverSeeds = Literal["better", "worse", "no difference", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a system differs from the baseline.
+
+    Attributes:
+        delta: mean over seeds of the system less that of the baseline: the size of the effect, in points.
+        low: of its 95 % interval, over what `over` says.
+        high: of the same.
+        over: what the interval holds it against: seeds and sentences with three seeds or more, else sentences.
+        seeds: how many of the system.
+        p_bootstrap: the largest over the seeds, each against the same seed of the baseline.
+        p_sacrebleu: the same as sacreBLEU computes it.
+        p_randomisation: the same of the other test of sentences.
+        per_seed: what the two tests found.
+        over_seeds: the test of seeds and sentences; None with too few seeds.
+        p: the one that decides, before the correction, and
+        p_corrected: after it.
+        verdict: whether the system is better or worse, beyond chance; None where neither can be said.
+        seeds_verdict: the same of the test over seeds.
+    """
+
+    delta: float
+    low: float
+    high: float
+    over: Over
+    seeds: int
+    p_bootstrap: float
+    p_sacrebleu: float
+    p_randomisation: float
+    per_seed: Mapping[str, PairedResult]
+    over_seeds: SeedTest | None
+    p: float = field(default=1.0)
+    p_corrected: float = field(default=1.0)
+    verdict: Verdict | None = None
+    seeds_verdict: OverSeeds = "inconclusive"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+def compare_seeds(
+    per_seed: Mapping[str, PairedResult], scores: tuple[Array, Array], resampled: tuple[Array, Array], sentences: int
+) -> Comparison:
+    """Return the comparison of two systems, not yet decided.
+
+    Args:
+        per_seed: seed -> the system against the baseline with the same seed.
+        scores: of the baseline [S] and of the system [S], one a seed.
+        resampled: the same [R, S] of resampled test sets.
+        sentences: of the test set.
+    """
+    baseline_RS, system_RS = resampled
+    enough = min(len(scores[0]), len(scores[1])) >= MIN_SEEDS and sentences > 1
+    found = seed_test(*scores, baseline_RS, system_RS, sentences) if enough else None
+    pairs = per_seed.values()
+    low, high = (found.low, found.high) if found else interval(system_RS.mean(axis=1) - baseline_RS.mean(axis=1))
+    return Comparison(
+        delta=float(scores[1].mean() - scores[0].mean()),
+        low=low,
+        high=high,
+        over="seeds and sentences" if found else "sentences",
+        seeds=len(per_seed),
+        p_bootstrap=max(pair.p_bootstrap for pair in pairs),
+        p_sacrebleu=max(pair.p_sacrebleu for pair in pairs),
+        p_randomisation=max(pair.p_randomisation for pair in pairs),
+        per_seed=per_seed,
+        over_seeds=found,
+    )
+
+
+def decide(
+    found: dict[str, dict[str, dict[Metric, Comparison]]], correction: Correction, alpha: float
+) -> dict[Metric, int]:
+    """Decide all comparisons of a table (system -> domain -> metric), in their place, and return how many by metric.
+
+    By Holm's correction over all comparisons of a metric: of the test over seeds where there are seeds enough, else of
+    the randomisation with every seed. Without correction, as the papers': of the bootstrap with every seed.
+    """
+    families: dict[Metric, list[tuple[str, str]]] = {}
+    for system, domains in found.items():
+        for domain, metrics in domains.items():
+            for metric in metrics:
+                families.setdefault(metric, []).append((system, domain))
+    for metric, places in families.items():
+        family = [found[system][domain][metric] for system, domain in places]
+        deciding = [_deciding(one, correction) for one in family]
+        corrected = holm(deciding) if correction == "holm" else deciding
+        for (system, domain), one, p, p_corrected in zip(places, family, deciding, corrected, strict=True):
+            found[system][domain][metric] = replace(
+                one,
+                p=p,
+                p_corrected=p_corrected,
+                verdict=_verdict(one, p_corrected, correction, alpha, metric),
+                seeds_verdict=_over_seeds(one, p_corrected, correction, alpha, metric),
+            )
+    return {metric: len(places) for metric, places in families.items()}
+
+
+def _deciding(one: Comparison, correction: Correction) -> float:
+    if correction == "none":
+        return one.p_bootstrap
+    return one.over_seeds.p if one.over_seeds else one.p_randomisation
+
+
+def _verdict(one: Comparison, p: float, correction: Correction, alpha: float, metric: Metric) -> Verdict | None:
+    """Return what is said of a system; by sentences alone every seed must say so.
+
+    The largest p alone would not do: two seeds can differ significantly in opposite directions.
+    """
+    if p >= alpha:
+        return None
+    by_seeds = one.over_seeds is not None and correction == "holm"
+    return _direction([one.delta] if by_seeds else [pair.delta for pair in one.per_seed.values()], metric)
+
+
+def _over_seeds(one: Comparison, p: float, correction: Correction, alpha: float, metric: Metric) -> OverSeeds:
+    if one.over_seeds is None:
+        return "inconclusive"
+    beyond = (p if correction == "holm" else one.over_seeds.p) < alpha
+    return (_direction([one.delta], metric) if beyond else None) or "no difference"
+
+
+def _direction(deltas: Sequence[float], metric: Metric) -> Verdict | None:
+    """Return which way all differences point, if they do."""
+    sign = -1 if METRICS[metric].lower_is_better else 1
+    if all(sign * delta > 0 for delta in deltas):
+        return "better"
+    return "worse" if all(sign * delta < 0 for delta in deltas) else None

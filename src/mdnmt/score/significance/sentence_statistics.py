@@ -1,0 +1,173 @@
+"""The sufficient statistics of each sentence for every metric, and the scores of many sums of them at once.
+
+For BLEU these are n-gram matches and lengths, for chrF character n-grams, for COMET the score itself, for perplexity
+and accuracy what forced decoding counted. Resampling needs nothing else. The formulas are those of sacreBLEU, step by
+step, applied to many sums at once, so that the results are equal to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mdnmt.config.metrics import Metric
+from mdnmt.decode.likelihood import read_likelihoods
+from mdnmt.errors import DataError
+from mdnmt.fsio import read_json
+from mdnmt.score.metrics import bleu, chrf, ter, tokenised_bleu
+from mdnmt.score.test_sets import TestSets
+
+Array = npt.NDArray[Any]
+BLEU_ORDER = 4
+
+
+@dataclass(frozen=True)
+class SentenceCounts:
+    """A system's translations of one test set under one metric.
+
+    Attributes:
+        counts_NC: a row a sentence; whole numbers, or float64 where they are measured.
+        score: sums [R, C] -> corpus scores [R].
+    """
+
+    counts_NC: Array
+    score: Callable[[Array], Array]
+
+    @property
+    def total(self) -> float:
+        """Return the score of the test set itself."""
+        return float(self.score(self.counts_NC.sum(axis=0, keepdims=True))[0])
+
+
+def percent(sums_RC: Array) -> Array:
+    """Return the first sum in percent of the second; 0 of nothing."""
+    part_R, whole_R = sums_RC.astype(np.float64).T
+    return np.asarray(100 * np.divide(part_R, whole_R, out=np.zeros_like(part_R), where=whole_R > 0))
+
+
+def exponential(sums_RC: Array) -> Array:
+    """Return e to the first sum for one of the second (perplexity)."""
+    lost_R, pieces_R = sums_RC.astype(np.float64).T
+    return np.asarray(np.exp(np.divide(lost_R, pieces_R, out=np.zeros_like(lost_R), where=pieces_R > 0)))
+
+
+def bleu_scores(sums_RC: Array, *, smooth: bool = True) -> Array:
+    """Return BLEU; with sacreBLEU's smoothing the n-th order without a match counts as one in 2^n."""
+    sums_CR = np.ascontiguousarray(sums_RC.T, dtype=np.float64)
+    hyp_R, ref_R = sums_CR[:2]
+    correct_OR, total_OR = sums_CR[2 : 2 + BLEU_ORDER], sums_CR[2 + BLEU_ORDER :]
+    zero_OR = correct_OR == 0
+    unmatched_R = zero_OR.all(axis=0) if smooth else zero_OR.any(axis=0)
+    if zero_OR.any():
+        smoothed_OR = np.where(zero_OR, 0.5, 1.0)
+        for order in range(1, BLEU_ORDER):
+            smoothed_OR[order] *= smoothed_OR[order - 1]
+        correct_OR = np.where(zero_OR, smoothed_OR, correct_OR)
+    logarithms_R = np.log(100.0 * correct_OR / np.maximum(total_OR, 1)).sum(axis=0)
+    penalty_R = np.where(hyp_R < ref_R, np.exp(1 - ref_R / np.maximum(hyp_R, 1)), 1.0)
+    none_R = unmatched_R | (total_OR == 0).any(axis=0)
+    return np.where(none_R, 0.0, penalty_R * np.exp(logarithms_R / BLEU_ORDER))
+
+
+def chrf_scores(sums_RC: Array, beta: int = 2) -> Array:
+    """Return chrF: F of precision and recall, each averaged over the orders that both texts have.
+
+    Shares are taken in the precision of the sums, as sacreBLEU takes them.
+    """
+    sums_CR = np.ascontiguousarray(sums_RC.T)
+    hyp_OR, ref_OR, match_OR = (sums_CR[start::3] for start in range(3))
+    both_OR = (hyp_OR > 0) & (ref_OR > 0)
+    precision_R, recall_R = (
+        np.where(both_OR, match_OR / np.maximum(whole_OR, 1), 0).sum(axis=0, dtype=np.float64)
+        / np.maximum(both_OR.sum(axis=0), 1)
+        for whole_OR in (hyp_OR, ref_OR)
+    )
+    factor, weighted_R = beta**2, beta**2 * precision_R + recall_R
+    score_R = (1 + factor) * precision_R * recall_R
+    return np.asarray(100 * np.divide(score_R, weighted_R, out=np.zeros_like(score_R), where=weighted_R > 0))
+
+
+Counter = Callable[[Path, Path | None], SentenceCounts | None]
+
+
+def text_counter(
+    metric: Metric, references: Sequence[str], target_lang: str, tokenizer: str = "moses"
+) -> Callable[[Sequence[str]], SentenceCounts]:
+    """Return what counts the sentences of hypotheses by sacreBLEU's own class; references are counted once."""
+    cut = partial(tokenised_bleu.words, lang=target_lang, tokenizer=tokenizer) if metric == "bleu_tok" else list
+    sacrebleu, scores = _by_sacrebleu(metric, cut(references), target_lang)
+
+    def count(hypotheses: Sequence[str]) -> SentenceCounts:
+        # Its only way to counts of sentences; the pinned version has it, and tests hold the results against its own.
+        counts = sacrebleu._extract_corpus_statistics(cut(hypotheses), None)
+        return SentenceCounts(np.array(counts, dtype=np.int64), scores)
+
+    return count
+
+
+def _by_sacrebleu(metric: Metric, references: Sequence[str], lang: str) -> tuple[Any, Callable[[Any], Any]]:
+    if metric == "bleu":
+        return bleu.metric(lang, references), bleu_scores
+    if metric == "bleu_tok":
+        return tokenised_bleu.metric(references), partial(bleu_scores, smooth=False)
+    if metric == "chrf":
+        return chrf.metric(lang, references), chrf_scores
+    found = ter.metric(lang)
+    found._ref_cache = found._cache_references([list(references)])
+    return found, percent
+
+
+def counter(metric: Metric, test_sets: TestSets, domain: str) -> Counter:
+    """Return what counts the sentences of a system: (folder of hypotheses, file of COMET's sentences) -> counts.
+
+    It returns None where a system lacks what the metric is made of: no likelihood.json, no COMET.
+
+    Raises (when it counts):
+        DataError: a file is missing or is not of this test set.
+    """
+    if metric == "comet":
+        return lambda folder, comet: comet_counts(_comet(comet, domain)) if comet is not None else None
+    if metric in ("accuracy", "perplexity"):
+        return lambda folder, comet: _predicted(metric, folder, domain)
+    count = text_counter(metric, test_sets.references(domain), test_sets.target_lang, test_sets.target_tokenizer)
+    return lambda folder, comet: count(test_sets.hypotheses(folder, domain))
+
+
+def comet_counts(scores: Sequence[float]) -> SentenceCounts:
+    """Return what COMET, a mean of sentences' scores x 100, is made of."""
+    return SentenceCounts(np.column_stack([scores, np.ones(len(scores))]).astype(np.float64), percent)
+
+
+def accuracy_counts(correct: Sequence[int], pieces: Sequence[int]) -> SentenceCounts:
+    """Return what token accuracy, a share of all pieces in percent, is made of."""
+    return SentenceCounts(np.column_stack([correct, pieces]).astype(np.int64), percent)
+
+
+def perplexity_counts(nll: Sequence[float], pieces: Sequence[int]) -> SentenceCounts:
+    """Return what perplexity is made of: sums of -ln p, and pieces."""
+    return SentenceCounts(np.column_stack([nll, pieces]).astype(np.float64), exponential)
+
+
+def _predicted(metric: Metric, folder: Path, domain: str) -> SentenceCounts | None:
+    found = read_likelihoods(folder)
+    if found is None or domain not in found.domains:
+        return None
+    one = found.domains[domain]
+    return accuracy_counts(one.correct, one.pieces) if metric == "accuracy" else perplexity_counts(one.nll, one.pieces)
+
+
+def _comet(path: Path, domain: str) -> list[float]:
+    try:
+        scores = read_json(path)["domains"][domain]
+        return [float(score) for score in scores]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path}: expected COMET's score of each sentence of {domain} ({type(error).__name__}: {error}); run "
+            "mdnmt comet again"
+        ) from None

@@ -1,0 +1,181 @@
+"""Every system of a table against its baseline, domain by domain and metric by metric: differences, p-values, verdicts.
+
+Sentences are tested seed by seed (`paired`), seeds and sentences together with three seeds or more
+(`variance_components`); all comparisons of one metric are corrected as one family (`holm`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from mdnmt.config.metrics import Metric
+from mdnmt.errors import DataError
+from mdnmt.score.significance.holm import draws_needed
+from mdnmt.score.significance.paired_tests import NUM_RESAMPLES, NUM_TRIALS, check, paired_result
+from mdnmt.score.significance.resampling import SEED, bootstrap_scores, randomised_differences
+from mdnmt.score.significance.seeds import Comparison, compare_seeds, decide
+from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts, counter
+from mdnmt.score.test_sets import TestSets, hypothesis_path
+
+Folders = Mapping[str, Mapping[str, Path]]  # system -> seed -> directory of its hypotheses
+Found = dict[str, dict[str, dict[Metric, Comparison]]]  # system -> domain -> metric
+
+
+@dataclass(frozen=True)
+class Tests:
+    """How systems are compared.
+
+    Attributes:
+        metrics: what they are compared in.
+        num_resamples: of the bootstrap, at least; the correction may need more.
+        num_trials: of the randomisation, at least.
+        correction: "holm", or "none": the papers' own star, a bootstrap without correction.
+        alpha: the level below which a p-value makes a star.
+    """
+
+    __test__ = False  # no test case, whatever pytest thinks
+
+    metrics: tuple[Metric, ...] = ("bleu", "chrf")
+    num_resamples: int = NUM_RESAMPLES
+    num_trials: int = NUM_TRIALS
+    correction: Literal["holm", "none"] = "holm"
+    alpha: float = 0.05
+
+
+def compare_systems(
+    test_sets: TestSets, baseline: str, systems: Folders, tests: Tests | None = None, comet: Folders | None = None
+) -> dict[str, Any]:
+    """Compare each of `systems` with the one named `baseline`, a seed with the same seed, and all seeds with all.
+
+    A domain for which a system has no hypotheses with any seed (single-domain systems) is left out for it, as is a
+    metric that not all of its seeds and the baseline's have.
+
+    Args:
+        test_sets: the task's.
+        baseline: one of `systems`.
+        systems: folders of the hypotheses.
+        tests: how to compare.
+        comet: folders of the sentence scores by COMET.
+
+    Returns:
+        The options; "comparisons", how many there are by metric; "num_resamples" and "num_trials", as many as were
+        drawn; and "systems": {system: {domain: {metric: `Comparison` as a dictionary}}}.
+
+    Raises:
+        DataError: the baseline is not there or lacks a seed of a system, or hypotheses are missing or do not fit.
+    """
+    tests = tests or Tests()
+    _check_systems(baseline, systems)
+    domains = {system: _domains(test_sets, system, folders) for system, folders in systems.items()}
+    at_most = sum(len(there) for system, there in domains.items() if system != baseline)
+    needed = draws_needed(at_most, tests.alpha) if tests.correction == "holm" else 1
+    draws = (max(tests.num_resamples, needed), max(tests.num_trials, needed))
+    found: Found = {system: {} for system in systems if system != baseline}
+    for domain in test_sets.domains:
+        there = {system: folders for system, folders in systems.items() if domain in domains[system]}
+        counts = _count(test_sets, domain, there, tests.metrics, comet or {})
+        for (system, metric), compared in _compare_domain(baseline, counts, draws).items():
+            found[system].setdefault(domain, {})[metric] = compared
+    comparisons = decide(found, tests.correction, tests.alpha)
+    return {
+        "baseline": baseline,
+        "alpha": tests.alpha,
+        "correction": tests.correction,
+        "seed": SEED,
+        "num_resamples": draws[0],
+        "num_trials": draws[1],
+        "comparisons": comparisons,
+        "systems": {
+            system: {
+                domain: {metric: one.as_json() for metric, one in metrics.items()} for domain, metrics in by.items()
+            }
+            for system, by in found.items()
+        },
+    }
+
+
+def seed_order(seed: str) -> tuple[int, str]:
+    """Return a sort key that puts seed 2 before seed 10."""
+    return (int(seed), seed) if seed.isdecimal() else (0, seed)
+
+
+def _check_systems(baseline: str, systems: Folders) -> None:
+    if baseline not in systems:
+        raise DataError(f"no system {baseline!r} to be the baseline; the systems are {', '.join(systems) or '(none)'}")
+    for system, folders in systems.items():
+        if not folders or (lacking := sorted(folders.keys() - systems[baseline].keys(), key=seed_order)):
+            what = f"seed {lacking[0]} of {system!r} has none of {baseline!r}" if folders else f"{system!r} has no seed"
+            raise DataError(f"{what} to be compared with; give both systems the same seeds")
+
+
+def _domains(test_sets: TestSets, system: str, folders: Mapping[str, Path]) -> set[str]:
+    """Return the domains that a system translates."""
+    there = {name for name in test_sets.domains if any(hypothesis_path(f, name).exists() for f in folders.values())}
+    if not there:
+        raise DataError(
+            f"{next(iter(folders.values()))}: no hypotheses of {system!r} for any domain; expected hyp.<domain>.txt "
+            f"for at least one of {', '.join(test_sets.domains)}"
+        )
+    return there
+
+
+def _count(
+    test_sets: TestSets, domain: str, systems: Folders, metrics: Sequence[Metric], comet: Folders
+) -> dict[tuple[Metric, str], dict[str, SentenceCounts]]:
+    """Return the counts of each system that has the metric with every seed: (metric, system) -> seed -> counts."""
+    counts = {}
+    for metric in metrics:
+        count = counter(metric, test_sets, domain)
+        for system, folders in systems.items():
+            of_seeds = {
+                seed: count(folders[seed], comet.get(system, {}).get(seed)) for seed in sorted(folders, key=seed_order)
+            }
+            whole = {seed: counted for seed, counted in of_seeds.items() if counted is not None}
+            if len(whole) == len(folders):
+                counts[metric, system] = whole
+    return counts
+
+
+def _compare_domain(
+    baseline: str, counts: Mapping[tuple[Metric, str], Mapping[str, SentenceCounts]], draws: tuple[int, int]
+) -> dict[tuple[str, Metric], Comparison]:
+    """Return each system's comparison with the baseline; the same draws serve all systems, seeds and metrics."""
+    counts = {(metric, system): of for (metric, system), of in counts.items() if (metric, baseline) in counts}
+    places = [(*key, seed) for key, of_seeds in counts.items() for seed in of_seeds]
+    pairs = [(metric, system, seed) for metric, system, seed in places if system != baseline]
+    if not pairs:
+        return {}
+    two = {(m, s, seed): (counts[m, baseline][seed], counts[m, s][seed]) for m, s, seed in pairs}
+    for pair in two.values():
+        check(*pair, *draws)
+    scores = {place: counts[place[0], place[1]][place[2]].total for place in places}
+    sampled = bootstrap_scores([counts[metric, system][seed] for metric, system, seed in places], draws[0])
+    resampled = {place: sampled[:, column] for column, place in enumerate(places)}
+    randomised = dict(zip(pairs, randomised_differences(list(two.values()), draws[1]).T, strict=True))
+    found = {}
+    for metric, system in dict.fromkeys((metric, system) for metric, system, _ in pairs):
+        ours = [(metric, system, seed) for seed in counts[metric, system]]
+        theirs = [(metric, baseline, seed) for seed in counts[metric, baseline]]
+        per_seed = {}
+        for place in ours:
+            base = (metric, baseline, place[2])
+            per_seed[place[2]] = paired_result(
+                scores[base], scores[place], resampled[place] - resampled[base], randomised[place]
+            )
+        found[system, metric] = compare_seeds(
+            per_seed,
+            (_side(scores, theirs), _side(scores, ours)),
+            (_side(resampled, theirs), _side(resampled, ours)),
+            len(counts[metric, system][ours[0][2]].counts_NC),
+        )
+    return found
+
+
+def _side(values: Mapping[tuple[Metric, str, str], Any], places: Sequence[tuple[Metric, str, str]]) -> Array:
+    """Return the values of one system: [S], or [R, S] of resamples."""
+    return np.stack([np.asarray(values[place]) for place in places], axis=-1)

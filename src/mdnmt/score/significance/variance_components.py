@@ -1,0 +1,95 @@
+"""Is a difference more than seeds and sentences together make? Variance components with a t interval.
+
+A system's score on a test set is its mean over all seeds and sentences, moved by the seed, by the choice of sentences,
+and by what this seed makes of these sentences. Seeds of two systems are independent; the sentences are the same for
+all. So the variance of a difference of two means over seeds is
+
+    seed_a / S_a + seed_b / S_b + sentences
+
+where `sentences`, found by resampling the difference of the means, holds the choice of sentences and the interaction's
+share in it. The spread between seeds on one test set holds the interaction as well: it is taken off there, so that it
+counts once (as in a two-way analysis of variance: seeds + sentences - interaction).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mdnmt.score.significance.sentence_statistics import Array
+from mdnmt.welch import quantile, two_sided
+
+MIN_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class SeedTest:
+    """A difference of two means over seeds, with its variance over seeds and sentences.
+
+    Attributes:
+        delta: the system's mean less the baseline's.
+        low: of the 95 % interval.
+        high: of the same.
+        p: two-sided, of t = delta / standard error.
+        freedom: Satterthwaite's degrees of freedom of the standard error.
+        seed_sd: the part of the standard error that comes from seeds.
+        sentence_sd: the part that comes from sentences; their squares add up.
+        effect: delta in standard deviations between seeds, pooled over both systems, less its bias with few seeds
+            (Hedges' g); None where no seed differs.
+    """
+
+    delta: float
+    low: float
+    high: float
+    p: float
+    freedom: float
+    seed_sd: float
+    sentence_sd: float
+    effect: float | None
+
+
+def seed_test(baseline_S: Array, system_S: Array, baseline_RS: Array, system_RS: Array, num_sentences: int) -> SeedTest:
+    """Compare two systems over all of their seeds.
+
+    Args:
+        baseline_S: the baseline's score with each seed.
+        system_S: the system's; seeds need not be as many, nor have the same numbers.
+        baseline_RS: the same scores on resampled test sets.
+        system_RS: of the same resamples.
+        num_sentences: of the test set.
+
+    Raises:
+        ValueError: fewer than `MIN_SEEDS` seeds of either, or fewer than two sentences.
+    """
+    if min(len(baseline_S), len(system_S)) < MIN_SEEDS or num_sentences < 2:
+        raise ValueError(f"the test needs {MIN_SEEDS} seeds of each system and two sentences")
+    delta = float(system_S.mean() - baseline_S.mean())
+    unbiased = num_sentences / (num_sentences - 1)
+    sentences = float((system_RS.mean(axis=1) - baseline_RS.mean(axis=1)).var()) * unbiased
+    seeds, squares = 0.0, sentences**2 / (num_sentences - 1)
+    for scores_S, scores_RS in ((baseline_S, baseline_RS), (system_S, system_RS)):
+        count = len(scores_S)
+        spread = float(scores_S.var(ddof=1)) / count
+        interaction = float((scores_RS - scores_RS.mean(axis=1, keepdims=True)).var(axis=0).sum()) / (count - 1)
+        seeds += max(0.0, spread - interaction * unbiased / count)
+        squares += spread**2 / (count - 1)
+    variance = seeds + sentences
+    freedom = variance**2 / squares if squares else math.inf
+    error = math.sqrt(variance)
+    reach = quantile(freedom) * error
+    return SeedTest(
+        delta=delta,
+        low=delta - reach,
+        high=delta + reach,
+        p=two_sided(delta / error, freedom) if error else float(delta == 0),
+        freedom=freedom,
+        seed_sd=math.sqrt(seeds),
+        sentence_sd=math.sqrt(sentences),
+        effect=_hedges(baseline_S, system_S, delta),
+    )
+
+
+def _hedges(baseline_S: Array, system_S: Array, delta: float) -> float | None:
+    freedom = len(baseline_S) + len(system_S) - 2
+    pooled = sum((len(scores_S) - 1) * float(scores_S.var(ddof=1)) for scores_S in (baseline_S, system_S)) / freedom
+    return delta / math.sqrt(pooled) * (1 - 3 / (4 * freedom - 1)) if pooled else None

@@ -1,0 +1,145 @@
+"""Read the test or validation sets of a task and their hypotheses, and check that their lengths agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mdnmt.config.decoding import Split
+from mdnmt.errors import DamagedTask, DataError
+from mdnmt.fingerprint import sha256_file
+from mdnmt.fsio import SUMS, read_json, read_lines, write_lines, write_sums
+from mdnmt.tasks.segmentation.segmenter import SEGMENTATION, Segmentation
+
+
+@dataclass(frozen=True)
+class TestSets:
+    """Where a task's test text is.
+
+    Attributes:
+        task_dir: the task's directory, with `task.json` and `text/`.
+        source_lang: language code of the source.
+        target_lang: language code of the target.
+        domains: the task's domains, in label order.
+        limit: only this many first sentences of each domain count; None: all.
+        splits: split -> domain -> the identity of its text; of a task made before there were any: empty.
+        target_tokenizer: how the task cuts the text of its target into words.
+        sums: file -> its sha256, of those whose sum the task says.
+        split: which text it is.
+    """
+
+    __test__ = False  # pytest would take the name for a test case
+
+    task_dir: Path
+    source_lang: str
+    target_lang: str
+    domains: tuple[str, ...]
+    limit: int | None = None
+    splits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    target_tokenizer: str = "moses"
+    sums: Mapping[str, str] = field(default_factory=dict)
+    split: Split = "test"
+
+    def references(self, domain: str) -> list[str]:
+        """Return the reference translations of one domain."""
+        return self._text(domain, self.target_lang)
+
+    def sources(self, domain: str) -> list[str]:
+        """Return the source sentences of one domain."""
+        return self._text(domain, self.source_lang)
+
+    def hypotheses(self, folder: Path, domain: str) -> list[str]:
+        """Return the translations of one domain, as many as there are references.
+
+        Raises:
+            DataError: the file is missing, or its count of lines is another.
+        """
+        path = hypothesis_path(folder, domain)
+        found, references = _read(path), self.references(domain)
+        if len(found) != len(references):
+            limited = f" (the first {self.limit} asked for)" if self.limit is not None else ""
+            raise DataError(
+                f"{path}: {len(found)} lines, but {self._path(domain, self.target_lang)} has {len(references)} "
+                f"references{limited}; decode the test set again, or give the limit it was decoded with"
+            )
+        return found
+
+    def _text(self, domain: str, lang: str) -> list[str]:
+        path = self._path(domain, lang)
+        lines = _read(path)[: self.limit]
+        if self.sums.get(f"text/{path.name}") not in (None, sha256_file(path)):
+            raise DamagedTask(f"{path}: was altered (sha256 differs from task.json)")
+        if not lines:
+            raise DataError(f"{path}: no line; a test set needs at least one sentence")
+        return lines
+
+    def _path(self, domain: str, lang: str) -> Path:
+        return self.task_dir / "text" / f"{self.split}.{domain}.{lang}"
+
+
+def load_test_sets(task_dir: Path, limit: int | None = None, split: Split = "test") -> TestSets:
+    """Return the test sets of the task in `task_dir`, or its validation sets.
+
+    Raises:
+        DataError: there is no task, its `task.json` lacks what is needed, or `limit` is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise DataError(f"a limit of {limit} sentences: expected 1 or more, or none")
+    path = task_dir / "task.json"
+    try:
+        task: Any = read_json(path)
+        said = task.get("files", {}).get(SEGMENTATION)
+        if said is not None and sha256_file(task_dir / SEGMENTATION) != said["sha256"]:
+            raise DamagedTask(f"{task_dir / SEGMENTATION}: was altered (sha256 differs from task.json)")
+        return TestSets(
+            task_dir=task_dir,
+            source_lang=str(task["source_lang"]),
+            target_lang=str(task["target_lang"]),
+            domains=tuple(str(domain) for domain in task["domains"]),
+            limit=limit,
+            splits={name: dict(hashes) for name, hashes in task.get("splits", {}).items()},
+            target_tokenizer=Segmentation.load(task_dir).tokenizer(str(task["target_lang"])),
+            sums={name: str(made["sha256"]) for name, made in task.get("files", {}).items()},
+            split=split,
+        )
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; expected the directory of a finished task (mdnmt task)") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: cannot be used ({type(error).__name__}: {error}); expected the keys source_lang, target_lang "
+            "and domains; make the task again"
+        ) from error
+
+
+def hypothesis_path(folder: Path, domain: str) -> Path:
+    """Return the file in `folder` that holds the translations of `domain`'s test set."""
+    return folder / f"hyp.{domain}.txt"
+
+
+def sums_of(folder: Path) -> list[Path]:
+    """Return the file that vouches for the translations in `folder`; none for those of another program."""
+    return [path] if (path := folder / SUMS).exists() else []
+
+
+def copy_sources(test_sets: TestSets, folder: Path) -> None:
+    """Write the source sentences as hypotheses: what a system that translates nothing scores."""
+    for domain in test_sets.domains:
+        write_lines(hypothesis_path(folder, domain), test_sets.sources(domain))
+    write_sums(folder, [hypothesis_path(folder, domain).name for domain in test_sets.domains])
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        return read_lines(path)
+    except FileNotFoundError:
+        raise DataError(
+            f"{path}: no such file; expected one line a sentence (`snakemake --cores all translations` writes the "
+            "translations of a study's runs again)"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}: line {line} is not UTF-8; expected UTF-8 text, one line a sentence") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""The page for trying models: `mdnmt serve`."""

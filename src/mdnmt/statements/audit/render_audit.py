@@ -1,0 +1,129 @@
+"""The audit as Markdown, and as text for a terminal."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from mdnmt.errors import DataError
+from mdnmt.statements.audit.finding import AuditResult, Finding, Status
+
+BEGIN = "<!-- begin: written by `mdnmt audit --markdown docs/audit.md` -->"
+END = "<!-- end -->"
+OURS = "†"
+FOUND_HERE = "found by this audit; the others had been found by reading the papers, before it was written"
+# What was compared, in the order in which it is told.
+KINDS = {
+    "average": "average of a row",
+    "delta": "difference to the baseline's row",
+    "star": "star, not below the baseline",
+    "total": "row of totals",
+    "gain": "gain in a list of the text",
+    "gains": "list of gains, of one model",
+    "stated": "number that the text states",
+    "range": "number within a stated range",
+    "order": "row better than another",
+    "distance": "number beside another",
+    "same_row": "row in two tables",
+    "names": "name in two tables",
+    "parameters": "number of parameters",
+    "size_ratio": "ratio of two models' sizes",
+    "vocabulary": "sizes by one vocabulary",
+    "peak": "formula",
+}
+TITLES: dict[Status, str] = {
+    "inconsistent": "Does not agree",
+    "noted": "Noted, not computed",
+    "consistent": "Agrees",
+}
+
+
+def counts(findings: Iterable[Finding]) -> dict[Status, int]:
+    """Return how many findings have each status."""
+    listed = list(findings)
+    return {status: sum(finding.status == status for finding in listed) for status in TITLES}
+
+
+def markdown(result: AuditResult) -> str:
+    """Return the tables of docs/audit.md."""
+    return "\n".join([*_overview(result), *(line for paper in result.papers for line in _paper(result, paper))]) + "\n"
+
+
+def into_page(page: str, tables: str, name: str) -> str:
+    """Return a page whose text between the two markers is `tables`.
+
+    Raises:
+        DataError: the page has not both markers, once each, in order.
+    """
+    if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
+        raise DataError(f"{name}: expected the lines {BEGIN!r} and {END!r} once each, in this order; put them in")
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
+
+
+def _overview(result: AuditResult) -> Iterator[str]:
+    yield f"| compared | {' | '.join(result.papers)} |"
+    yield f"|---|{'---:|' * len(result.papers)}"
+    done = {(checked.paper, checked.kind): checked for checked in result.checked}
+    for kind, told in KINDS.items():
+        cells = [done.get((paper, kind)) for paper in result.papers]
+        if any(cells):
+            yield f"| {told} | {' | '.join(f'{cell.agreed} of {cell.compared}' if cell else '' for cell in cells)} |"
+    sums = [[checked for checked in result.checked if checked.paper == paper] for paper in result.papers]
+    total = [f"{sum(one.agreed for one in of)} of {sum(one.compared for one in of)}" for of in sums]
+    yield f"| **agree, in all** | {' | '.join(total)} |"
+    yield from ("", f"{OURS} {FOUND_HERE}.")
+
+
+def _paper(result: AuditResult, paper: str) -> Iterator[str]:
+    findings = result.of(paper)
+    number = counts(findings)
+    yield from ("", f"### {paper}", "")
+    yield "; ".join(f"{title[:1].lower()}{title[1:]}: {number[status]}" for status, title in TITLES.items()) + "."
+    for status, title in TITLES.items():
+        chosen = [finding for finding in findings if finding.status == status]
+        if chosen:
+            recomputed = status != "noted"
+            yield from ("", f"**{title}**", "")
+            yield "| entry | where | printed |" + (" recomputed |" if recomputed else "") + " remark |"
+            yield "|---|---|---|" + ("---|" if recomputed else "") + "---|"
+            for finding in chosen:
+                cells = [f"`{finding.id}`" + (f" {OURS}" if finding.ours else ""), finding.where, finding.printed]
+                cells += [finding.recomputed or ""] if recomputed else []
+                yield f"| {' | '.join(_escape(cell) for cell in [*cells, finding.comment])} |"
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([|*<])", r"\\\1", text)
+
+
+def text(result: AuditResult, width: int) -> str:
+    """Return the audit for a terminal of that width."""
+    lines: list[str] = []
+    for paper in result.papers:
+        findings = result.of(paper)
+        number = counts(findings)
+        compared = sum(checked.compared for checked in result.checked if checked.paper == paper)
+        told = ", ".join(f"{number[status]} {status}" for status in TITLES)
+        lines += [f"{paper}: {told}; {compared} comparisons", ""]
+        for status in TITLES:
+            for finding in findings:
+                if finding.status == status:
+                    lines += _lines(finding, width)
+        lines.append("")
+    lines += textwrap.wrap(f"{OURS} {FOUND_HERE}", width)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(finding: Finding, width: int) -> Iterator[str]:
+    yield f"  {finding.status:<13} {finding.id}{f' {OURS}' if finding.ours else ''}"
+    for name, told in (
+        ("where", finding.where),
+        ("print", finding.printed),
+        ("found", finding.recomputed),
+        ("so", finding.comment),
+    ):
+        if told:
+            start = f"{'':16} {name:<5}  "
+            yield from textwrap.wrap(told, width, initial_indent=start, subsequent_indent=" " * len(start))

@@ -1,0 +1,219 @@
+"""From comparisons to the verdict on a claim, with the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mdnmt.config.claims import (
+    AgreementRule,
+    AnyRule,
+    CellsRule,
+    Claim,
+    LabelsRule,
+    MeasureRule,
+    Needed,
+    NotedRule,
+    StarsRule,
+    TrendRule,
+    needs,
+)
+from mdnmt.numbers.verdicts import MIN_SEEDS, VERDICTS, Verdict
+from mdnmt.statements.claims.figure_rules import measure_comparisons, trend_comparisons
+from mdnmt.statements.claims.label_rules import label_comparisons
+from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes
+from mdnmt.statements.claims.spec import ClaimsSpec
+from mdnmt.statements.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
+from mdnmt.statements.claims.wording import claim_words, title_of
+
+ALPHA = 0.05  # of a wrong verdict on a claim, two-sided
+MOST_NAMED = 3  # of what failed or is missing, in a reason
+
+
+def comparisons(rule: AnyRule, spec: ClaimsSpec) -> Iterator[Comparison]:
+    """Return the comparisons that a rule asks for."""
+    if isinstance(rule, CellsRule):
+        return table_comparisons(rule, spec)
+    if isinstance(rule, StarsRule):
+        return star_comparisons(rule, spec)
+    if isinstance(rule, MeasureRule):
+        return measure_comparisons(rule, spec)
+    if isinstance(rule, TrendRule):
+        return trend_comparisons(rule, spec)
+    if isinstance(rule, LabelsRule):
+        return label_comparisons(rule, spec)
+    if isinstance(rule, AgreementRule):
+        return agreement_comparisons(rule, spec)
+    return iter(())
+
+
+def count_needed(needed: Needed, number: int) -> int:
+    """Return how many of so many comparisons must hold."""
+    if needed == "all":
+        return number
+    if needed == "most":
+        return number // 2 + 1
+    return 1 if isinstance(needed, str) else max(1, math.ceil(needed * number - 1e-9))
+
+
+def verdict_of(needed: Needed, found: Sequence[Comparison], rules: int = 1) -> Verdict:
+    """Return the verdict on comparisons of which a share must hold.
+
+    Both verdicts are corrected for the number of comparisons. That at least k of m hold is shown if the k-th smallest
+    p, of those toward it, is at most 0.05 / (m - k + 1): Holm's bound, which is 0.05 for each where all must hold
+    and 0.05 / m for the smallest where one must (Benjamini and Heller 2008, "Screening for partial conjunction
+    hypotheses"). That fewer than k hold is shown likewise by the m - k + 1 that fail, at 0.05 / k; a claim fails with
+    any of its rules, so there the rules count as well. What could not be made might hold or not: it leaves a rule
+    open unless the others decide it already.
+
+    Args:
+        needed: how many must hold.
+        found: the comparisons.
+        rules: how many rules, or groups of one, the claim has: each could refute it.
+    """
+    made = [one for one in found if one.missing is None]
+    if not made:
+        return "not comparable"
+    enough = count_needed(needed, len(made))
+    holds = _shown(made, True, enough, ALPHA)
+    fails = _shown(made, False, len(made) - enough + 1, ALPHA / rules)
+    if len(made) < len(found):
+        if needed == "one" and holds:
+            return "reproduced"
+        return "not reproduced" if needed == "all" and fails else "not comparable"
+    return "reproduced" if holds else "not reproduced" if fails else "inconclusive"
+
+
+def _shown(made: Sequence[Comparison], holds: bool, number: int, alpha: float) -> bool:
+    """Return whether at least so many comparisons are shown to hold (or to fail), at an error rate of alpha."""
+    p_values = sorted(_p_value(one, holds) for one in made)
+    return p_values[number - 1] * (len(made) - number + 1) <= alpha
+
+
+def _p_value(one: Comparison, holds: bool) -> float:
+    """Return the p of a comparison against the opposite of `holds`; facts without a p are certain."""
+    if one.p is None:
+        return 0.0 if one.holds is holds else 1.0
+    return one.p if one.toward is holds else 1.0
+
+
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict where each of several must hold: one that fails settles it, then one that is not known."""
+    order: tuple[Verdict, ...] = ("not reproduced", "not comparable", "inconclusive", "reproduced")
+    return min(verdicts, key=order.index)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A rule with its comparisons and its verdict."""
+
+    rule: AnyRule
+    found: tuple[Comparison, ...]
+    verdict: Verdict
+
+
+def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
+    """Return the verdict on one rule, from all that it compares; `rules` is how many its claim has."""
+    every = list(comparisons(rule, spec))
+    made = [one for one in every if one.missing is None]
+    missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each want is named once
+    found = (*made, *missing)
+    if isinstance(rule, NotedRule):
+        return Decided(rule, found, "not comparable")
+    groups = dict.fromkeys(one.group for one in made) or {"": None}
+    of_group = [[one for one in made if one.group == group] for group in groups]
+    rules *= len(of_group)
+    return Decided(rule, found, together([verdict_of(rule.needed, [*some, *missing], rules) for some in of_group]))
+
+
+def decide(spec: ClaimsSpec) -> Outcomes:
+    """Return the verdict on every claim of a paper.
+
+    Raises:
+        DataError: a file is not the table or figure that it should be.
+    """
+    outcomes = tuple(_outcome(name, claim, spec) for name, claim in spec.claims.items())
+    counts = {verdict: sum(one.verdict == verdict for one in outcomes) for verdict in VERDICTS}
+    return Outcomes(paper=spec.paper, title=spec.title, counts=counts, outcomes=outcomes)
+
+
+def _outcome(name: str, claim: Claim, spec: ClaimsSpec) -> Outcome:
+    decided = [decide_rule(rule, spec, len(claim.rules)) for rule in claim.rules]
+    verdict = together([one.verdict for one in decided])
+    found = [comparison for one in decided for comparison in one.found]
+    made = [comparison for comparison in found if comparison.missing is None]
+    needed = needs(claim)
+    items = (*needed.tables, *needed.figures)
+    here = [item for item in items if spec.tables.get(item) or spec.figures.get(item)]
+    other = list(dict.fromkeys(spec.on_other_text[item] for item in here if item in spec.on_other_text))
+    return Outcome(
+        id=name,
+        paper=spec.paper,
+        where=claim.where,
+        says=claim.says,
+        kind=claim.kind,
+        rule_text=claim_words(claim),
+        verdict=verdict,
+        reason=reason(verdict, decided),
+        on_other_text="; ".join([*other, *_left_out(name, spec)]) or None,
+        holds=sum(one.toward is True for one in made),
+        of=len(made),
+        holds_in_print=sum(one.in_print is True for one in made),
+        of_in_print=sum(one.in_print is not None for one in made),
+        num_seeds=min((one.num_seeds for one in made if one.num_seeds is not None), default=None),
+        comparisons=tuple(found),
+        evidence=tuple(spec.key(item) for item in here),
+    )
+
+
+def _left_out(name: str, spec: ClaimsSpec) -> Iterator[str]:
+    if items := spec.left_out.get(name):
+        yield f"decided without {', '.join(title_of(item) for item in items)}, which this study leaves out"
+
+
+def reason(verdict: Verdict, decided: Sequence[Decided]) -> str:
+    """Return why the verdict is what it is, in one sentence; what holds so far is said with each."""
+    noted = [one.rule.why for one in decided if isinstance(one.rule, NotedRule)]
+    found = [comparison for one in decided for comparison in one.found]
+    made = [comparison for comparison in found if comparison.missing is None]
+    so_far = _so_far(made)
+    if verdict == "reproduced":
+        return so_far
+    if verdict == "not reproduced":
+        failed = [c.what for one in decided if one.verdict == verdict for c in one.found if c.holds is False]
+        return f"does not hold: {_some(failed)}; {so_far}"
+    if verdict == "not comparable":
+        missing = list(dict.fromkeys(one.missing for one in found if one.missing is not None))
+        needed = f"needs {_some(missing, '; ')}" if missing else ""
+        return "; ".join(part for part in (*noted, needed, so_far if made else "") if part) or "nothing to compare"
+    return f"{_undecided(made)}; {so_far}"
+
+
+def _undecided(made: Sequence[Comparison]) -> str:
+    open_ones = [one for one in made if one.holds is None]
+    doubts = list(dict.fromkeys(one.doubt for one in open_ones if one.doubt is not None))
+    if doubts:
+        return "; ".join(doubts)
+    few = min((one.num_seeds for one in open_ones if one.num_seeds is not None), default=MIN_SEEDS)
+    if few < MIN_SEEDS:
+        return f"{few} seed{'' if few == 1 else 's'}; a verdict needs {MIN_SEEDS}"
+    fails = sum(one.holds is False for one in made)
+    if open_ones and not fails:
+        return f"the 95 % interval of {len(open_ones)} of {len(made)} comparisons includes the threshold"
+    return (
+        f"of {len(made)} comparisons {len(made) - len(open_ones) - fails} hold, {fails} fail and {len(open_ones)} are "
+        "open, each tested alone; with Holm's correction this is not enough for a verdict"
+    )
+
+
+def _so_far(made: Sequence[Comparison]) -> str:
+    toward = sum(one.toward is True for one in made)
+    seeds = min((one.num_seeds for one in made if one.num_seeds is not None), default=None)
+    with_seeds = "" if seeds is None else f" with {seeds} seed{'' if seeds == 1 else 's'}"
+    return f"holds in {toward} of {len(made)} comparison{'' if len(made) == 1 else 's'}{with_seeds}"
+
+
+def _some(names: Sequence[str], between: str = "; ") -> str:
+    more = f"{between}and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return between.join(names[:MOST_NAMED]) + more

@@ -1,0 +1,174 @@
+"""A table or figure that decides claims, read: rows by method, columns by the paper's domains, numbers by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mdnmt.errors import DataError
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, read_grid
+from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT
+from mdnmt.fsio import read_json
+from mdnmt.statements.claims.outcome import Comparison
+from mdnmt.statements.claims.seed_samples import Sample, of_values
+from mdnmt.statements.claims.spec import ClaimsSpec
+from mdnmt.statements.claims.wording import METRICS, title_of
+
+# Time and memory are measured once, not once a seed: each is taken to be known to 5 %.
+MEASURED_SLACK = 0.05
+BUSY = "time and memory were measured while other processes had part of the machine"
+NOT_HERE = "not part of this study"
+
+
+def absent(what: Iterable[str], where: str, why: str) -> Comparison:
+    """Return the comparison that cannot be made for want of `what`."""
+    text = f"{', '.join(what)} in {where} ({why})"
+    return Comparison(what=f"needs {text}", missing=text)
+
+
+def absent_item(item: str, spec: ClaimsSpec) -> Comparison:
+    """Return the comparison that cannot be made for want of a whole table or figure."""
+    text = f"{title_of(item)} ({spec.why_missing(item)})"
+    return Comparison(what=f"needs {text}", missing=text)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of scores or resources."""
+
+    item: str
+    grid: Grid
+    spec: ClaimsSpec
+
+    @classmethod
+    def of(cls, item: str, spec: ClaimsSpec) -> Table | None:
+        """Return the table of an item, or None where it was not made.
+
+        Raises:
+            DataError: the file is no table.
+        """
+        path = spec.tables.get(item)
+        return None if path is None else cls(item, read_grid(path), spec)
+
+    def measured(self, metric: str) -> str:
+        """Return which of the table's metrics stands for a claim's: for BLEU the one the printed BLEU is compared with.
+
+        Where that one has no number, it is sacreBLEU's.
+        """
+        printed = self.spec.printed_bleu.get(self.item, metric) if metric == "bleu" else metric
+        return printed if self._has(printed) else metric
+
+    def keys(self, metric: str) -> list[str]:
+        """Return the columns of a metric that are domains: neither the average nor the development set."""
+        metric, others = self.measured(metric), (AVERAGE, DEVELOPMENT)
+        return [header.key for header in self.grid.headers if header.metric == metric and header.key not in others]
+
+    def column(self, domain: str) -> str:
+        """Return the column of a domain of the paper's own task."""
+        return self.spec.domains.get(self.item, {}).get(domain, domain)
+
+    def label(self, metric: str, key: str) -> str:
+        """Return what is measured in a column, in words."""
+        metric = self.measured(metric)
+        label = next((h.label for h in self.grid.headers if (h.metric, h.key) == (metric, key)), key)
+        if key == AVERAGE:
+            return f"average {METRICS[metric]}"
+        return METRICS[metric] if key == metric else f"{METRICS[metric]} on {label}"
+
+    def rows(self, method: str) -> list[tuple[GridRow, str | None]]:
+        """Return the rows of a method, each with the domain that it alone is trained on, if so."""
+        names = self.spec.names(self.item, method)
+        found: list[tuple[GridRow, str | None]] = [(row, None) for row in self.grid.rows if row.method in names]
+        keys = {header.key for header in self.grid.headers}
+        for row, name in product(self.grid.rows, names):
+            domain = row.method.removeprefix(f"{name}-")
+            if domain != row.method and domain in keys:
+                found.append((row, domain))
+        return found
+
+    def has(self, metric: str) -> bool:
+        """Say whether any row has a number of this metric that can decide something."""
+        return metric not in self.spec.unusable and self._has(self.measured(metric))
+
+    def why_without(self, metric: str) -> str:
+        """Return why no row has a number of this metric."""
+        headers = (header.missing for header in self.grid.headers if header.metric == self.measured(metric))
+        return self.spec.unusable.get(metric) or next((why for why in headers if why), "no run has it")
+
+    def _has(self, metric: str) -> bool:
+        places = [index for index, header in enumerate(self.grid.headers) if header.metric == metric]
+        return any(row.cells[index].mean is not None for row in self.grid.rows for index in places)
+
+    def cell(self, row: GridRow, metric: str, key: str) -> Cell | None:
+        """Return a cell, or None where the table has no such column."""
+        metric = self.measured(metric)
+        cells = zip(self.grid.headers, row.cells, strict=True)
+        return next((cell for header, cell in cells if (header.metric, header.key) == (metric, key)), None)
+
+    def sample(self, row: GridRow, metric: str, key: str) -> Sample | None:
+        """Return the number in a cell, or None where there is none."""
+        cell = self.cell(row, metric, key)
+        if cell is None or cell.mean is None:
+            return None
+        if self.grid.kind == "resources":
+            exact = metric == "num_parameters"
+            busy = BUSY if not exact and self.grid.busy else None
+            return Sample(cell.mean, slack=0.0 if exact else MEASURED_SLACK * abs(cell.mean), doubt=busy)
+        if cell.num_seeds == 0:
+            return Sample(cell.mean, slack=0.0)  # nothing was trained, so no seed could change it
+        values = seed_values(cell)
+        return of_values(values) if values else Sample(cell.mean, cell.sd, cell.num_seeds)
+
+    def published(self, row: GridRow, metric: str, key: str) -> float | None:
+        """Return the number that the paper prints for a cell, or None where it prints none."""
+        cell = self.cell(row, metric, key)
+        return None if cell is None else cell.published
+
+    def lacks(self, row: GridRow, metric: str, key: str) -> Comparison:
+        """Return the comparison that a row without this number does not allow."""
+        why = "; ".join(self.grid.reasons[mark] for mark in row.marks) or "no number"
+        return absent([f"{self.label(metric, key)} of {row.label}"], title_of(self.item), why)
+
+
+def seed_values(cell: Cell) -> tuple[float, ...]:
+    """Return the values of a cell, one a seed; none where the table holds only their mean."""
+    values = tuple(getattr(cell, "values", None) or ())
+    return values if len(values) == cell.num_seeds else ()
+
+
+class Measure(BaseModel):
+    """A number that a figure shows; `at` says of what: {"side": "encoder", "layer": 1}."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    method: str
+    label: str
+    seed: int | None = None
+    name: str
+    at: dict[str, str | int | float] = {}
+    value: float | None = None  # None: there is none
+
+
+class FigureFile(BaseModel):
+    """What `mdnmt figure` writes beside the drawing, as far as claims need it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    measures: tuple[Measure, ...]
+
+
+def read_measures(path: Path) -> tuple[Measure, ...]:
+    """Return the numbers of a figure.
+
+    Raises:
+        DataError: the file is not what `mdnmt figure` writes.
+    """
+    try:
+        return FigureFile.model_validate(read_json(path)).measures
+    except (OSError, ValueError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{path}: expected the numbers of a figure by `mdnmt figure`, found: {reason}") from error

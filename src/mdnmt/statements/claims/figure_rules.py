@@ -1,0 +1,178 @@
+"""What rules about figures ask for: measures against others or a threshold, and measures that rise or fall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from mdnmt.config.claims import MeasureRule, Position, TrendRule
+from mdnmt.numbers.rounding import mean
+from mdnmt.statements.claims.correlation import spearman
+from mdnmt.statements.claims.evidence import NOT_HERE, Measure, absent, absent_item, read_measures
+from mdnmt.statements.claims.outcome import Comparison
+from mdnmt.statements.claims.seed_samples import Sample, compare, of_values
+from mdnmt.statements.claims.spec import ClaimsSpec
+from mdnmt.statements.claims.wording import measure_words, title_of
+
+REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {"mean": mean, "min": min, "max": max}
+ALL = ""  # in place of a method: all systems of a figure together
+Place = tuple[Position, ...]  # the values of the keys of `each`
+Found = dict[Place, dict[int | None, list[Measure]]]  # by place and seed
+
+
+def _names(spec: ClaimsSpec, item: str, method: str) -> tuple[str, ...]:
+    return () if method == ALL else spec.names(item, method)
+
+
+def _selected(
+    measures: Sequence[Measure], names: Sequence[str], name: str, at: Mapping[str, Position], each: Sequence[str]
+) -> tuple[str, Found]:
+    """Return the label of a system (of `names`; of none: of all together), and its measures of a name at a place."""
+    own = [m for m in measures if (not names or m.method in names) and m.name == name and m.value is not None]
+    for key in (key for key, value in at.items() if value not in ("first", "last")):
+        own = [measure for measure in own if measure.at.get(key) == at[key]]
+    for key in (key for key, value in at.items() if value in ("first", "last")):
+        there = [value for m in own if isinstance(value := m.at.get(key), int | float)]
+        edge = (min if at[key] == "first" else max)(there) if there else None
+        own = [measure for measure in own if measure.at.get(key) == edge and edge is not None]
+    found: Found = {}
+    for measure in own:
+        if all(key in measure.at for key in each):
+            place = tuple(measure.at[key] for key in each)
+            found.setdefault(place, {}).setdefault(measure.seed, []).append(measure)
+    return (own[0].label if own and names else "all systems"), found
+
+
+def _filled(label: str, found: Found, other: tuple[str, Found]) -> tuple[str, Found]:
+    """Return measures, and for the runs that have none those of another name."""
+    filled = {place: {**seeds, **found.get(place, {})} for place, seeds in other[1].items()}
+    return label or other[0], {**found, **filled}
+
+
+def _reduced(measures: Sequence[Measure], reduce: Mapping[str, str]) -> float:
+    """Return one number: over the keys that are not named the mean, then over each named key what is asked for."""
+    named = list(reduce)
+    groups: dict[Place, list[float]] = {}
+    for measure in measures:
+        groups.setdefault(tuple(measure.at.get(key, "") for key in named), []).append(measure.value or 0.0)
+    values = {place: mean(numbers) for place, numbers in groups.items()}
+    for key in named:
+        # The first key is always the one to go: those before it are gone already.
+        rest: dict[Place, list[float]] = {}
+        for place, value in values.items():
+            rest.setdefault(place[1:], []).append(value)
+        values = {place: REDUCTIONS[reduce[key]](numbers) for place, numbers in rest.items()}
+    return next(iter(values.values()))
+
+
+def _samples(found: Found, reduce: Mapping[str, str], repeated: bool) -> dict[Place, Sample]:
+    """Return the numbers by place; where runs are `repeated`, one without a seed belongs to all of them."""
+    samples = {}
+    for place, seeds in found.items():
+        values = [_reduced(measures, reduce) for _, measures in sorted(seeds.items(), key=str)]
+        together = repeated and set(seeds) == {None}
+        samples[place] = Sample(values[0], slack=0.0) if together else of_values(values)
+    return samples
+
+
+def _where(keys: Sequence[str], place: Place) -> str:
+    return ", ".join(f"{key} {value}" for key, value in zip(keys, place, strict=True))
+
+
+def measure_comparisons(rule: MeasureRule, spec: ClaimsSpec) -> Iterator[Comparison]:
+    """Yield the comparisons of a figure's measures with others, or with the threshold alone."""
+    than = rule.than
+    items = dict.fromkeys([rule.figure, (than and than.figure) or rule.figure])
+    there = {item: read_measures(path) for item in items if (path := spec.figures.get(item)) is not None}
+    if len(there) < len(items):
+        yield from (absent_item(item, spec) for item in items if item not in there)
+        return
+    for method in rule.methods or (ALL,):
+        sides = [(rule.figure, method, rule.name, rule.at)]
+        if than is not None:
+            at = {**rule.at, **than.at}
+            item, name = than.figure or rule.figure, than.name or rule.name
+            pairs = [[*sides, (item, other, name, at)] for other in than.methods or (method,)]
+        else:
+            pairs = [sides]
+        for pair in pairs:
+            yield from _paired(rule, there, pair, spec)
+
+
+def _paired(
+    rule: MeasureRule,
+    there: Mapping[str, Sequence[Measure]],
+    sides: Sequence[tuple[str, str, str, Mapping[str, Position]]],
+    spec: ClaimsSpec,
+) -> Iterator[Comparison]:
+    labels, samples = [], []
+    for item, method, name, at in sides:
+        names = _names(spec, item, method)
+        label, found = _selected(there[item], names, name, at, rule.each)
+        if rule.if_none is not None:
+            label, found = _filled(label, found, _selected(there[item], names, rule.if_none, at, rule.each))
+        if not found:
+            yield _absent_measure(there[item], item, method, name, at, spec)
+        labels.append(label)
+        repeated = any(m.seed is not None for m in there[item] if not names or m.method in names)
+        samples.append(_samples(found, rule.reduce, repeated))
+    if not all(samples):
+        return
+    places = [place for place in samples[0] if all(place in of_side for of_side in samples)]
+    if not places:
+        yield absent([rule.name], title_of(rule.figure), "the two sides have no place in common")
+    named = [f"{label} ({_at(side[2], side[3])})" for label, side in zip(labels, sides, strict=True)]
+    for place in places:
+        what = " against ".join(named) + (f", {_where(rule.each, place)}" if rule.each else "")
+        right = samples[1][place] if len(samples) > 1 else None
+        yield compare(rule, samples[0][place], right, what=what)
+
+
+def _at(name: str, at: Mapping[str, Position]) -> str:
+    name = measure_words(name)
+    where = ", ".join(f"{value} {key}" if value in ("first", "last") else f"{value}" for key, value in at.items())
+    return f"{name}, {where}" if where else name
+
+
+def _absent_measure(
+    measures: Sequence[Measure], item: str, method: str, name: str, at: Mapping[str, Position], spec: ClaimsSpec
+) -> Comparison:
+    names = _names(spec, item, method)
+    if names and not any(measure.method in names for measure in measures):
+        return absent([method], title_of(item), NOT_HERE)
+    return absent([_at(name, at) + (f" of {method}" if names else "")], title_of(item), "not measured")
+
+
+def trend_comparisons(rule: TrendRule, spec: ClaimsSpec) -> Iterator[Comparison]:
+    """Yield the rank correlation of a measure with a key of its place, for each method and place."""
+    path = spec.figures.get(rule.figure)
+    if path is None:
+        yield absent_item(rule.figure, spec)
+        return
+    measures = read_measures(path)
+    for method in rule.methods or (ALL,):
+        names = _names(spec, rule.figure, method)
+        label, found = _selected(measures, names, rule.name, rule.at, rule.each)
+        if not found:
+            yield _absent_measure(measures, rule.figure, method, rule.name, rule.at, spec)
+        for place, seeds in found.items():
+            values = [_trend(of_seed, rule.over) for _, of_seed in sorted(seeds.items(), key=str)]
+            where = f", {_where(rule.each, place)}" if rule.each else ""
+            known = [value for value in values if value is not None]
+            if known:
+                what = f"{label} ({_at(rule.name, rule.at)}{where}): rank correlation with {rule.over}"
+                yield compare(rule, of_values(known), what=what)
+            else:
+                text = f"{_at(rule.name, rule.at)} of {label} for two values of {rule.over}"
+                yield absent([text], title_of(rule.figure), "not measured")
+
+
+def _trend(measures: Sequence[Measure], over: str) -> float | None:
+    """Return the rank correlation over the values of a key, each with its mean; None of fewer than two."""
+    by_value: dict[float, list[float]] = {}
+    for measure in measures:
+        position = measure.at.get(over)
+        if isinstance(position, int | float):
+            by_value.setdefault(float(position), []).append(measure.value or 0.0)
+    if len(by_value) < 2:
+        return None
+    return spearman(list(by_value), [mean(values) for values in by_value.values()])

@@ -1,0 +1,64 @@
+"""What became of a claim: its comparisons, its verdict and the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdnmt.config.base import Frozen
+from mdnmt.exhibits.grid import Made
+from mdnmt.fsio import read_json
+from mdnmt.numbers.verdicts import Verdict
+
+
+class Comparison(Frozen):
+    """One comparison of a rule; what is missing is a comparison that could not be made."""
+
+    what: str
+    left: float | None = None
+    right: float | None = None  # None: the number is held against a threshold alone
+    difference: float | None = None  # left - times * right; what the threshold is held against
+    half_width: float | None = None  # of the 95 % interval of the difference; None: too few seeds
+    toward: bool | None = None  # whether the means by themselves fulfil the rule
+    holds: bool | None = None  # by itself, uncorrected: whether the whole interval does; None: undecided
+    p: float | None = None  # two-sided, that the difference lies at the threshold; None: an exact fact, or undecided
+    num_seeds: int | None = None  # the fewer of both sides; None: it does not depend on a seed
+    in_print: bool | None = None  # whether the paper's own numbers fulfil the rule; None: it does not print both
+    doubt: str | None = None  # why it stays undecided, other than too few seeds
+    missing: str | None = None  # what would be needed to make it
+    group: str = ""  # the share that a rule asks for is needed of each group
+
+
+class Outcome(Frozen):
+    """A claim with its verdict."""
+
+    id: str
+    paper: str
+    where: str
+    says: str
+    kind: str
+    rule_text: str
+    verdict: Verdict
+    reason: str
+    on_other_text: str | None = None
+    holds: int  # comparisons whose means fulfil the rule
+    of: int  # comparisons that were made
+    holds_in_print: int = 0  # of the same comparisons, between the paper's own numbers
+    of_in_print: int = 0
+    num_seeds: int | None = None  # the fewest of all comparisons; None: none depends on a seed, or none was made
+    comparisons: tuple[Comparison, ...] = ()
+    evidence: tuple[str, ...] = ()  # <paper>-<item>: the tables and figures that were read
+
+
+class Outcomes(Frozen):
+    """All claims of a paper."""
+
+    paper: str
+    title: str
+    counts: dict[str, int]  # verdict -> how many claims
+    outcomes: tuple[Outcome, ...]
+    made: Made | None = None  # written by the verb
+
+
+def read_outcomes(path: Path) -> Outcomes:
+    """Return the outcomes from the file that `mdnmt claims --json` wrote."""
+    return Outcomes.model_validate(read_json(path))

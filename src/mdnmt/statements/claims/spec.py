@@ -1,0 +1,41 @@
+"""Spec of the command `claims`: the claims of one paper, and the paths of the tables and figures that decide them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.claims import Claim, is_own
+from mdnmt.config.task import Name
+
+
+class ClaimsSpec(Frozen):
+    """The claims of one paper; an item is a table or figure by its key in config/papers, such as `table2`."""
+
+    paper: str  # a file of config/papers
+    title: str
+    claims: dict[Name, Claim]
+    tables: dict[str, Path | None] = Field({})  # item -> what `mdnmt table --json` wrote; None: not made
+    figures: dict[str, Path | None] = Field({})  # item -> what `mdnmt figure` wrote beside the drawing
+    made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
+    missing: dict[str, str] = Field({})  # item -> why it is not made
+    rows: dict[str, dict[str, tuple[str, ...]]] = Field({})  # item -> method -> its names there (row_names); itself
+    domains: dict[str, dict[str, str]] = Field({})  # item -> domain of the paper's own task -> column; itself
+    on_other_text: dict[str, str] = Field({})  # item -> why its text is not the paper's
+    left_out: dict[str, tuple[str, ...]] = Field({})  # claim -> items that the study decides it without
+    printed_bleu: dict[str, str] = Field({})  # item -> the metric of ours that its printed BLEU is compared with; bleu
+    unusable: dict[str, str] = Field({})  # metric -> why its scores decide nothing
+
+    def names(self, item: str, method: str) -> tuple[str, ...]:
+        """Return the names under which a method may stand in an item."""
+        return self.rows.get(item, {}).get(method, (method,))
+
+    def key(self, item: str) -> str:
+        """Return how a study names an item: <paper>-<item>."""
+        return item if is_own(item) else f"{self.paper}-{item}"
+
+    def why_missing(self, item: str) -> str:
+        """Return why an item is not there."""
+        return self.missing.get(item, "not part of this study")

@@ -1,0 +1,158 @@
+"""What a method of a study is built and trained with: its file's options, and over them those of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mdnmt.config.decoding import Decoding
+from mdnmt.config.loader import validate_model
+from mdnmt.config.method import MethodConfig
+from mdnmt.config.paper import Recipe
+from mdnmt.config.study import Overrides, StudyConfig
+from mdnmt.config.training import Training, laid_over
+from mdnmt.errors import ConfigError
+from mdnmt.methods import validate
+from mdnmt.methods.method import Architecture
+from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+from mdnmt.pretrained.config import Mbart50Config
+from mdnmt.pretrained.config import validate as validate_pretrained
+from mdnmt.pretrained.files import PRETRAINED, plan
+from mdnmt.studies.study import Task
+from mdnmt.train.domain_sampling import check_weights
+
+T = TypeVar("T")
+Given = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of all methods of a study.
+
+    Attributes:
+        config: the study.
+        methods: its methods and variants.
+        recipes: task -> the recipe of its paper, beneath everything else; none of tasks that use none.
+        compared: task -> method of another paper -> the recipe that it has there in place of the task's.
+        where: the study's file.
+        folder: that of the methods' files.
+        rates: method -> the learning rate that a sweep chose.
+    """
+
+    config: StudyConfig
+    methods: dict[str, MethodConfig]
+    recipes: dict[str, Recipe]
+    compared: dict[str, dict[str, Recipe]]
+    where: str
+    folder: Path
+    rates: dict[str, float]
+
+    def architecture(self, task: Task, name: str) -> tuple[Given, str | None]:
+        """Return the complete options of a method's model, and why its runs cannot be made, if they cannot.
+
+        Raises:
+            ConfigError: an option that the builder does not know, or a value that is not allowed.
+        """
+        method = self.methods[name]
+        study = self._study(task, name).architecture
+        if method.builder != PRETRAINED_BUILDER:
+
+            def check(options: Given, where: str) -> Architecture:
+                return validate(method.builder, options, where=where, others=[PRETRAINED_BUILDER])
+
+            given = {**self._recipe(task, name).architecture, **method.architecture}
+            return self._checked(check, name, given, study).model_dump(mode="json"), task.missing
+
+        def check_pretrained(options: Given, where: str) -> Mbart50Config:
+            return validate_pretrained(options, where=where)
+
+        weights, missing = plan(
+            self._checked(check_pretrained, name, method.architecture, study),
+            PRETRAINED,
+            source_lang=task.config.source_lang,
+            target_lang=task.config.target_lang,
+        )
+        return weights.model_dump(mode="json"), task.missing or missing
+
+    def training(self, task: Task, name: str) -> Training:
+        """Return how a method is trained on a task.
+
+        Raises:
+            ConfigError: a key that there is not, or a value that is not allowed.
+        """
+
+        def check(options: Given, where: str) -> Training:
+            return validate_model(options, Training, f"{where}: training")
+
+        given = laid_over([self._recipe(task, name).training, self.methods[name].training])
+        study = self._study(task, name).training
+        try:
+            found = check(laid_over([given, study]), f"{self.where}: {name}")
+        except ConfigError:
+            check(given, self._file(name))
+            raise
+        with_place = f"{self.where}: {name}, task {task.name}"
+        try:
+            check_weights(found.domain_sampling, list(task.config.domains))
+        except ConfigError as error:
+            raise ConfigError(f"{with_place}: {error}") from None
+        return found
+
+    def decoding(self, task: Task) -> Decoding:
+        """Return how the test sets of a task are translated.
+
+        Raises:
+            ConfigError: a recipe has a key that there is not, or a value that is not allowed.
+        """
+        recipe = self.recipes.get(task.name, Recipe()).decoding
+        own = self.config.decoding.model_dump(exclude_unset=True)
+        return validate_model({**recipe, **own}, Decoding, f"{self.where}: decoding")
+
+    def _recipe(self, task: Task, name: str) -> Recipe:
+        # Pretrained weights have their own sizes, and the recipe that they were published with.
+        pretrained = self.methods[name].builder == PRETRAINED_BUILDER
+        if pretrained:
+            return Recipe()
+        variant = self.config.variants.get(name)
+        compared = self.compared.get(task.name, {})
+        return compared.get(variant.method if variant else name) or self.recipes.get(task.name, Recipe())
+
+    def _study(self, task: Task, name: str) -> Overrides:
+        """Return what the study sets for a method: for all, for those of a task, for it alone."""
+        # What a study sets for all methods are sizes and a recipe for models that it trains from nothing.
+        pretrained = self.methods[name].builder == PRETRAINED_BUILDER
+        of_task = self.config.per_task.get(task.name, Overrides())
+        layers = (self._own(name),) if pretrained else (self.config.all_methods, of_task, self._own(name))
+        return _joined(layers)
+
+    def _own(self, name: str) -> Overrides:
+        """Return what the study sets for one method alone: for a variant, behind what it sets for its method."""
+        variant = self.config.variants.get(name)
+        rate = self.rates.get(name, self.rates.get(variant.method) if variant else None)
+        swept = Overrides(training={} if rate is None else {"learning_rate": rate})
+        layers = [self.config.per_method.get(variant.method), variant] if variant else []
+        found = [layer for layer in (swept, *layers, self.config.per_method.get(name)) if layer is not None]
+        return _joined(found)
+
+    def _checked(self, check: Callable[[Given, str], T], name: str, method: Given, study: Given) -> T:
+        """Return the checked options; a mistake of the method's own file is blamed on that file."""
+        try:
+            return check({**method, **study}, f"{self.where}: {name}")
+        except ConfigError:
+            check(method, self._file(name))
+            raise
+
+    def _file(self, name: str) -> str:
+        variant = self.config.variants.get(name)
+        return f"{self.folder}/{variant.method if variant else name}.yaml"
+
+
+def _joined(layers: Iterable[Overrides]) -> Overrides:
+    """Return all layers as one; of two that set the same option the later one counts."""
+    found = list(layers)
+    return Overrides(
+        architecture={key: value for layer in found for key, value in layer.architecture.items()},
+        training=laid_over(layer.training for layer in found),
+    )

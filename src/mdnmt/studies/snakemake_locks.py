@@ -1,0 +1,45 @@
+"""Snakemake's lock on a working directory: is the process that took it still alive?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+
+from mdnmt.train.lease import lease_holders
+
+
+def locks(folder: Path) -> list[Path]:
+    """Return the lock files of a working directory."""
+    return sorted((folder / ".snakemake" / "locks").glob("*.lock"))
+
+
+def living_snakemake(folder: Path) -> str | None:
+    """Return a snakemake process of this host that works in `folder`, in words, or None."""
+    here = folder.resolve()
+    # Our own caller may be a snakemake that has not locked anything yet (a rule, a test): it is no reason to wait.
+    ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    for process in psutil.process_iter(["pid", "cmdline", "cwd"]):
+        words, cwd = process.info["cmdline"] or [], process.info["cwd"]
+        # With --mode it works inside of a job for another snakemake, and locks nothing.
+        if process.pid in ours or cwd is None or Path(cwd) != here or "--mode" in words:
+            continue
+        if any(Path(word).name == "snakemake" for word in words[:3]) or words[1:3] == ["-m", "snakemake"]:
+            return f"snakemake (process {process.pid})"
+    return None
+
+
+def living_trainer(folder: Path) -> str | None:
+    """Return a trainer that holds a run of `folder`, on whatever host, in words, or None."""
+    leases = sorted((folder / "results" / "runs").glob("*/*/*/lease"))
+    for lease, holder in zip(leases, lease_holders(leases, wait=True), strict=True):
+        if holder:
+            return f"the trainer of {lease.parent.name} ({holder})"
+    return None
+
+
+def open_locks(found: list[Path]) -> None:
+    """Remove lock files."""
+    for lock in found:
+        lock.unlink(missing_ok=True)

@@ -1,0 +1,215 @@
+"""What a study shows: its papers' tables and figures, each from its task, with the systems that stand in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mdnmt.config.loader import did_you_mean, validate_model
+from mdnmt.config.paper import PaperConfig, PaperFigure, PaperTable, TableRow, load_paper
+from mdnmt.config.study import StudyConfig, Variant
+from mdnmt.errors import ConfigError
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Return paper and item of `<paper>-<item>`."""
+    paper, _, item = key.partition("-")
+    return paper, item
+
+
+def with_stand_ins(config: StudyConfig) -> StudyConfig:
+    """Return the study with each task of a table or figure replaced by the one that stands in for it."""
+
+    def stand_in(task: str) -> str:
+        return config.stand_ins.get(task, task)
+
+    return config.model_copy(
+        update={
+            "tables": {
+                key: shown.model_copy(update={"task": stand_in(shown.task)}) for key, shown in config.tables.items()
+            },
+            "figures": {
+                key: shown.model_copy(update={"task": stand_in(shown.task)}) for key, shown in config.figures.items()
+            },
+            "per_task": {stand_in(task): overrides for task, overrides in config.per_task.items()},
+        }
+    )
+
+
+def load_papers(config_folder: Path, config: StudyConfig, where: str) -> dict[str, PaperConfig]:
+    """Return the papers that the study shows something of; the rows of a table variant name their own methods.
+
+    Raises:
+        ConfigError: a paper does not have what is to be shown.
+    """
+    papers: dict[str, PaperConfig] = {}
+    for kind, keys in (("tables", config.tables), ("figures", config.figures)):
+        for key in keys:
+            paper, item = split_key(key)
+            if paper not in papers:
+                papers[paper] = load_paper(config_folder, paper)
+            items = getattr(papers[paper], kind)
+            if item not in items:
+                hint = did_you_mean(item, items)
+                raise ConfigError(f"{where}: {kind}.{key}: {paper} has no {item!r}{hint}; it has: {', '.join(items)}")
+    for key in config.claims_without:
+        paper, item = split_key(key)
+        tables = (papers.get(paper) or load_paper(config_folder, paper)).tables
+        if item not in tables:
+            raise ConfigError(f"{where}: claims_without: {paper} has no table {item!r}{did_you_mean(item, tables)}")
+        if key in config.tables:
+            raise ConfigError(
+                f"{where}: claims_without: {key} is shown by this study; expected tables that it leaves out"
+            )
+    return {
+        name: paper.model_copy(update={"tables": {item: _varied(table) for item, table in paper.tables.items()}})
+        for name, paper in papers.items()
+    }
+
+
+def _varied(table: PaperTable) -> PaperTable:
+    if table.variant is None:
+        return table
+    suffix = table.variant.suffix
+
+    def named(row: TableRow) -> TableRow:
+        renamed = {
+            "method": row.method and f"{row.method}-{suffix}",
+            "best_of": row.best_of and tuple(f"{name}-{suffix}" for name in row.best_of),
+        }
+        return row.model_copy(update=renamed)
+
+    return table.model_copy(update={"rows": tuple(named(row) for row in table.rows)})
+
+
+def table_variants(config: StudyConfig, papers: dict[str, PaperConfig], task: str | None = None) -> dict[str, Variant]:
+    """Return the methods that stand in the variants of tables (of one task), as variants of the study.
+
+    Where the study lists its methods, those alone.
+    """
+    found = {}
+    for key, shown in config.tables.items():
+        paper, item = split_key(key)
+        table = papers[paper].tables[item]
+        if table.variant is None or task not in (None, shown.task):
+            continue
+        suffix = f"-{table.variant.suffix}"
+        for name in [*(name for row in table.rows for name in row.methods), f"{config.comparison.baseline}{suffix}"]:
+            method = name.removesuffix(suffix)
+            if not config.methods or method in config.methods:
+                found[name] = Variant(
+                    method=method,
+                    label=None,
+                    architecture=table.variant.architecture,
+                    training=table.variant.training,
+                )
+    return found
+
+
+def baseline_of(config: StudyConfig, table: PaperTable) -> str:
+    """Return the method that the systems of a table are compared with."""
+    baseline = config.comparison.baseline
+    return baseline if table.variant is None else f"{baseline}-{table.variant.suffix}"
+
+
+def tables_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperTable]]:
+    """Yield (key, table) of all tables of the study, with the rows that the study adds."""
+    for key in config.tables:
+        yield key, table_of(config, papers, key)
+
+
+def table_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperTable:
+    """Return a table of the study, with the rows that the study adds, in the metrics that it wants."""
+    paper, item = split_key(key)
+    table, shown = papers[paper].tables[item], config.tables[key]
+    return table.model_copy(update={"rows": (*table.rows, *shown.rows), "metrics": shown.metrics or table.metrics})
+
+
+def figures_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperFigure]]:
+    """Yield (key, figure) of all figures of the study, of the systems that the study wants in them."""
+    for key in config.figures:
+        yield key, figure_of(config, papers, key)
+
+
+def figure_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperFigure:
+    """Return a figure of the study, of the systems that the study wants in it."""
+    paper, item = split_key(key)
+    figure, methods = papers[paper].figures[item], config.figures[key].methods
+    return figure.model_copy(update={"methods": methods}) if methods else figure
+
+
+def tasks_of(config: StudyConfig) -> tuple[str, ...]:
+    """Return the tasks of a study: those that it lists, or else those that tables and figures are made from."""
+    shown = (*config.tables.values(), *config.figures.values())
+    return config.tasks or tuple(dict.fromkeys(item.task for item in shown))
+
+
+def methods_of(config: StudyConfig, papers: dict[str, PaperConfig], task: str) -> tuple[str, ...]:
+    """Return the methods that are trained on a task: those that the study lists, or else those that it shows of it."""
+    if config.methods:
+        of_others = table_variants(config, papers).keys() - table_variants(config, papers, task).keys()
+        return (*config.methods, *(name for name in config.variants if name not in of_others))
+    found = [
+        name
+        for key, table in tables_of(config, papers)
+        if config.tables[key].task == task and table.kind not in ("corpora", "notation")
+        for name in (baseline_of(config, table), *(name for row in table.rows for name in row.methods))
+    ]
+    for key, figure in figures_of(config, papers):
+        if config.figures[key].task == task:
+            found += figure.methods
+    return tuple(dict.fromkeys(found))
+
+
+def check_rows(
+    config_folder: Path, config: StudyConfig, papers: dict[str, PaperConfig], train_on: dict[str, str], where: str
+) -> None:
+    """Raise an error if rows of the study's own, or choices or labels in any row, cannot be.
+
+    Args:
+        config_folder: the project's config/.
+        config: the study.
+        papers: those that it shows something of.
+        train_on: method -> its `train_on`, of all methods of the study.
+        where: the study's file.
+
+    Raises:
+        ConfigError: a row names a method that there is not, chooses among methods that are trained differently, or has
+            labels for one that is one run a domain.
+    """
+    for key, figure in config.figures.items():
+        check_known(figure.methods, train_on, f"{where}: figures.{key}.methods")
+    for key, shown in config.tables.items():
+        paper, item = split_key(key)
+        table, own = papers[paper].tables[item], f"{where}: tables.{key}.rows"
+        check_known([name for row in shown.rows for name in row.methods], train_on, own)
+        whole = {"rows": (*table.rows, *shown.rows), "metrics": shown.metrics or table.metrics}
+        validate_model({**table.model_dump(), **whole}, PaperTable, own)
+        _check_choices(shown.rows, train_on, own)
+        _check_choices(table.rows, train_on, f"{config_folder}/papers/{paper}.yaml: tables.{item}")
+
+
+def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raise an error if a name is none of the study's methods.
+
+    Raises:
+        ConfigError: with the name nearest to it.
+    """
+    there = list(known)
+    for name in names:
+        if name not in there:
+            hint = did_you_mean(name, there)
+            raise ConfigError(f"{where}: {name!r} is none of the study's methods{hint}; they are: {', '.join(there)}")
+
+
+def _check_choices(rows: Iterable[TableRow], train_on: dict[str, str], where: str) -> None:
+    for row in rows:
+        known = {name: train_on[name] for name in row.best_of or () if name in train_on}
+        if len(set(known.values())) > 1:
+            kinds = ", ".join(f"{name} has train_on: {kind}" for name, kind in known.items())
+            raise ConfigError(f"{where}: best_of: {kinds}; expected methods that are trained alike")
+        if row.labels != ("given",) and train_on.get(row.method or "") == "each":
+            raise ConfigError(
+                f"{where}: labels: {row.method} is one run a domain, which the label chooses; its runs have rows, "
+                "with their scores on the other domains; expected a method with train_on: all"
+            )

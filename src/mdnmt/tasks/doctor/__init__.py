@@ -1,0 +1,1 @@
+"""Check a task's text before anything is trained."""

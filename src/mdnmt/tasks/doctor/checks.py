@@ -1,0 +1,262 @@
+"""Check a task's text before anything is trained: name what to fix by file and line.
+
+Text is read once, line by line; what is kept of a line are three digests of eight bytes, for duplicates and overlaps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mdnmt.config.cleaning import CleaningConfig
+from mdnmt.config.task import DomainConfig, TaskConfig
+from mdnmt.errors import DataError
+from mdnmt.tasks.doctor.findings import Finding, Findings
+from mdnmt.tasks.doctor.misalignment import ShiftFinder
+from mdnmt.tasks.doctor.user_text import Line, UserText
+from mdnmt.tasks.doctor.wrong_language import NAMES, suspect
+from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
+from mdnmt.tasks.text.normalisation import Form
+
+# Above these shares of the lines, what is a note else is a warning: suspects, and what the cleaning drops.
+_SUSPECTS = 0.01
+_DROPPED = 0.2
+_DUPLICATES = 0.1
+_SWAPPED = 0.5
+Digests = np.ndarray[Any, np.dtype[np.uint64]]
+_SIDES = ("source", "target")
+
+
+@dataclass
+class Report:
+    """The findings on one part of the task, under its heading."""
+
+    heading: str
+    findings: list[Finding]
+
+
+@dataclass
+class _Seen:
+    """Digests of the lines of one text: pair, source, target; 0 means a blank line, or a pair that is dropped."""
+
+    text: UserText
+    digests: tuple[array[int], array[int], array[int]] = field(
+        default_factory=lambda: (array("Q"), array("Q"), array("Q"))
+    )
+    kept: int = 0  # lines that the cleaning keeps, duplicates included
+
+    def add(self, pair: Pair, kept: bool) -> None:
+        blank = not pair.source or not pair.target
+        self.kept += kept
+        self.digests[0].append(_digest("\0".join(pair.forms)) if kept else 0)
+        for digests, text in zip(self.digests[1:], pair.forms, strict=True):
+            digests.append(0 if blank else _digest(text))
+
+    def column(self, index: int) -> Digests:
+        """Return the digests of the pairs (0), sources (1) or targets (2)."""
+        return np.frombuffer(self.digests[index], dtype=np.uint64)
+
+
+def check_task(
+    task: TaskConfig, texts: Mapping[str, Mapping[str, list[UserText]]], incomplete: Collection[str] = ()
+) -> Iterator[Report]:
+    """Yield what was found, corpus by corpus, then domain by domain, then between the splits.
+
+    Args:
+        task: its configuration.
+        texts: domain -> split -> the texts of its corpora; `train` is there, `valid` and `test` where a corpus has
+            its own.
+        incomplete: domains of which a corpus is not there, so that nothing can be said on how much text they have.
+    """
+    seen: dict[str, dict[str, list[_Seen]]] = {}
+    for name, domain in task.domains.items():
+        seen[name] = {}
+        for split, parts in texts[name].items():
+            seen[name][split] = []
+            for text in parts:
+                digests, report = _check_text(task, domain, text, f"{name}, {split}: {text.label}", split == "train")
+                seen[name][split].append(digests)
+                yield report
+    for name, domain in task.domains.items():
+        if name in incomplete:
+            continue
+        yield _check_domain(name, task, domain, seen[name])
+    if any(split in texts for texts in seen.values() for split in ("valid", "test")):
+        yield _check_overlap(task, seen)
+
+
+def _check_text(
+    task: TaskConfig, domain: DomainConfig, text: UserText, heading: str, cleaned: bool
+) -> tuple[_Seen, Report]:
+    rules = domain.cleaning or task.cleaning
+    sides = tuple(Side(lang, task.segmentation.tokenizer_of(lang)) for lang in (task.source_lang, task.target_lang))
+    found, seen, shifts = Findings(), _Seen(text), ShiftFinder()
+    check = _LineCheck(found, rules, (sides[0], sides[1]), cleaned, Counter())
+    try:
+        for line in text.lines(found):
+            pair, is_kept = check.look(line)
+            seen.add(pair, is_kept)
+            shifts.add(pair.source, pair.target)
+    except DataError as error:  # what stops the reader: nothing behind it can be looked at
+        found.add("error", str(error), "fix it, then run the doctor again: the rest of the text was not checked")
+    for shift in shifts.finish():
+        later = "later" if shift.offset > 0 else "earlier"
+        what = f"the target seems to be {abs(shift.offset)} line(s) {later} than its source"
+        found.add("error", what, "look for a line that is missing or too many", f"lines {shift.first}-{shift.last}")
+    _weigh(found, check, max(1, len(seen.digests[0])))
+    kept = f", {seen.kept:,} kept by the cleaning" if cleaned else ""
+    return seen, Report(f"{heading}: {len(seen.digests[0]):,} pairs{kept}", list(found))
+
+
+@dataclass
+class _LineCheck:
+    found: Findings
+    rules: CleaningConfig
+    sides: Sides
+    cleaned: bool  # a user's own held-out text is not
+    languages: Counter[tuple[int, str]]
+
+    def look(self, line: Line) -> tuple[Pair, bool]:
+        """Note what is wrong with one line and return its pair, and whether the cleaning keeps it."""
+        pair = make_pair(line.source, line.target, Form.by(self.rules), self.sides)
+        reason = why_dropped(pair, self.rules, self.sides)
+        if reason == "empty":
+            blank = _SIDES[0] if not pair.source else _SIDES[1]
+            both = not pair.source and not pair.target
+            self._note("both sides are empty" if both else f"the {blank} is empty", line)
+        elif reason is not None:
+            self._note(f"{'dropped by' if self.cleaned else 'against the rules of'} the cleaning: {reason}", line)
+        for index, (text, side) in enumerate(zip((pair.source, pair.target), self.sides, strict=True)):
+            if "\ufffd" in text:
+                self.found.add(
+                    "warning",
+                    f"the {_SIDES[index]} has the replacement character for unreadable bytes (U+FFFD)",
+                    "convert the original text again, with the right encoding",
+                    line.place,
+                )
+            elif _mangled(text):
+                self.found.add(
+                    "warning",
+                    f"the {_SIDES[index]} looks like UTF-8 that was read as Latin-1",
+                    "convert the original text again, with the right encoding",
+                    line.place,
+                )
+            language = suspect(text, side.lang)
+            if language is not None:
+                self.languages[index, language] += 1
+                self._note(f"the {_SIDES[index]} seems to be {language}, not {NAMES.get(side.lang, side.lang)}", line)
+        return pair, reason is None
+
+    def _note(self, what: str, line: Line) -> None:
+        seen_to = "the cleaning sees to it" if self.cleaned else "held-out text is not cleaned: it stays"
+        self.found.add("note", what, "look at it" if "seems" in what else seen_to, line.place)
+
+
+# What UTF-8 looks like when each of its bytes was taken for a character.
+_MANGLED = ("Ã©", "Ã¨", "Ã¤", "Ã¶", "Ã¼", "ÃŸ", "Ã\xa0", "Ãª", "Ã§", "â€™", "â€œ", "â€“", "Â«", "Â»", "Â°")
+
+
+def _mangled(text: str) -> bool:
+    return not text.isascii() and any(mark in text for mark in _MANGLED)
+
+
+def _weigh(found: Findings, check: _LineCheck, lines: int) -> None:
+    """Make a warning of what the cleaning would see to where it is frequent, and an error of sides in wrong order."""
+    for finding in list(found):
+        suspected = "seems to be" in finding.what
+        if finding.level == "note" and finding.count > (_SUSPECTS if suspected else _DROPPED) * lines:
+            share = f"{100 * finding.count / lines:.1f} % of the lines"
+            remedy = "take them out, or give the right text" if suspected else "see whether that is what you want"
+            found.raise_level(finding.what, "warning", f"{share}: {remedy}")
+    names = [NAMES.get(side.lang) for side in check.sides]
+    crossed = [check.languages[index, names[1 - index] or ""] for index in (0, 1)]
+    if min(crossed) > _SWAPPED * lines / 2 and lines > 1:
+        found.add("error", "the two sides seem to be exchanged", "exchange the files, or the task's languages")
+
+
+def _check_domain(name: str, task: TaskConfig, domain: DomainConfig, seen: Mapping[str, list[_Seen]]) -> Report:
+    """Look for duplicates within the training text, and whether there is enough of it."""
+    found = Findings()
+    kept = sum(part.kept for part in seen["train"])
+    repeated = 0
+    for place in _repeated(seen["train"]):
+        repeated += 1
+        found.add("note", "repeats an earlier pair (except for case and spaces)", "the cleaning keeps the first", place)
+    if repeated > _DUPLICATES * max(1, kept):
+        share = 100 * repeated / max(1, kept)
+        what = "repeats an earlier pair (except for case and spaces)"
+        found.raise_level(what, "warning", f"{share:.0f} % of the pairs: see whether the text is what you want")
+    rules = domain.split or task.split
+    drawn = {split: getattr(domain, split) for split in ("valid", "test") if split not in seen}
+    for split, wanted in drawn.items():
+        if wanted is None and split not in rules.ruled:
+            found.add("error", f"{split} is null, but no corpus has {split} text of its own", "give a number")
+    asked = sum(wanted or 0 for wanted in drawn.values())
+    left = kept - repeated - asked
+    if left <= 0:
+        what = f"{asked:,} held-out pairs are requested, at most {max(0, kept - repeated):,} are available"
+        found.add("error", what, "lower the numbers, relax `cleaning`, or give more text")
+    elif left < asked:
+        what = f"only about {left:,} pairs are left to train on beside {asked:,} held-out ones"
+        found.add("warning", what, "lower the numbers, or give more text")
+    for split in ("valid", "test"):
+        wanted, own = getattr(domain, split), sum(len(part.digests[0]) for part in seen.get(split, ()))
+        if split in seen and wanted is not None and wanted > own:
+            found.add("error", f"{wanted:,} {split} pairs are asked for, its files have {own:,}", "lower the number")
+    return Report(f"{name}: about {max(0, left):,} pairs to train on", list(found))
+
+
+def _repeated(parts: Iterable[_Seen]) -> Iterator[str]:
+    """Yield the place of every pair that is an earlier one's repetition, with that one's."""
+    parts = list(parts)
+    columns = [part.column(0) for part in parts]
+    digests = np.concatenate(columns) if columns else np.empty(0, np.uint64)
+    _, first, inverse = np.unique(digests, return_index=True, return_inverse=True)
+    ends = np.cumsum([len(column) for column in columns])
+    for index in np.flatnonzero((first[inverse] != np.arange(len(digests))) & (digests != 0)):
+        one, line = _place(ends, int(index))
+        other, earlier = _place(ends, int(first[inverse[index]]))
+        known = str(earlier) if one == other else parts[other].text.place(earlier)
+        yield f"{parts[one].text.place(line)} = {known}"
+
+
+def _place(ends: Any, index: int) -> tuple[int, int]:
+    """Return the part that contains a pair, and its number there, counted from 1."""
+    part = int(np.searchsorted(ends, index, side="right"))
+    return part, index - (int(ends[part - 1]) if part else 0) + 1
+
+
+def _check_overlap(task: TaskConfig, seen: Mapping[str, Mapping[str, list[_Seen]]]) -> Report:
+    """Hold the users' own held-out text against all training text, and validation against test text."""
+    found = Findings()
+    parts = {
+        split: [part for domain in seen.values() for part in domain.get(split, ())]
+        for split in ("train", "valid", "test")
+    }
+    removed = "training text loses it" if task.leakage.remove else "scores will flatter: set leakage.remove"
+    level = "note" if task.leakage.remove else "warning"
+    for split, other, rank, remedy in (
+        ("valid", "train", level, removed),
+        ("test", "train", level, removed),
+        ("valid", "test", "warning", "take it out of one of the two: the choice of the best checkpoint would see it"),
+    ):
+        for index, side in ((1, "source"), (2, "target")):
+            known = [part.column(index) for part in parts[other]]
+            pool = np.unique(np.concatenate(known)) if known else np.empty(0, np.uint64)
+            for part in parts[split]:
+                column = part.column(index)
+                for line in np.flatnonzero(np.isin(column, pool) & (column != 0)):
+                    what = f"the {side} of a {split} pair is also in {other} text"
+                    found.add(rank, what, remedy, part.text.place(int(line) + 1))
+    shared = list(found)
+    return Report("between the splits" if shared else "between the splits: no sentence is shared", shared)
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") or 1

@@ -1,0 +1,262 @@
+"""Open the text of a task's corpora for the doctor and read it to its end, whatever is wrong with single lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Protocol
+
+from mdnmt.config.corpus import CorpusConfig
+from mdnmt.config.corpus_source import GeneratedSource, LocalSource
+from mdnmt.config.task import TaskConfig
+from mdnmt.corpora import generated
+from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.folder import Folder
+from mdnmt.corpora.formats.joined_archives import open_files
+from mdnmt.corpora.formats.lines import LINE_BYTES_MAX
+from mdnmt.corpora.manifest import files_folder, read_manifest
+from mdnmt.corpora.readers import HELD_OUT, folder_reader, reader
+from mdnmt.corpora.task_corpora import check_own, corpora_of
+from mdnmt.errors import ConfigError, DataError
+from mdnmt.tasks.doctor.findings import Findings
+
+
+@dataclass(frozen=True)
+class Line:
+    """A pair of segments and its location."""
+
+    source: str
+    target: str
+    place: str
+
+
+class UserText(Protocol):
+    """One split of one corpus."""
+
+    @property
+    def label(self) -> str:
+        """Return what it is called."""
+
+    def place(self, number: int) -> str:
+        """Return how the pair of that number is called, counted from 1."""
+
+    def lines(self, found: Findings) -> Iterator[Line]:
+        """Yield the pairs; what is wrong with a line as such is added to `found`, a DataError is what stops it."""
+
+
+@dataclass
+class TwoFiles:
+    """Line-aligned files, read side by side; what is not UTF-8 is replaced, and named."""
+
+    archive: Archive
+    source: str
+    target: str
+
+    @property
+    def label(self) -> str:
+        """Return how the source is called; both sides have the same line numbers."""
+        return f"{self.archive.label}/{self.source}"
+
+    def place(self, number: int) -> str:
+        """Return file and line."""
+        return f"{self.label}:{number}"
+
+    def lines(self, found: Findings) -> Iterator[Line]:
+        """Yield the pairs as far as both files go.
+
+        Raises:
+            DataError: a file is missing or cannot be read.
+        """
+        sides = [_Side(self.archive, name, found) for name in (self.source, self.target)]
+        count = 0
+        for one, other in zip_longest(*(side.lines() for side in sides)):
+            if one is not None and other is not None:
+                count += 1
+                yield Line(one, other, self.place(count))
+        if sides[0].count != sides[1].count:
+            longer = sides[sides[1].count > sides[0].count].name
+            found.add(
+                "error",
+                f"{self.source} has {sides[0].count:,} lines, {self.target} has {sides[1].count:,}",
+                "both need the same number: look for the first pair that does not belong together",
+                f"{self.archive.label}/{longer}:{count + 1} has no counterpart",
+            )
+        for side in sides:
+            if not side.count:
+                found.add("error", f"{side.name} is empty", "put one segment a line into it")
+
+
+@dataclass
+class Segments:
+    """What a reader gives; its places are counted, and what stops it is its own error."""
+
+    label: str
+    read: Callable[[], Iterator[tuple[str, str]]]
+
+    def place(self, number: int) -> str:
+        """Return the number of the pair, its only location in formats without lines."""
+        return f"{self.label}, pair {number}"
+
+    def lines(self, found: Findings) -> Iterator[Line]:
+        """Yield the pairs.
+
+        Raises:
+            DataError: as the reader.
+        """
+        count = 0
+        for count, (source, target) in enumerate(self.read(), start=1):
+            yield Line(source, target, self.place(count))
+        if not count:
+            found.add("error", "has no segment in the task's languages", "look at its file and its reader's options")
+
+
+class _Side:
+    """The lines of one file, and how many there were."""
+
+    def __init__(self, archive: Archive, name: str, found: Findings) -> None:
+        self.name, self.count = name, 0
+        self._archive, self._found = archive, found
+
+    def lines(self) -> Iterator[str]:
+        rest = b""
+        for block in self._archive.blocks(self.name):
+            *whole, rest = (rest + block).split(b"\n")
+            for raw in [*whole, rest] if len(rest) > LINE_BYTES_MAX else whole:
+                # Cut between characters.
+                fits = len(raw) <= LINE_BYTES_MAX
+                yield self._line(raw if fits else raw[:LINE_BYTES_MAX].decode(errors="ignore").encode())
+                if not fits:
+                    what = f"a line of more than {LINE_BYTES_MAX:,} bytes; the rest was not looked at"
+                    where = f"{self._archive.label}/{self.name}:{self.count}"
+                    self._found.add("error", what, "one segment a line", where)
+                    return
+        if rest:
+            yield self._line(rest)
+
+    def _line(self, raw: bytes) -> str:
+        self.count += 1
+        place = f"{self._archive.label}/{self.name}:{self.count}"
+        if raw.startswith(b"\xef\xbb\xbf"):
+            raw = raw[3:]
+            if self.count > 1:
+                what = "a byte order mark within the text"
+                self._found.add("warning", what, "files were joined: see whether they still are aligned", place)
+        if b"\0" in raw:
+            self._found.add("error", "a NUL byte", "convert the file to UTF-8 (it may be UTF-16)", place)
+            raw = raw.replace(b"\0", b"")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            byte, guess = raw[error.start], _guess(raw)
+            remedy = f"convert the file to UTF-8{guess}"
+            self._found.add("error", f"{self.name} is not UTF-8", remedy, f"{place} (byte 0x{byte:02x})")
+            return raw.decode("utf-8", errors="replace").replace("\ufffd", "?")
+
+
+_TWO_CHARACTERS = re.compile(rb"[\x80-\xff]{4}")
+
+
+def _guess(raw: bytes) -> str:
+    """Return in which encoding the line may be, as advice: Chinese ones have no lone byte above ASCII."""
+    for encoding in ("gb18030", "big5") if _TWO_CHARACTERS.search(raw) else ("cp1252",):
+        try:
+            raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        return f", perhaps by `iconv -f {encoding} -t UTF-8`"
+    return ""
+
+
+Texts = dict[str, dict[str, list[UserText]]]
+
+
+@contextmanager
+def texts_of(task: TaskConfig, config_dir: Path, corpora: Path) -> Iterator[tuple[Texts, dict[str, list[str]]]]:
+    """Yield domain -> split -> texts, and domain -> its corpora that were not fetched and so cannot be looked at.
+
+    Raises:
+        ConfigError: a corpus is not configured, or does not have the task's languages.
+        DataError: the training files of a user's corpus are missing.
+    """
+    texts: Texts = {}
+    missing: dict[str, list[str]] = {}
+    check_own(task)
+    configured = corpora_of(config_dir, task)
+    with ExitStack() as opened:
+        for domain, options in task.domains.items():
+            texts[domain] = {"train": []}
+            for name in options.corpora:
+                corpus = configured[name]
+                _check_languages(task, name, corpus)
+                if isinstance(corpus.source, LocalSource):
+                    found = _local(corpus, corpus.source, task)
+                elif read_manifest(corpora / name) is None and not isinstance(corpus.source, GeneratedSource):
+                    missing.setdefault(domain, []).append(name)
+                    continue
+                else:
+                    found = _fetched(name, corpus, corpora / name, task, opened)
+                for split, some in found.items():
+                    texts[domain].setdefault(split, []).extend(some)
+        yield texts, missing
+
+
+def _check_languages(task: TaskConfig, name: str, corpus: CorpusConfig) -> None:
+    for lang in (task.source_lang, task.target_lang):
+        if lang not in corpus.languages:
+            raise ConfigError(f"corpus {name!r} has no {lang!r}; it has {', '.join(corpus.languages)}")
+
+
+def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[str, list[UserText]]:
+    """Return the splits of a user's folder; line-aligned files are read with their faults."""
+    folder = Path(source.folder).expanduser()
+    archive = Folder(folder, corpus.unpacked_bound)
+    found = folder_reader(corpus.reader.name)
+    if found is None:
+        raise DataError(f"{folder}: the reader {corpus.reader.name!r} reads archives, no folder")
+    languages = (task.source_lang, task.target_lang)
+    texts: dict[str, list[UserText]] = {}
+    for split in ("train", *HELD_OUT):
+        files = found.split_files(archive, split, languages, corpus.reader)
+        if not files:
+            continue
+        if corpus.reader.name in ("plain", "files"):
+            texts[split] = [TwoFiles(archive, *sides) for sides in zip(files[::2], files[1::2], strict=True)]
+        else:
+            read = partial(_read, corpus.reader, archive, split, *languages)
+            texts[split] = [Segments(f"{archive.label}/{files[0]}", read)]
+    return texts
+
+
+def _fetched(
+    name: str, corpus: CorpusConfig, folder: Path, task: TaskConfig, opened: ExitStack
+) -> dict[str, list[UserText]]:
+    languages = (task.source_lang, task.target_lang)
+    options: Any = corpus.reader
+    if isinstance(corpus.source, GeneratedSource):
+        return {"train": [Segments(name, partial(generated.pairs, options, *languages))]}
+    manifest = read_manifest(folder)
+    assert manifest is not None  # the caller has looked
+    where = files_folder(folder)
+    paths = [where / file["name"] for file in manifest["files"]]
+    archive = opened.enter_context(open_files(paths, corpus.unpacked_bound))
+    texts: dict[str, list[UserText]] = {
+        "train": [Segments(name, partial(_read, options, archive, "train", *languages))]
+    }
+    held_out = getattr(reader(options.name), "held_out", None)
+    for split in HELD_OUT if held_out is not None else ():
+        if held_out is not None and held_out(archive, split, *languages, options) is not None:
+            texts[split] = [Segments(f"{name}, {split}", partial(_read, options, archive, split, *languages))]
+    return texts
+
+
+def _read(options: Any, archive: Archive, split: str, source: str, target: str) -> Iterator[tuple[str, str]]:
+    found: Any = reader(options.name)
+    if split == "train":
+        yield from found.read(archive, source, target, options)
+    else:
+        yield from found.held_out(archive, split, source, target, options) or ()

@@ -1,0 +1,225 @@
+"""Read and clean the text of every domain of a task, with the held-out sets that its corpora bring."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mdnmt import fsio
+from mdnmt.config.cleaning import CleaningConfig
+from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.corpora.read import read_corpus
+from mdnmt.tasks.splits.split import HELD_OUT, DomainText, by_modulo
+from mdnmt.tasks.task_spec import DomainSpec, TaskSpec
+from mdnmt.tasks.text.clean import Pair, Side, Sides, as_pair, held_out, lengths_of, make_pair, why_dropped
+from mdnmt.tasks.text.duplicates import Digests, Repeats, pair_digests
+from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, PairText, Part, block_of, save_pairs, write_pairs
+from mdnmt.tasks.workers import Map
+
+# Split -> text; `valid` and `test` only where the corpus brings its own.
+RawText = dict[str, PairText]
+
+
+class _Job(NamedTuple):
+    spec: CorpusSpec
+    folder: Path
+    langs: tuple[str, str]
+    out: Path
+    lines_per_chunk: int
+
+
+def raw_texts(
+    specs: Sequence[CorpusSpec],
+    corpora: Path,
+    langs: tuple[str, str],
+    out: Path,
+    run: Map,
+    lines_per_chunk: int = LINES_PER_CHUNK,
+) -> Iterator[RawText]:
+    """Yield the text of each corpus, several of them being read at a time.
+
+    Args:
+        specs: the corpora.
+        corpora: the folder in which each has one of its own.
+        langs: source and target language.
+        out: a folder for the files.
+        run: applies a function to jobs, in processes.
+        lines_per_chunk: of the files.
+
+    Raises:
+        DataError: a corpus is missing or damaged.
+    """
+    jobs = (
+        _Job(spec, corpora / spec.name, langs, out / f"{number:03d}", lines_per_chunk)
+        for number, spec in enumerate(specs)
+    )
+    return run(_read, jobs)
+
+
+def _read(job: _Job) -> RawText:
+    with read_corpus(job.spec, job.folder, *job.langs) as text:
+        streams = {"valid": text.valid, "test": text.test, "train": text.train}
+        return {
+            split: save_pairs(job.out / f"{split}.pairs", pairs, job.lines_per_chunk)
+            for split, pairs in streams.items()
+            if pairs is not None
+        }
+
+
+@dataclass
+class Pool:
+    """Cleaned pairs on disk.
+
+    Attributes:
+        text: the pairs that are kept, in order.
+        repeats: which of them are equal; None: no two are.
+        read: how many there were.
+        dropped: the numbers of the others by reason.
+    """
+
+    text: PairText
+    repeats: Repeats | None
+    read: int
+    dropped: Counter[str]
+
+
+def clean_text(
+    raw: PairText,
+    rules: CleaningConfig,
+    sides: Sides,
+    run: Map,
+    path: Path,
+    lines_per_chunk: int = LINES_PER_CHUNK,
+) -> Pool:
+    """Return the pairs that pass `rules`; of those that compare equal the first alone, unless the rules say otherwise.
+
+    Args:
+        raw: the unchanged segments.
+        rules: what is kept.
+        sides: languages and tokenizers.
+        run: applies a function to jobs, in processes.
+        path: the file that is written, without its suffix.
+        lines_per_chunk: of what is written.
+    """
+    repeats = Repeats(path.with_name(f"{path.name}.digests"))
+    dropped: Counter[str] = Counter()
+    with write_pairs(path.with_name(f"{path.name}.pairs"), lines_per_chunk) as out:
+        for block, digests, reasons in run(_clean_part, ((part, rules, sides) for part in raw.parts())):
+            out.add(block, len(digests))
+            repeats.add(digests)
+            dropped.update(reasons)
+    text = out.text()
+    if rules.deduplicate:
+        unique = text.only(repeats.first())
+        repeats.remove()
+        if len(unique) < len(text):
+            dropped["duplicate"] = len(text) - len(unique)
+        return Pool(unique, None, len(raw), dropped)
+    return Pool(text, repeats, len(raw), dropped)
+
+
+def _clean_part(job: tuple[Part, CleaningConfig, Sides]) -> tuple[bytes, Digests, Counter[str]]:
+    """Return the lines that are kept, what tells them apart, and why the others are not: one job of a process."""
+    part, rules, sides = job
+    form, kept = Form.by(rules), []
+    dropped: Counter[str] = Counter()
+    pairs = [make_pair(source, target, form, sides) for source, target in part.pairs()]
+    lengths = [None] * len(pairs) if rules.unit == "pieces" else lengths_of(pairs, rules.unit, sides)
+    for pair, known in zip(pairs, lengths, strict=True):
+        reason = why_dropped(pair, rules, sides, known)
+        if reason is None:
+            kept.append(pair)
+        else:
+            dropped[reason] += 1
+    # What would be dropped as a duplicate compares equal; else pairs repeat each other when all of them is equal.
+    digests = pair_digests(pair.forms if rules.deduplicate else pair[:2] for pair in kept)
+    return block_of(pair[:2] for pair in kept), digests, dropped
+
+
+Say = Callable[[str], None]
+
+
+def sides_of(spec: TaskSpec) -> Sides:
+    """Return languages and tokenizers of both sides."""
+    source, target = (Side(lang, spec.segmentation.tokenizer_of(lang)) for lang in (spec.source_lang, spec.target_lang))
+    return source, target
+
+
+def domain_texts(
+    spec: TaskSpec, corpora: Path, scratch: Path, run: Map, say: Say, lines_per_chunk: int = LINES_PER_CHUNK
+) -> tuple[list[DomainText], dict[str, Any]]:
+    """Read and clean the corpora; what is dropped is counted by reason.
+
+    Args:
+        spec: the task.
+        corpora: the folder in which each fetched corpus has one of its own.
+        scratch: a folder for files that are needed while the task is made.
+        run: applies a function to jobs, in processes.
+        say: takes lines that tell how far it is.
+        lines_per_chunk: how much text a process takes at a time; it changes nothing of the result.
+
+    Raises:
+        DataError: a corpus is missing or damaged.
+    """
+    specs = [corpus for domain in spec.domains for corpus in domain.corpora]
+    langs = spec.source_lang, spec.target_lang
+    # All of them first, so that a damaged one is reported before others are cleaned.
+    read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run, lines_per_chunk)))
+    texts, report = [], {}
+    for number, domain in enumerate(spec.domains):
+        clean = _Cleaning(domain, spec, scratch / f"pool-{number:03d}", run, lines_per_chunk)
+        text, pool = clean.domain_text([next(read) for _ in domain.corpora], say)
+        texts.append(text)
+        report[domain.name] = {"read": pool.read, "kept": len(pool.text), "dropped": dict(pool.dropped)}
+        reasons = ", ".join(f"{count} {reason}" for reason, count in pool.dropped.most_common())
+        say(f"{domain.name}: {pool.read} pairs read, {len(pool.text)} kept" + (f" ({reasons})" if reasons else ""))
+    fsio.remove_tree(scratch / "raw")
+    return texts, report
+
+
+class _Cleaning:
+    """How the text of one domain is cleaned, and by what rule it is divided."""
+
+    def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: Map, lines_per_chunk: int) -> None:
+        self.domain, self.rules, self.rule = domain, spec.cleaning_of(domain), spec.split_of(domain)
+        self.sides, self.form = sides_of(spec), Form.by(self.rules)
+        self.path, self.run, self.lines_per_chunk = path, run, lines_per_chunk
+
+    def domain_text(self, texts: Sequence[RawText], say: Say) -> tuple[DomainText, Pool]:
+        own = self.own_sets(texts, say)
+        raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
+        if self.rule.modulo:
+            # The order of the script: the raw lines are divided, then training and validation text is cleaned.
+            lines = by_modulo(len(raw), self.rule.modulo)
+            own["valid"] = [as_pair(*pair) for pair in self.cleaned(raw.only(lines["valid"]), "valid").text]
+            own["test"] = held_out(raw.only(lines["test"]), self.form, self.sides)
+            raw = raw.only(lines["train"])
+        pool = self.cleaned(raw, "train")
+        text = pool.text
+        if self.rule.every:
+            taken = np.flatnonzero(text.kept)[self.rule.every - 1 :: self.rule.every]
+            own["valid"] = [as_pair(*pair) for pair in text.take(taken)]
+            text = text.without(taken)
+        wanted = {"train": self.domain.train, "valid": self.domain.valid, "test": self.domain.test}
+        return DomainText(self.domain.name, text, wanted, own, pool.repeats), pool
+
+    def own_sets(self, texts: Sequence[RawText], say: Say) -> dict[str, list[Pair] | None]:
+        own: dict[str, list[Pair] | None] = {}
+        for name in HELD_OUT:
+            sets = [text[name] for text in texts if name in text]
+            if sets and name in self.rule.ruled:
+                name_of = self.domain.name
+                say(f"{name_of}: the corpora's own {name} files are not used: {name} text is taken by line numbers")
+            elif sets:
+                own[name] = held_out((pair for text in sets for pair in text), self.form, self.sides)
+        return own
+
+    def cleaned(self, raw: PairText, split: str) -> Pool:
+        path = self.path.with_name(f"{self.path.name}.{split}")
+        return clean_text(raw, self.rules, self.sides, self.run, path, self.lines_per_chunk)

@@ -1,0 +1,1 @@
+"""From words to tokens and numbers: BPE, vocabulary, arrays."""

@@ -1,0 +1,236 @@
+"""Learn BPE codes and vocabularies on the training text, and turn the words of all splits into token numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdnmt.config.task import SegmentationConfig, VocabularyConfig
+from mdnmt.tasks.segmentation import bpe
+from mdnmt.tasks.segmentation.segmenter import codes_file
+from mdnmt.tasks.segmentation.tokenised_text import SIDES
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.workers import Map, in_this_process
+
+# The end of a line is a word of the table, the last one, which no text has; its one piece is </s>.
+END = "\n"
+_TABLES_PER_PROCESS = 2  # of the two sides
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Words in a fixed order; word k has the pieces `ids[offsets[k] : offsets[k + 1]]`."""
+
+    words: list[str]
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pieces: Mapping[str, Sequence[str]], vocab: Vocab) -> WordTable:
+        """Return the table of words that are taken apart as `pieces` says."""
+        words = sorted(pieces)
+        numbers = [*(vocab.encode(pieces[word]) for word in words), [Vocab.eos]]
+        offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
+        ids = np.fromiter((number for row in numbers for number in row), dtype=np.int32, count=int(offsets[-1]))
+        return cls([*words, END], ids, offsets)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Return how many pieces each word has."""
+        return np.diff(self.offsets)
+
+    def unknown(self) -> NDArray[np.bool_]:
+        """Say of each word whether it has a piece that is <unk>."""
+        owners = np.repeat(np.arange(len(self.words)), self.lengths)
+        found = np.zeros(len(self.words), dtype=np.bool_)
+        found[owners[self.ids == Vocab.unk]] = True
+        return found
+
+    def among(self, words: Collection[str]) -> NDArray[np.bool_]:
+        """Say of each word whether it is one of `words`."""
+        return np.array([word in words for word in self.words], dtype=np.bool_)
+
+    def save(self, folder: Path) -> None:
+        """Write the table for other processes."""
+        folder.mkdir(parents=True)
+        (folder / "words").write_bytes("\0".join(self.words).encode())
+        np.save(folder / "ids.npy", self.ids, allow_pickle=False)
+        np.save(folder / "offsets.npy", self.offsets, allow_pickle=False)
+
+
+class EncodingTable:
+    """A table with what finds a word in it."""
+
+    def __init__(self, folder: Path) -> None:
+        words = (folder / "words").read_bytes().decode().split("\0")
+        self._index = {word: number for number, word in enumerate(words)}
+        self._ids = np.load(folder / "ids.npy", allow_pickle=False)
+        self._starts = np.load(folder / "offsets.npy", allow_pickle=False)
+        self._lengths = np.diff(self._starts)
+        self.end = len(words) - 1
+
+    def words(self, lines: Sequence[str]) -> NDArray[np.int64]:
+        """Return the numbers of the words of lines of tokens; each line is closed by `end`."""
+        if not lines:
+            return np.zeros(0, dtype=np.int64)
+        find = self._index.__getitem__
+        return np.array([*map(find, f" {END} ".join([*lines, ""]).split(" ")[:-1])], dtype=np.int64)
+
+    def pieces(self, words: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the numbers of the pieces of words, end to end."""
+        lengths = self._lengths[words]
+        ends = np.cumsum(lengths)
+        total = int(ends[-1]) if len(ends) else 0
+        places = np.repeat(self._starts[words] - (ends - lengths), lengths) + np.arange(total)
+        return np.asarray(self._ids[places], dtype=np.int32)
+
+    def line_lengths(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many pieces each line has, </s> included."""
+        ends = np.cumsum(self._lengths[words])[words == self.end]
+        return np.diff(ends, prepend=0)
+
+
+@lru_cache(maxsize=_TABLES_PER_PROCESS)
+def encoding_table(folder: Path) -> EncodingTable:
+    """Return a saved table, read once by each process."""
+    return EncodingTable(folder)
+
+
+# (split, domain, side) -> how often each word occurs
+WordCounts = Mapping[tuple[str, str, str], Mapping[str, int]]
+_WORDS_PER_JOB = 5000
+
+
+@dataclass
+class Encoder:
+    """What was learned on the training text of a task.
+
+    Attributes:
+        codes: file name -> codes.
+        vocabs: side -> vocabulary.
+        tables: (domain, side) -> every word of every split, with the numbers of its pieces; shared where codes and
+            vocabulary are.
+        folders: (domain, side) -> where other processes find the table.
+        train_words: side -> the words of the training text.
+    """
+
+    codes: dict[str, str]
+    vocabs: dict[str, Vocab]
+    tables: dict[tuple[str, str], WordTable]
+    folders: dict[tuple[str, str], Path]
+    train_words: dict[str, set[str]]
+
+    def both(self, domain: str) -> tuple[Path, Path]:
+        """Return the paths of the tables of both sides of a domain."""
+        source, target = (self.folders[domain, side] for side in SIDES)
+        return source, target
+
+
+def learn_encoder(
+    counts: WordCounts,
+    langs: tuple[str, str],
+    segmentation: SegmentationConfig,
+    vocabulary: VocabularyConfig,
+    scratch: Path,
+    run: Map = in_this_process,
+) -> Encoder:
+    """Return codes and vocabularies learned on the splits called `train`, ready for the words of all.
+
+    Args:
+        counts: the words of all splits.
+        langs: source and target language.
+        segmentation: which text shares codes, and how many merges they have.
+        vocabulary: which pieces get a number.
+        scratch: a folder for the tables.
+        run: applies a function to jobs, in processes.
+    """
+    train: dict[tuple[str, str], Mapping[str, int]] = {}
+    words: dict[tuple[str, str], set[str]] = {}
+    for (split, domain, side), found in counts.items():
+        words.setdefault((domain, side), set()).update(found)
+        if split == "train":
+            train[domain, side] = found
+    lang_of = dict(zip(SIDES, langs, strict=True))
+    files = {key: codes_file(segmentation.bpe, lang_of[key[1]], key[0]) for key in train}
+    codes = _learn_codes(train, files, segmentation, run)
+    pieces_of = {name: _pieces(codes[name] if name else None, files, words, name, run) for name in set(files.values())}
+    vocabs = _vocabs(train, files, pieces_of, vocabulary)
+    tables, folders = _tables(pieces_of, files, vocabs, scratch)
+    train_words = {side: {word for key in train if key[1] == side for word in train[key]} for side in SIDES}
+    return Encoder(codes, vocabs, tables, folders, train_words)
+
+
+def _learn_codes(
+    train: Mapping[tuple[str, str], Mapping[str, int]],
+    files: Mapping[tuple[str, str], str | None],
+    segmentation: SegmentationConfig,
+    run: Map,
+) -> dict[str, str]:
+    counts: dict[str, Counter[str]] = {}
+    merges: dict[str, int] = {}
+    for (domain, side), name in files.items():
+        if name is not None:
+            counts.setdefault(name, Counter()).update(train[domain, side])
+            merges[name] = segmentation.merge_operations.get(domain, segmentation.bpe_merge_operations)
+    names = sorted(counts)
+    learned = run(bpe.learn_job, ((counts[name], merges[name]) for name in names))
+    return dict(zip(names, learned, strict=True))
+
+
+def _pieces(
+    codes: str | None,
+    files: Mapping[tuple[str, str], str | None],
+    words: Mapping[tuple[str, str], set[str]],
+    name: str | None,
+    run: Map,
+) -> dict[str, list[str]]:
+    """Return the pieces of all words that the codes of file `name` take apart."""
+    found = sorted(set().union(*(words[key] for key in files if files[key] == name)))
+    if codes is None:
+        return {word: [word] for word in found}
+    jobs = ((codes, found[start : start + _WORDS_PER_JOB]) for start in range(0, len(found), _WORDS_PER_JOB))
+    pieces = (one for chunk in run(bpe.take_apart, jobs) for one in chunk)
+    return dict(zip(found, pieces, strict=True))
+
+
+def _vocabs(
+    train: Mapping[tuple[str, str], Mapping[str, int]],
+    files: Mapping[tuple[str, str], str | None],
+    pieces_of: Mapping[str | None, Mapping[str, list[str]]],
+    vocabulary: VocabularyConfig,
+) -> dict[str, Vocab]:
+    """Return the vocabulary of each side, one for both where it is joint."""
+    counts_of: dict[str, Counter[str]] = {side: Counter() for side in SIDES}
+    for (domain, side), counts in train.items():
+        pieces, found = pieces_of[files[domain, side]], counts_of[side]
+        for word, count in counts.items():
+            for piece in pieces[word]:
+                found[piece] += count
+    bounds = vocabulary.min_count, vocabulary.max_size
+    if vocabulary.joint:
+        return dict.fromkeys(SIDES, Vocab.from_counts(counts_of["source"] + counts_of["target"], *bounds))
+    return {side: Vocab.from_counts(counts_of[side], *bounds) for side in SIDES}
+
+
+def _tables(
+    pieces_of: Mapping[str | None, Mapping[str, list[str]]],
+    files: Mapping[tuple[str, str], str | None],
+    vocabs: Mapping[str, Vocab],
+    scratch: Path,
+) -> tuple[dict[tuple[str, str], WordTable], dict[tuple[str, str], Path]]:
+    """Return tables and their folders by (domain, side); what shares codes and vocabulary shares them."""
+    made: dict[tuple[str | None, int], tuple[WordTable, Path]] = {}
+    for (_, side), name in files.items():
+        key = name, id(vocabs[side])
+        if key not in made:
+            table, folder = WordTable.of(pieces_of[name], vocabs[side]), scratch / f"{len(made):03d}"
+            table.save(folder)
+            made[key] = table, folder
+    of = {key: made[name, id(vocabs[key[1]])] for key, name in files.items()}
+    return {key: table for key, (table, _) in of.items()}, {key: folder for key, (_, folder) in of.items()}

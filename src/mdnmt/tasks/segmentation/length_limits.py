@@ -1,0 +1,79 @@
+"""Apply length limits that are counted in BPE tokens to training and validation text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mdnmt.config.cleaning import CleaningConfig
+from mdnmt.errors import DataError
+from mdnmt.tasks.segmentation.encoder import Encoder, encoding_table
+from mdnmt.tasks.segmentation.tokenised_text import Tokenised
+from mdnmt.tasks.splits.split import DomainSplit
+from mdnmt.tasks.task_spec import TaskSpec
+from mdnmt.tasks.text.clean import why_length
+from mdnmt.tasks.text.pair_text import Kept, Part
+from mdnmt.tasks.workers import Map
+
+
+def drop_by_pieces(
+    spec: TaskSpec,
+    splits: Sequence[DomainSplit],
+    tokenised: Tokenised,
+    encoder: Encoder,
+    given: Collection[str],
+    run: Map,
+) -> dict[str, dict[str, int]]:
+    """Drop, in place, pairs of domains whose cleaning counts pieces; the codes stay those of all training text.
+
+    Args:
+        spec: the task.
+        splits: the text by domain and split.
+        tokenised: the same, as tokens.
+        encoder: counts pieces.
+        given: domains whose validation text the corpora brought, and so is not cleaned.
+        run: applies a function to jobs, in processes.
+
+    Returns:
+        domain -> reason -> dropped pairs, of domains that lost any.
+
+    Raises:
+        DataError: nothing of a split is left.
+    """
+    report = {}
+    for domain, found in zip(spec.domains, splits, strict=True):
+        rules = spec.cleaning_of(domain)
+        if rules.unit != "pieces":
+            continue
+        dropped: Counter[str] = Counter()
+        for name in ("train",) if domain.name in given else ("train", "valid"):
+            tokens = tokenised.texts[name, domain.name]
+            flags = []
+            for kept, reasons in run(_within, ((part, encoder.both(domain.name), rules) for part in tokens.parts())):
+                flags.append(kept)
+                dropped.update(reasons)
+            found.splits[name] = found.splits[name].those(flags)
+            tokenised.texts[name, domain.name] = tokens.those(flags)
+            if not len(found.splits[name]):
+                raise DataError(
+                    f"domain {domain.name!r}: no {name} sentence is left of {len(tokens)} after the bounds on pieces; "
+                    "relax `cleaning`"
+                )
+        if dropped:
+            report[domain.name] = dict(dropped)
+    return report
+
+
+def _within(job: tuple[Part, tuple[Path, Path], CleaningConfig]) -> tuple[Kept, Counter[str]]:
+    """Say which lines of tokens are within the bounds, and why the others are not: one job of a worker process."""
+    part, folders, rules = job
+    lengths = []
+    for folder, lines in zip(folders, part.sides(), strict=True):
+        table = encoding_table(folder)
+        lengths.append((table.line_lengths(table.words(lines)) - 1).tolist())  # without </s>
+    reasons = [why_length(pair, rules) for pair in zip(*lengths, strict=True)]
+    kept = np.array([reason is None for reason in reasons], dtype=np.bool_)
+    return kept, Counter(reason for reason in reasons if reason is not None)

@@ -1,0 +1,140 @@
+"""Segment a line of text into tokens and join them again, with a task's own tokenizers and codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio
+from mdnmt.errors import ConfigError, DamagedTask
+from mdnmt.tasks.segmentation.bpe import Bpe, join_pieces
+from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.tokenise import detokenise, tokenise
+
+CODES = "codes.bpe"
+SEGMENTATION = "segmentation.json"
+
+
+class NoDomainError(ConfigError):
+    """A text's domain is needed to take it apart, and is not known."""
+
+
+def codes_file(bpe: str, lang: str, domain: str | None) -> str | None:
+    """Return the file of the codes for a language and domain, None where words stay whole.
+
+    Raises:
+        NoDomainError: each domain has its own codes, and none is given.
+    """
+    if bpe == "domain" and domain is None:
+        raise NoDomainError("text is taken apart by codes of its domain, which is not given")
+    return {"joint": CODES, "side": f"codes.{lang}.bpe", "domain": f"codes.{domain}.bpe", "none": None}[bpe]
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """What `segmentation.json` says: how the text of a task becomes pieces, beside the codes themselves.
+
+    Attributes:
+        bpe: `joint`, `side`, `domain` or `none`, as in the task's configuration.
+        tokenizers: language -> tokenizer.
+        forms: domain -> its text's form, where it is not the plain one.
+    """
+
+    bpe: str = "joint"
+    tokenizers: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, Form] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, folder: Path) -> Segmentation:
+        """Read it from a task's folder, or a run's; one made before there were choices is Moses with joint codes.
+
+        Raises:
+            DataError: the file cannot be read.
+        """
+        path = folder / SEGMENTATION
+        try:
+            value = fsio.read_json(path)
+            forms = {str(name): Form(**form) for name, form in value["forms"].items()}
+            return cls(str(value["bpe"]), dict(value["tokenizers"]), forms)
+        except FileNotFoundError:
+            return cls()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DamagedTask(f"{path}: cannot be read ({error})") from None
+
+    def save(self, folder: Path) -> None:
+        """Write it to a task's folder."""
+        forms: dict[str, Any] = {name: vars(form) for name, form in self.forms.items()}
+        value = {"bpe": self.bpe, "tokenizers": dict(self.tokenizers), "forms": forms}
+        fsio.write_json(folder / SEGMENTATION, value)
+
+    def tokenizer(self, lang: str) -> str:
+        """Return the tokenizer of a language."""
+        return self.tokenizers.get(lang, "moses")
+
+
+def segmentation_files(folder: Path, langs: Sequence[str]) -> list[str]:
+    """Return the names of a task's files that turn text into numbers and back: a run keeps a copy of them."""
+    codes = sorted(path.name for path in folder.glob("codes*.bpe"))
+    made_with_choices = [SEGMENTATION] if (folder / SEGMENTATION).is_file() else []
+    return [*made_with_choices, *codes, *(f"vocab.{lang}.txt" for lang in langs)]
+
+
+class Segmenter:
+    """Segments the text of one language of a task exactly as its training text was segmented."""
+
+    def __init__(self, bpe: Bpe | None, lang: str, tokenizer: str = "moses", form: Form | None = None) -> None:
+        """Take the codes (None: words stay whole), the language, its tokenizer, and the form of the text."""
+        self.bpe, self.lang, self.tokenizer, self.form = bpe, lang, tokenizer, form or Form()
+
+    @classmethod
+    def load(cls, folder: Path, lang: str, domain: str | None = None) -> Segmenter:
+        """Return the segmenter of the task in `folder` for `lang`, and for text of `domain` where that is known.
+
+        Raises:
+            DataError: the codes cannot be read.
+            ConfigError: subword-nmt is not installed.
+            NoDomainError: text is taken apart by its domain, and none is given.
+        """
+        how = Segmentation.load(folder)
+        name, codes = codes_file(how.bpe, lang, domain), None
+        with _packages():
+            if name is not None:
+                try:
+                    codes = Bpe(fsio.read_text(folder / name), name)
+                except (OSError, UnicodeDecodeError) as error:
+                    raise DamagedTask(f"{folder / name}: cannot be read ({error})") from None
+            return cls(codes, lang, how.tokenizer(lang), how.forms.get(domain or ""))
+
+    def encode(self, line: str) -> list[str]:
+        """Return the pieces of a line: normalised, tokenised, taken apart.
+
+        Raises:
+            ConfigError: a package that tokenises is not installed.
+        """
+        with _packages():
+            text = self.form.of(line, self.lang)
+            words = tokenise(text, self.lang, self.tokenizer) if text else []
+            return self.bpe.segment(words) if self.bpe is not None else words
+
+
+def plain_text(pieces: Sequence[str], lang: str, tokenizer: str = "moses") -> str:
+    """Return the plain text of pieces, joined and detokenised; no codes are needed for that.
+
+    Raises:
+        ConfigError: sacremoses is not installed.
+    """
+    with _packages():
+        return detokenise(join_pieces(pieces), lang, tokenizer) if pieces else ""
+
+
+@contextmanager
+def _packages() -> Iterator[None]:
+    """Turn a missing package into one line: a machine that only trains may lack those that cut and join words."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0].replace("_", "-")
+        raise ConfigError(f"needs the package {name}, which is not installed; pip install {name}") from None

@@ -1,0 +1,72 @@
+"""The vocabulary: tokens and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from mdnmt.errors import DataError
+from mdnmt.fsio import read_lines, write_lines
+
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+
+
+class Vocab:
+    """Pieces by number; 0 <pad>, 1 <s>, 2 </s>, 3 <unk>, then the others."""
+
+    pad, bos, eos, unk = range(len(SPECIALS))
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        """Take all tokens in the order of their numbers.
+
+        Raises:
+            DataError: they do not begin with the special ones, or one occurs twice.
+        """
+        self.tokens = list(tokens)
+        self.index = {token: number for number, token in enumerate(self.tokens)}
+        if tuple(self.tokens[: len(SPECIALS)]) != SPECIALS:
+            raise DataError(f"vocabulary: begins with {self.tokens[:4]}, expected {list(SPECIALS)}")
+        if len(self.index) != len(self.tokens):
+            raise DataError("vocabulary: a token occurs twice")
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int], min_count: int = 1, max_size: int | None = None) -> Vocab:
+        """Return the vocabulary of all pieces seen `min_count` times or more, the `max_size` most frequent first."""
+        chosen = [piece for piece, count in counts.items() if count >= min_count and piece not in SPECIALS]
+        return cls([*SPECIALS, *sorted(chosen, key=lambda piece: (-counts[piece], piece))[:max_size]])
+
+    @classmethod
+    def load(cls, path: Path) -> Vocab:
+        """Read a vocabulary, one token a line.
+
+        Raises:
+            DataError: the file cannot be read or is no vocabulary.
+        """
+        try:
+            return cls(read_lines(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: cannot be read ({error})") from None
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
+
+    def save(self, path: Path) -> None:
+        """Write the vocabulary, one token a line: its number is the line's, counted from 0."""
+        write_lines(path, self.tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def encode(self, pieces: Iterable[str]) -> list[int]:
+        """Return the numbers of pieces; a piece without one is <unk>, and text cannot name the other specials."""
+        numbers = (self.index.get(piece, self.unk) for piece in pieces)
+        return [number if number >= len(SPECIALS) else self.unk for number in numbers]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Return the pieces of numbers, up to the first </s>; <pad> and <s> are left out."""
+        pieces = []
+        for number in ids:
+            if number == self.eos:
+                break
+            if number not in (self.pad, self.bos):
+                pieces.append(self.tokens[number])
+        return pieces

@@ -1,0 +1,65 @@
+"""Write each split as plain text, one file per side, and hash its sentences on the way."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from mdnmt import fsio
+from mdnmt.tasks.text.duplicates import Buckets, Digests
+from mdnmt.tasks.text.pair_text import PairText, Part
+from mdnmt.tasks.workers import Map
+
+_DIGEST = np.dtype("S32")
+
+
+class Identity:
+    """The hash of the sorted hashes of sentences that come in any order."""
+
+    def __init__(self, folder: Path) -> None:
+        self._digests = Buckets(folder, _DIGEST)
+
+    def add(self, digests: Digests) -> None:
+        """Take the hashes of sentences."""
+        self._digests.add(digests)
+
+    def hexadecimal(self) -> str:
+        """Return the 16 hexadecimal digits of the sentences."""
+        found = hashlib.sha256()
+        for digests in self._digests:  # group by group is in order: a group has one first byte, or is all of them
+            found.update(np.sort(digests).tobytes())
+        self._digests.remove()
+        return found.hexdigest()[:16]
+
+
+def line_digests(lines: list[bytes]) -> Digests:
+    """Return the hashes of pairs, each a line of source, tab and target."""
+    return np.frombuffer(b"".join(hashlib.sha256(line).digest() for line in lines), dtype=_DIGEST)
+
+
+def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: Map) -> str:
+    """Write a text's sources and targets, a line each, and return its identity.
+
+    Args:
+        text: the pairs.
+        paths: the files of the two sides.
+        scratch: a folder for hashes.
+        run: applies a function to jobs, in processes.
+    """
+    identity = Identity(scratch)
+    with fsio.atomic_open(paths[0], "wb") as sources, fsio.atomic_open(paths[1], "wb") as targets:
+        for source, target, digests in run(_sides, text.parts()):
+            sources.write(source)
+            targets.write(target)
+            identity.add(digests)
+    return identity.hexadecimal()
+
+
+def _sides(part: Part) -> tuple[bytes, bytes, Digests]:
+    """Return the lines of both sides and the hashes of the pairs: one job of a worker process."""
+    lines = part.lines()
+    halves = [line.partition(b"\t") for line in lines]
+    source, target = (b"".join(b"%s\n" % half[place] for half in halves) for place in (0, 2))
+    return source, target, line_digests(lines)

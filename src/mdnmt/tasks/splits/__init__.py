@@ -1,0 +1,1 @@
+"""Splits of a task: sampling, held-out sentences, leakage into the training text."""

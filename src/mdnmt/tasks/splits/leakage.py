@@ -1,0 +1,98 @@
+"""Leakage: how many training sentences also occur held-out, before and after their removal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdnmt.errors import DataError
+from mdnmt.tasks.splits.heldout_index import MATCHES, HeldOutIndex, HeldOutSets, count_matches
+from mdnmt.tasks.splits.near_duplicates import near_held
+from mdnmt.tasks.splits.split import HELD_OUT, DomainSplit
+from mdnmt.tasks.text.clean import as_pair
+from mdnmt.tasks.workers import Map, in_this_process
+
+_NAMES = MATCHES[:3]
+
+
+def leakage(
+    domains: Sequence[DomainSplit],
+    removed: bool = True,
+    threshold: float | None = None,
+    run: Map = in_this_process,
+) -> dict[str, Any]:
+    """Return the leakage table: for each domain's held-out set, the training sentences of all domains in it.
+
+    `source`, `target`, `pair` count matches of the normalised, case-folded form, `exact` those of the text as it is;
+    `removed` is what was taken out for it (source or target matches), `left` what was found afterwards by a second
+    look at the final training text. `near` counts, by side, the held-out sentences to which a sentence of the final
+    training text is as similar as `threshold`, equal ones included, and `by_train` gives the same a domain of the
+    training text. Beside it, `valid_in_test` counts each domain's validation sentences that are, by source or target,
+    also in a test set of the task: only a user's own files can have any, and none is removed.
+
+    Args:
+        domains: the splits.
+        removed: whether leaks were removed from the training text.
+        threshold: similarity of near-duplicates; None: none are looked for.
+        run: applies a function to jobs, in processes.
+
+    Raises:
+        DataError: a held-out sentence is in training text from which it was removed (a bug that must never pass).
+    """
+    sets = HeldOutSets.of({(domain.name, name): domain.splits[name] for domain in domains for name in HELD_OUT})
+    before, after = _counts(domains, sets, run)
+    table: dict[str, Any] = {domain.name: {} for domain in domains}
+    for (domain, name), counts, left in zip(sets.keys, before.tolist(), after[:, -1].tolist(), strict=True):
+        if removed and left:
+            raise DataError(f"domain {domain!r}: {left} training sentences are in {name}")
+        table[domain][name] = {
+            **dict(zip(_NAMES, counts, strict=False)),
+            "exact": dict(zip(_NAMES, counts[len(_NAMES) :], strict=False)),
+            "removed": counts[-1] if removed else 0,
+            "left": left,
+        }
+    for number, side in enumerate(_NAMES[:2]) if threshold is not None else ():
+        _add_near(table, domains, sets, number, side, threshold or 1.0, run)
+    return {"domains": table, "valid_in_test": _valid_in_test(domains), "near_duplicates": threshold}
+
+
+def _counts(domains: Sequence[DomainSplit], sets: HeldOutSets, run: Map) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the matches [sets, MATCHES] of all pools, and of all training text."""
+    jobs = (
+        (part, domain.splits["train"].kept[part.first :][: part.chunk.lines], sets)
+        for domain in domains
+        for part in domain.pool.parts()
+    )
+    before, after = (np.zeros((len(sets.keys), len(MATCHES)), dtype=np.int64) for _ in range(2))
+    for more_before, more_after in run(count_matches, jobs):
+        before += more_before
+        after += more_after
+    return before, after
+
+
+def _add_near(
+    table: dict[str, Any],
+    domains: Sequence[DomainSplit],
+    sets: HeldOutSets,
+    number: int,
+    side: str,
+    threshold: float,
+    run: Map,
+) -> None:
+    """Put the near-duplicates of one side into the table."""
+    forms = [[pair[2 + number] for pair in pairs] for pairs in sets.pairs()]
+    by_domain = {domain.name: near_held(domain.splits["train"], sets, number, threshold, run) for domain in domains}
+    anywhere = set().union(*by_domain.values())
+    for (domain, name), held in zip(sets.keys, forms, strict=True):
+        row = table[domain][name]
+        row.setdefault("near", {})[side] = sum(form in anywhere for form in held)
+        for train, matched in by_domain.items():
+            row.setdefault("by_train", {}).setdefault(train, {})[side] = sum(form in matched for form in held)
+
+
+def _valid_in_test(domains: Sequence[DomainSplit]) -> dict[str, int]:
+    tested = HeldOutIndex([(as_pair(*pair) for domain in domains for pair in domain.splits["test"])])
+    return {domain.name: sum(tested.holds(as_pair(*p)) for p in domain.splits["valid"]) for domain in domains}

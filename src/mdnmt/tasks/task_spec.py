@@ -1,0 +1,164 @@
+"""A task as `mdnmt task` needs it: only what changes its data, plus the names that its files carry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from mdnmt.config.base import Frozen
+from mdnmt.config.cleaning import CleaningConfig, Count
+from mdnmt.config.corpus import CorpusConfig, Language
+from mdnmt.config.corpus_source import Sha256
+from mdnmt.config.task import (
+    LeakageConfig,
+    Name,
+    SegmentationConfig,
+    SplitConfig,
+    TaskConfig,
+    VocabularyConfig,
+)
+from mdnmt.corpora.checksum_cache import ChecksumCache
+from mdnmt.corpora.corpus_lock import NO_LOCK, Lock
+from mdnmt.corpora.corpus_spec import CorpusSpec, corpus_spec
+from mdnmt.errors import ConfigError
+from mdnmt.fingerprint import fingerprint
+from mdnmt.tasks.text import stanford_segmenter
+
+# Keys that came after tasks had been made: at their default they stay out of the fingerprint, which is that of before.
+_LATER = {
+    "TaskSpec": ("leakage", "segmenter"),
+    "DomainSpec": ("cleaning", "split"),
+    "LeakageConfig": ("remove_near",),
+    "CleaningConfig": ("unit", "deduplicate", "lowercase", "normalise_punctuation"),
+    "SplitConfig": ("every", "modulo"),
+    "SegmentationConfig": ("tokenizers", "merge_operations"),
+    "VocabularyConfig": ("max_size",),
+}
+# A recipe is a name for the values of other keys.
+_NAMES = {"TaskSpec": ("name",), "CleaningConfig": ("recipe",)}
+_OF_DOMAIN = ("train", "valid", "test", "cleaning", "split")
+
+
+class DomainSpec(Frozen):
+    """A domain: its corpora and how many pairs are asked for."""
+
+    name: Name
+    corpora: tuple[CorpusSpec, ...] = Field(min_length=1)
+    train: Count | None
+    valid: Count | None
+    test: Count | None
+    cleaning: CleaningConfig | None = None
+    split: SplitConfig | None = None
+
+
+class TaskSpec(Frozen):
+    """A task; its JSON (`.model_dump_json()`) travels on the command line."""
+
+    name: Name
+    source_lang: Language
+    target_lang: Language
+    # A list, not a mapping: the order of the domains is the order of their labels, and a fingerprint must see it.
+    domains: tuple[DomainSpec, ...] = Field(min_length=1)
+    cleaning: CleaningConfig
+    split: SplitConfig
+    leakage: LeakageConfig = LeakageConfig()
+    segmentation: SegmentationConfig
+    vocabulary: VocabularyConfig
+    segmenter: Sha256 | None = None  # of the Stanford segmenter, where it is used
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the 8 digits that name this task's data; names of task and corpora do not enter it."""
+        return fingerprint("task", self.identity())
+
+    def identity(self) -> dict[str, Any]:
+        """Return everything that changes the data, and nothing else."""
+        domains = [
+            {**_identity(domain), "corpora": [corpus.identity() for corpus in domain.corpora]}
+            for domain in self.domains
+        ]
+        return {**_identity(self), "domains": domains}
+
+    def cleaning_of(self, domain: DomainSpec) -> CleaningConfig:
+        """Return what is kept of a domain's pairs."""
+        return domain.cleaning or self.cleaning
+
+    def split_of(self, domain: DomainSpec) -> SplitConfig:
+        """Return how held-out sentences of a domain are drawn."""
+        return domain.split or self.split
+
+
+def _identity(model: Frozen) -> dict[str, Any]:
+    """Return a model's keys and values, without names and without newer keys that have their default."""
+    kind = type(model)
+    later, names = _LATER.get(kind.__name__, ()), _NAMES.get(kind.__name__, ())
+    value: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        found = getattr(model, name)
+        if name not in names and not (name in later and found == field.default):
+            value[name] = _identity(found) if isinstance(found, Frozen) else found
+    return value
+
+
+def task_spec(
+    task_name: str, task: TaskConfig, corpora: Mapping[str, CorpusConfig], hash_cache: Path, lock: Lock = NO_LOCK
+) -> TaskSpec:
+    """Return the spec of a task.
+
+    Args:
+        task_name: its name.
+        task: its configuration.
+        corpora: the configuration of (at least) each corpus that the task names.
+        hash_cache: JSON file in which checksums of local files are remembered.
+        lock: what earlier downloads were.
+
+    Raises:
+        ConfigError: a corpus is not given, does not have the task's languages, or is another one than was locked.
+        DataError: a local corpus' files are missing or unreadable.
+    """
+    cache = ChecksumCache(hash_cache)
+    domains = []
+    for domain_name, domain in task.domains.items():
+        specs = []
+        for name in domain.corpora:
+            corpus = corpora.get(name)
+            if corpus is None:
+                raise ConfigError(f"task {task_name!r}, domain {domain_name!r}: no corpus {name!r} is configured")
+            for lang in (task.source_lang, task.target_lang):
+                if lang not in corpus.languages:
+                    there = ", ".join(corpus.languages)
+                    raise ConfigError(
+                        f"task {task_name!r}, domain {domain_name!r}: corpus {name!r} has no {lang!r}; it has {there}"
+                    )
+            specs.append(_needed(corpus_spec(name, corpus, cache, lock), task))
+        domains.append(
+            DomainSpec(name=domain_name, corpora=tuple(specs), **{key: getattr(domain, key) for key in _OF_DOMAIN})
+        )
+    langs = (task.source_lang, task.target_lang)
+    uses_stanford = any(task.segmentation.tokenizer_of(lang) == stanford_segmenter.NAME for lang in langs)
+    segmenter = stanford_segmenter.identity(cache) if uses_stanford else None
+    cache.save()
+    return TaskSpec(
+        name=task_name,
+        source_lang=task.source_lang,
+        target_lang=task.target_lang,
+        domains=tuple(domains),
+        cleaning=task.cleaning,
+        split=task.split,
+        leakage=task.leakage,
+        segmentation=task.segmentation,
+        vocabulary=task.vocabulary,
+        segmenter=segmenter,
+    )
+
+
+def _needed(spec: CorpusSpec, task: TaskConfig) -> CorpusSpec:
+    """Leave out a local corpus' files of other languages: a change in them changes nothing here."""
+    if spec.reader.name not in ("plain", "files") or len(spec.files) == 1:
+        return spec
+    ends = re.compile(rf"\.({task.source_lang}|{task.target_lang})(\.(gz|xz|zst))?$")
+    return spec.model_copy(update={"files": tuple(file for file in spec.files if ends.search(file.name))})

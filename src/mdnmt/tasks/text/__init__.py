@@ -1,0 +1,1 @@
+"""Sentence pairs as text: normalise, tokenise, clean, compare and store them."""

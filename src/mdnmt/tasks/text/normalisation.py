@@ -1,0 +1,49 @@
+"""Normalise text: NFC, plain spaces, no invisible characters; per domain also punctuation and case."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from mdnmt.config.cleaning import CleaningConfig
+from mdnmt.tasks.text.tokenise import normalise_punctuation
+
+# Invisible characters that mean nothing in a sentence: soft hyphen, zero-width space, marks of byte order and of
+# direction. The joiners U+200C and U+200D stay: some scripts spell with them.
+_INVISIBLE = {0x00AD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+_CONTROL = {*range(0x20), *range(0x7F, 0xA0)}
+_SURROGATES = set(range(0xD800, 0xE000))
+# Separators of groups and lines count as blanks for `str.split`, so they become blanks, not nothing.
+_REMOVED = dict.fromkeys(code for code in _CONTROL | _SURROGATES | _INVISIBLE if not chr(code).isspace())
+
+
+def normalise(text: str) -> str:
+    """Return `text` in NFC, without control and invisible characters, with single blanks and none at the ends."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    return " ".join(unicodedata.normalize("NFC", text.translate(_REMOVED)).split())
+
+
+def comparison_form(normalised: str) -> str:
+    """Return the form by which two normalised sentences count as the same: case does not matter."""
+    return unicodedata.normalize("NFC", normalised.casefold())
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is done to every line of a domain, held-out ones and those to be translated as well."""
+
+    lowercase: bool = False
+    normalise_punctuation: bool = False
+
+    @classmethod
+    def by(cls, cleaning: CleaningConfig) -> Form:
+        """Return the form that `cleaning` asks for."""
+        return cls(cleaning.lowercase, cleaning.normalise_punctuation)
+
+    def of(self, line: str, lang: str) -> str:
+        """Return a line in this form, normalised."""
+        text = normalise(line)
+        if self.normalise_punctuation:
+            text = normalise(normalise_punctuation(text, lang))
+        return normalise(text.lower()) if self.lowercase else text

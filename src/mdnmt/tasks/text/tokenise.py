@@ -1,0 +1,149 @@
+"""Tokenise with the rules of Moses (sacremoses, no escaping), jieba, Stanford, CJK characters, or at spaces."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from mdnmt.tasks.text import stanford_segmenter
+
+# Radicals to Yi (ideographs, kana and CJK punctuation among them; Hangul, which has blanks, is not), compatibility
+# forms, full-width forms, and the planes of rarer ideographs.
+_SCRIPT = "\u2e80-\u312f\u3190-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff01-\uffef\U00020000-\U0003ffff"
+# Shared with other scripts, but never beside a blank in Chinese.
+_QUOTES = "\u2018\u2019\u201c\u201d\u2026\u2014\u00b7"
+_CHARACTER = re.compile(f"([{_SCRIPT}])")
+_BLANK = re.compile(f" (?=[{_SCRIPT}{_QUOTES}])|(?<=[{_SCRIPT}{_QUOTES}]) ")
+
+
+def split_characters(text: str) -> list[str]:
+    """Return each CJK character as a token; the text between them is split at spaces."""
+    return _CHARACTER.sub(r" \1 ", text).split()
+
+
+def close_up(text: str) -> str:
+    """Return text without the blanks beside CJK characters and their quotation marks."""
+    return _BLANK.sub("", text)
+
+
+_LONE_APOSTROPHE = re.compile(r"(?<=\w) ’ (?=\w)")
+_MARKERS_AT_END = re.compile(r"(?<!@)@{2,}+(?= |$)")  # gives nothing back: linear in a line of markers
+_WITHOUT_BLANKS = ("zh", "ja")
+
+
+@lru_cache(maxsize=16)
+def _tokenizer(lang: str) -> Any:
+    from sacremoses import MosesTokenizer
+
+    return MosesTokenizer(lang=lang)
+
+
+@lru_cache(maxsize=16)
+def _alphanumeric(lang: str) -> frozenset[str]:
+    """Return the letters and digits of Moses' rules: a word of nothing else stays as it is."""
+    return frozenset(_tokenizer(lang).IsAlnum)
+
+
+@lru_cache(maxsize=1 << 16)
+def _stretch_tokens(lang: str, stretch: str, at_start: bool, following: str | None) -> tuple[str, ...]:
+    """Return the tokens of a part of a line between two words, or at an end of the line (None)."""
+    # Any word will do for the one before: rules look one character back, which is the blank.
+    tokens = _tokenizer(lang).tokenize(
+        ("" if at_start else "a ") + stretch + ("" if following is None else f" {following}"), escape=False
+    )
+    return tuple(tokens[0 if at_start else 1 : None if following is None else -1])
+
+
+def _moses(line: str, lang: str) -> list[str]:
+    """Return what sacremoses makes of a line; parts between words, often met again, are remembered.
+
+    Words of letters and digits stay as they are, and no rule reaches over one, with a single exception: what becomes
+    of a full stop depends on the word after it.
+    """
+    if "MULTI" in line:  # the rule for dots writes this word for them, and reads it
+        return list(_tokenizer(lang).tokenize(line, escape=False))
+    all_alphanumeric = _alphanumeric(lang).issuperset
+    tokens: list[str] = []
+    stretch: list[str] = []
+    for chunk in line.split(" "):
+        if not chunk or not all_alphanumeric(chunk):
+            stretch.append(chunk)
+            continue
+        if stretch:
+            between = " ".join(stretch)
+            tokens += _stretch_tokens(lang, between, not tokens, chunk if "." in between else "a")
+            stretch.clear()
+        tokens.append(chunk)
+    if stretch:
+        tokens += _stretch_tokens(lang, " ".join(stretch), not tokens, None)
+    return tokens
+
+
+@lru_cache(maxsize=16)
+def _detokenizer(lang: str) -> Any:
+    from sacremoses import MosesDetokenizer
+
+    return MosesDetokenizer(lang=lang)
+
+
+@lru_cache(maxsize=16)
+def _punctuation(lang: str) -> Any:
+    from sacremoses import MosesPunctNormalizer
+
+    return MosesPunctNormalizer(lang=lang)
+
+
+@lru_cache(maxsize=1)
+def _jieba() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a package that it asks for its version
+        import jieba
+
+    words = jieba.Tokenizer()
+    # What `initialize` does, without its cache: a file in the common temporary folder that anybody may have written.
+    words.FREQ, words.total = words.gen_pfdict(words.get_dict_file())
+    words.initialized = True
+    return words
+
+
+def normalise_punctuation(text: str, lang: str) -> str:
+    """Return text with the punctuation of Moses' normalize-punctuation."""
+    return str(_punctuation(lang).normalize(text))
+
+
+def tokenise(line: str, lang: str, tokenizer: str = "moses") -> list[str]:
+    """Return the tokens of a normalised line; none ends like an inner piece of a word (`@@`)."""
+    if tokenizer == "moses":
+        return _moses(line, lang)  # every `@` becomes a token of its own
+    if tokenizer == stanford_segmenter.NAME:
+        return _as_tokens(stanford_segmenter.segment([line])[0])
+    if tokenizer == "jieba":
+        words = list(_jieba().cut(line))
+    else:
+        words = split_characters(line) if tokenizer == "character" else [line]
+    return _as_tokens(" ".join(words))
+
+
+def _as_tokens(words: str) -> list[str]:
+    return _MARKERS_AT_END.sub(lambda found: " ".join(found[0]), words).split()
+
+
+def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
+    """Return the plain text of tokens that are separated by blanks."""
+    if tokenizer == "none":
+        return text
+    plain = str(_detokenizer(lang).detokenize(text.split(" "), unescape=False)).strip()
+    # Moses' rules join the typewriter's apostrophe only; the typographic one is left standing alone: l ’ année.
+    plain = _LONE_APOSTROPHE.sub("’", plain)
+    return close_up(plain) if tokenizer != "moses" or lang in _WITHOUT_BLANKS else plain
+
+
+def tokenise_lines(job: tuple[str, str, Sequence[str]]) -> list[str]:
+    """Return each line of (language, tokenizer, lines) as tokens separated by blanks: one job of a worker process."""
+    lang, tokenizer, lines = job
+    if tokenizer == stanford_segmenter.NAME:  # one process for all of them
+        return [" ".join(_as_tokens(words)) for words in stanford_segmenter.segment(lines)]
+    return [" ".join(tokenise(line, lang, tokenizer)) for line in lines]

@@ -1,0 +1,84 @@
+"""Which batches make which update: a position in the epochs, as a pure function of data, recipe and seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mdnmt.config.training import Training
+from mdnmt.tasks.task_data import Split
+from mdnmt.train.batches import Indices, epoch_batches
+from mdnmt.train.domain_sampling import domain_shares
+from mdnmt.train.progress import Progress
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The batches of one update.
+
+    Attributes:
+        epoch: counted from 0.
+        positions: their numbers in the epoch.
+        batches: the sentences of each.
+        num_words: target words of all.
+    """
+
+    epoch: int
+    positions: list[int]
+    batches: list[Indices]
+    num_words: int
+
+
+class BatchSampler:
+    """Yields the batches of a run, one update after the other."""
+
+    def __init__(
+        self, split: Split, indices: Indices, recipe: Training, seed: int, domains: Sequence[str] = ()
+    ) -> None:
+        """Prepare the order of a run's pairs; `domains` are the task's, for a recipe that samples them.
+
+        Raises:
+            ConfigError: the recipe's weights do not fit the domains.
+        """
+        self.split, self.indices, self.recipe, self.seed = split, indices, recipe, seed
+        sampling = recipe.domain_sampling
+        self.shares = None if sampling is None else domain_shares(split.domains, indices, sampling, domains)
+        self._epoch: tuple[int, list[Indices]] = (-1, [])
+
+    def next(self, progress: Progress) -> Chosen:
+        """Return the batches of the next update and move `progress` behind them; what it says to skip is left out."""
+        while True:
+            batches, epoch = self._batches(progress.epoch), progress.epoch
+            skipped = {place for one in progress.skipped if one["epoch"] == epoch for place in one["positions"]}
+            positions: list[int] = []
+            while progress.position < len(batches) and len(positions) < self.recipe.accumulate_batches:
+                if progress.position not in skipped:
+                    positions.append(progress.position)
+                progress.position += 1
+            if positions:
+                chosen = [batches[position] for position in positions]
+                num_words = sum(int(self.split.target.lengths[rows].sum()) for rows in chosen)
+                return Chosen(epoch, positions, chosen, num_words)
+            progress.epoch, progress.position = epoch + 1, 0
+
+    def epochs(self, progress: Progress) -> float:
+        """Return how often the training text has been passed through, in epochs and parts of one."""
+        return progress.epoch + progress.position / len(self._batches(progress.epoch))
+
+    def updates_per_epoch(self) -> int:
+        """Return the updates of the first epoch; where domains are sampled, others may have a few more or less."""
+        return -(-len(self._batches(0)) // self.recipe.accumulate_batches)
+
+    def _batches(self, epoch: int) -> list[Indices]:
+        if self._epoch[0] != epoch:
+            batches = epoch_batches(
+                self.split,
+                self.indices,
+                max_tokens=self.recipe.max_tokens,
+                batch_sentences=self.recipe.batch_sentences,
+                shares=self.shares,
+                seed=self.seed,
+                epoch=epoch,
+            )
+            self._epoch = (epoch, batches)
+        return self._epoch[1]

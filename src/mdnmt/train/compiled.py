@@ -1,0 +1,59 @@
+"""Training through torch.compile: encoder and decoder as one compiled function of few shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from mdnmt.config.training import Compile
+from mdnmt.errors import ConfigError
+from mdnmt.methods.method import Method
+from mdnmt.models.transformer import Transformer
+
+# Both widths of a batch are rounded up to a multiple of this: fewer shapes, and widths that suit matrix units.
+WIDTH_MULTIPLE = 8
+
+
+def width_multiple(method: Method, compile: Compile) -> int:
+    """Return the multiple to which batches are padded: 1 without a compiler, or if a loss counts padding."""
+    counts_padding = any(getattr(loss, "counts_padding", False) for loss in method.losses)
+    return 1 if compile == "off" or counts_padding else WIDTH_MULTIPLE
+
+
+def compile_model(method: Method, compile: Compile) -> None:
+    """Let the model compute the states of training batches by a compiled function, unless `compile` is off.
+
+    Losses stay outside: they work on the real target tokens, whose number differs from batch to batch. Validation and
+    translation are not compiled. Sizes are symbols, so that one compilation serves all batches; with
+    "reduce-overhead", a GPU records one CUDA graph for each shape.
+
+    Raises:
+        ConfigError: the model is a pretrained one.
+    """
+    if compile == "off":
+        return
+    if not isinstance(method.model, Transformer):
+        raise ConfigError(f"found training.compile: {compile} for a pretrained model, expected off")
+    mode = None if compile == "default" else compile
+    method.model.training_states = torch.compile(method.model.states, mode=mode, dynamic=True)
+
+
+@contextmanager
+def compiler_errors(compile: Compile) -> Iterator[None]:
+    """Report a failure of torch's compiler in one line; it compiles at the first forward and the first backward pass.
+
+    Raises:
+        ConfigError: it failed.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+            raise
+        why = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ConfigError(
+            f"training.compile: {compile}: torch's compiler failed ({why}); it needs a C++ compiler on a CPU and "
+            "Triton on a GPU: install it, or set training.compile: off"
+        ) from error

@@ -1,0 +1,111 @@
+"""Exhibits of finished runs only: which runs these are, and what a bundle takes of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from small_bundle import make_project, make_runs, reseal
+
+from mdnmt.cli import main
+from mdnmt.exchange.bundle import Bundle, trained_or_bundled
+from mdnmt.exchange.evidence import exhibit_specs
+from mdnmt.exchange.finished import bundle_finished
+from mdnmt.studies.places import places_of
+from mdnmt.studies.study import NOT_TRAINED, Study
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
+    """Return a project with three finished seeds of one method and one seed of another, and its study."""
+    folder = tmp_path_factory.mktemp("made") / "project"
+    study = make_project(folder)
+    make_runs(folder, study.only(lambda run: run.directory == "mixed" or run.seed == 2), "mixed", "waldm-edc")
+    return folder, study
+
+
+@pytest.fixture
+def project(made: tuple[Path, Study], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made[0], tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "project"
+
+
+def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(
+    made: tuple[Path, Study], project: Path, tmp_path: Path
+) -> None:
+    finished = made[1].only(trained_or_bundled(Path("results"), Bundle(tmp_path / "none")))
+    seeds = {
+        name: [run.seed for run in finished.makeable() if run.directory == name] for name in ("mixed", "waldm-edc")
+    }
+    assert seeds == {"mixed": [1, 2, 3], "waldm-edc": [2]}
+    found, left_out = exhibit_specs(finished, places_of(finished, Path("results")))
+    rows = {row["method"]: row for row in json.loads(found["tables"]["jiang2020-table2"])["rows"]}
+    assert [run["seed"] for run in rows["waldm-edc"]["runs"]] == [2]
+    systems = json.loads(found["significance"]["jiang2020-table2"])["systems"]
+    assert {name: list(seeds) for name, seeds in systems.items()} == {"mixed": ["1", "2", "3"], "waldm-edc": ["2"]}
+    assert not left_out
+
+
+def test_a_seed_without_its_baseline_is_shown_but_not_tested(made: tuple[Path, Study]) -> None:
+    study = made[1].only(lambda run: (run.directory, run.seed) in {("mixed", 1), ("waldm-edc", 1), ("waldm-edc", 2)})
+    found, _ = exhibit_specs(study, places_of(study, Path("results")))
+    systems = json.loads(found["significance"]["jiang2020-table2"])["systems"]
+    assert {name: list(seeds) for name, seeds in systems.items()} == {"mixed": ["1"], "waldm-edc": ["1"]}
+    alone = made[1].only(lambda run: run.directory == "waldm-edc")
+    found, _ = exhibit_specs(alone, places_of(alone, Path("results")))
+    assert not found["significance"]
+    table = json.loads(found["tables"]["jiang2020-table2"])
+    assert table["significance"] is None
+    assert {row["method"]: row["missing"] for row in table["rows"]}["mixed"] == NOT_TRAINED
+
+
+def test_a_run_without_scores_is_not_bundled(made: tuple[Path, Study], project: Path) -> None:
+    places, bundle = places_of(made[1], Path("results")), Bundle(project / "bundle")
+    scores = next(Path("results/runs/tiny/waldm-edc").glob("seed2-*/test-*/scores.json"))
+    kept = scores.read_bytes()
+    scores.unlink()
+    added, waiting = bundle_finished(made[1], places, bundle)
+    assert [name.partition("-")[0] for name in added] == ["tiny/mixed/seed1", "tiny/mixed/seed2", "tiny/mixed/seed3"]
+    assert [why.split(" (")[0] for why in waiting.values()] == [f"has no {scores.parent.name}/scores.json yet"]
+    scores.write_bytes(kept)
+    assert len(bundle_finished(made[1], places, bundle)[0]) == 1
+    assert bundle_finished(made[1], places, bundle) == ([], {})
+
+
+def test_a_bundled_run_is_updated_when_it_has_gained_something_and_never_loses_anything(
+    made: tuple[Path, Study], project: Path
+) -> None:
+    places, bundle = places_of(made[1], Path("results")), Bundle(project / "bundle")
+    bundle_finished(made[1], places, bundle)
+    name = next(name for name in bundle.runs if "/waldm-edc/" in name)
+    before, run = bundle.files(name), Path("results/runs", name)
+    reseal(next(run.glob("test-*/scores.json")), more=1)
+    assert bundle_finished(made[1], places, bundle)[0] == [name]
+    assert bundle.files(name).keys() == before.keys() and bundle.files(name) != before
+    (run / "valid-00000000" / "hyp").mkdir(parents=True)
+    (run / "valid-00000000" / "hyp" / "hyp.law.txt").write_text("new\n", encoding="utf-8")
+    assert bundle_finished(made[1], places, bundle)[0] == [name]
+    shutil.rmtree(run / "valid-00000000")
+    assert bundle_finished(made[1], places, bundle)[0] == []
+    assert "valid-00000000/hyp/hyp.law.txt" in Bundle(project / "bundle").files(name)
+
+
+def test_the_plan_counts_bundled_runs_as_done(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bundle", "tiny", "--bundle", "docs/replication/bundle", "--runs-only"]) == 0
+    shutil.rmtree("results/runs")
+    capsys.readouterr()
+    assert main(["plan", "tiny", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    states = {one["run"]: (one["state"], one["translated"], one["train_seconds"]) for one in found["runs"]}
+    assert states["tiny/waldm-edc/seed2"] == ("done", True, [0.0, 0.0])
+    assert states["tiny/waldm-edc/seed1"][0] == "to do"
+    ready = found["tables"][0]["ready"]
+    assert ready > 0
+    with contextlib.chdir(project):
+        shutil.rmtree("docs/replication/bundle")
+        assert main(["plan", "tiny", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"][0]["ready"] < ready

@@ -1,0 +1,109 @@
+"""COMET, analyses, figures and tables of a study in one process each: of all that are shown, and no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mdnmt.config.comet import CometConfig
+from mdnmt.exhibits.figure_request import figure_spec
+from mdnmt.exhibits.in_one_process import (
+    analysed_runs,
+    analysis_verbs,
+    comet_runs,
+    comet_verbs,
+    figure_parts,
+    figure_verbs,
+    table_parts,
+    table_verbs,
+)
+from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
+from mdnmt.exhibits.table_selection import comparison, table_spec
+from mdnmt.score.metrics.comet_files import segments_of
+from mdnmt.studies.places import places_of
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.study import Study
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def study(name: str) -> Study:
+    return resolve(ROOT / "config", name, ROOT / "resources" / "corpora")
+
+
+def test_scores_are_those_that_tables_are_made_of() -> None:
+    smoke = study("smoke")
+    places = places_of(smoke, Path("results"))
+    runs = comet_runs(smoke, places)
+    shown = [comparison(smoke, key, places)["comet"] for key in smoke.config.tables]
+    paths = {path for rows in shown for seeds in rows.values() for path in seeds.values()}
+    assert {str(segments_of(scores)) for scores in runs} == paths and len(runs) > 20
+    toy, *commands = commands_of(comet_verbs(smoke, runs, places, ["--threads", "3"], "toys"), "comet")
+    assert toy == {"--make-toy": "toys"}
+    for (scores, run), given in zip(runs.items(), commands, strict=True):
+        assert given["--out"] == scores and given["--hypotheses"] == f"{places.test(run)}/hyp"
+        assert given["--threads"] == "3"
+
+
+def test_as_many_sentences_are_scored_as_were_decoded() -> None:
+    smoke = study("smoke")
+    few = {task: decoding.model_copy(update={"max_sentences": 4}) for task, decoding in smoke.decoding.items()}
+    places = places_of(smoke, Path("results"))
+    runs = comet_runs(smoke, places)
+    for limited, expected in ((smoke, 0), (replace(smoke, decoding=few), len(runs))):
+        assert " ".join(comet_verbs(limited, runs, places, [], "toys").splitlines()).count(" --limit 4") == expected
+
+
+def test_no_toy_is_made_where_comet_is_real() -> None:
+    smoke = study("smoke")
+    real = replace(smoke, comet=CometConfig(name="wmt22-comet-da"))
+    assert "--make-toy" not in comet_verbs(real, {}, places_of(smoke, Path("results")), [], "toys")
+
+
+def test_analyses_are_those_that_figures_are_made_of() -> None:
+    smoke = study("smoke")
+    places = places_of(smoke, Path("results"))
+    runs = analysed_runs(smoke, places)
+    specs = "".join(figure_spec(smoke, key, places).model_dump_json() for key in smoke.config.figures)
+    assert {folder for run in smoke.makeable() if (folder := places.analysis(run)) in specs} == runs.keys()
+    assert len(runs) > 10
+    commands = " ".join(analysis_verbs(smoke, runs, places, ["--threads", "3"]).splitlines()).split(" then ")
+    for (folder, run), command in zip(runs.items(), commands, strict=True):
+        assert command.startswith(f"analyse --run {places.run(run)} ") and f" --out {folder} " in command
+
+
+def commands_of(verbs: str, verb: str) -> list[dict[str, str]]:
+    """Return the options of each command of a chain of one verb."""
+    chained, commands = verbs.splitlines(), list[dict[str, str]]()
+    while chained:
+        end = chained.index("then") if "then" in chained else len(chained)
+        assert chained[0] == verb
+        commands.append(dict(zip(chained[1:end:2], chained[2:end:2], strict=True)))
+        chained = chained[end + 1 :]
+    return commands
+
+
+@pytest.mark.slow
+def test_all_figures_and_tables_are_made_of_what_each_is_made_of_alone() -> None:
+    smoke = study("smoke")
+    places = places_of(smoke, Path("results"))
+    figures = commands_of(figure_verbs(smoke, places), "figure")
+    for key, options in zip(smoke.config.figures, figures, strict=True):
+        files = {f"--{kind}": places.figure(key, kind) for kind in ("png", "pdf", "json")}
+        assert options == {"--spec": figure_spec(smoke, key, places).model_dump_json(), **files}
+        assert set(rule_inputs(figure_spec(smoke, key, places).inputs())) <= set(figure_parts(smoke, places))
+    tables = commands_of(table_verbs(smoke, places), "table")
+    ends = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}
+    for key, options in zip(smoke.config.tables, tables, strict=True):
+        files = {f"--{option}": places.table(key, end) for option, end in ends.items()}
+        assert options == {"--spec": table_spec(smoke, key, places).model_dump_json(), **files}
+        assert set(table_files(table_spec(smoke, key, places))) <= set(table_parts(smoke, places))
+    for parts in (figure_parts(smoke, places), table_parts(smoke, places)):
+        assert len(parts) == len(set(parts)) > 20
+
+
+def test_none_where_no_table_shows_comet() -> None:
+    demo = study("demo")
+    assert comet_runs(demo, places_of(demo, Path("results"))) == {}

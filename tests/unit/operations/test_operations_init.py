@@ -1,0 +1,182 @@
+"""`mdnmt init`: from folders of text to a task and a study that load, are checked and planned."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mdnmt.cli import main
+from mdnmt.config.study import load_study
+from mdnmt.config.task import load_task
+from mdnmt.errors import ConfigError
+from mdnmt.operations.init.find_text import FoundDomain, domain_name, find_domains
+from mdnmt.operations.init.write_study import METHODS, check_amount, held_out, size_for, write_new
+from mdnmt.studies.resolve import resolve
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def text(path: Path, lines: int, word: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = "".join(f"{word} number {n} of the {word} text\n" for n in range(lines))
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(content.encode()))
+    else:
+        path.write_text(content, encoding="utf-8")
+
+
+def pair(folder: Path, stem: str, lines: int, langs: tuple[str, str] = ("en", "fr"), end: str = "") -> None:
+    for lang in langs:
+        text(folder / f"{stem}.{lang}{end}", lines, f"{folder.name}{stem}{lang}")
+
+
+def found(*paths: Path) -> tuple[list[tuple[str, str, int]], tuple[str, ...]]:
+    domains, languages = find_domains(paths)
+    return [(one.name, one.key, one.pairs) for one in domains], languages
+
+
+def test_a_folder_of_folders_is_a_domain_each(tmp_path: Path) -> None:
+    pair(tmp_path / "texts/Law & Acts", "train", 30)
+    pair(tmp_path / "texts/news", "a", 10)
+    pair(tmp_path / "texts/news", "b", 5, end=".gz")
+    pair(tmp_path / "texts/news", "valid", 3)
+    (tmp_path / "texts/empty").mkdir()
+    (tmp_path / "texts/news/README.md").write_text("about\n")
+    domains, languages = find_domains([tmp_path / "texts"])
+    assert languages == ("en", "fr")
+    assert [(one.name, one.pairs, one.has_valid, one.has_test) for one in domains] == [
+        ("law-acts", 30, False, False),
+        ("news", 15, True, False),
+    ]
+
+
+def test_one_folder_with_files_of_several_names_is_a_domain_per_name(tmp_path: Path) -> None:
+    pair(tmp_path, "law", 7)
+    pair(tmp_path, "news", 9)
+    assert found(tmp_path) == ([("law", "files", 7), ("news", "files", 9)], ("en", "fr"))
+    other = tmp_path.parent / f"{tmp_path.name}-talks"
+    pair(other, "train", 4)
+    names = [one[1] for one in found(tmp_path, other)[0]]
+    assert names == ["folder", "folder"], "of several folders, each is one domain"
+
+
+def test_tables_and_memories_are_counted_and_need_their_languages(tmp_path: Path) -> None:
+    (tmp_path / "law").mkdir()
+    (tmp_path / "law/acts.tsv").write_text("a\tb\nc\td")
+    (tmp_path / "talk").mkdir()
+    (tmp_path / "talk/talk.tmx").write_text("<tmx>" + "<tu></tu>" * 5 + "</tmx>")
+    assert found(tmp_path) == ([("law", "folder", 2), ("talk", "folder", 5)], ())
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ([], "found no parallel text; expected files like law.en and law.fr"),
+        (["law/a.en"], "has a.en, but no a in another language"),
+        (["law/a.en", "law/a.fr", "law/a.de"], "found the languages de, en, fr, expected two"),
+        (["law/a.en", "law/a.fr", "news/a.en", "news/a.de"], "found the languages en, expected two"),
+        (["Law/a.en", "Law/a.fr", "law_/a.en", "law_/a.fr"], "both would be the domain 'law'"),
+        (["1/a.en", "1/a.fr"], "gives no name for a domain"),
+    ],
+)
+def test_text_that_is_not_clear_is_refused_in_one_line(tmp_path: Path, files: list[str], message: str) -> None:
+    for name in files:
+        text(tmp_path / name, 2, "x")
+    with pytest.raises(ConfigError) as caught:
+        find_domains([tmp_path])
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_sizes_follow_text_and_machine() -> None:
+    assert [held_out(pairs) for pairs in (200, 3010, 10**7)] == [50, 150, 1000]
+    assert size_for(10**6, on_gpu=False).model["model_dim"] == 128
+    assert [size_for(pairs, on_gpu=True).model["model_dim"] for pairs in (10**5, 10**6)] == [256, 512]
+    assert domain_name("avg") == "avg-text"
+    with pytest.raises(ConfigError, match="found 199 pairs, expected 200 or more"):
+        check_amount([FoundDomain("law", "folder", Path("law"), 199)])
+
+
+def test_nothing_is_overwritten_and_all_files_come_or_none(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("mine")
+    with pytest.raises(ConfigError, match=r"b\.yaml is there already"):
+        write_new({tmp_path / "a.yaml": "x", tmp_path / "b.yaml": "y"})
+    assert not (tmp_path / "a.yaml").exists() and (tmp_path / "b.yaml").read_text() == "mine"
+    with pytest.raises(OSError, match="No such file"):
+        write_new({tmp_path / "c.yaml": "x", tmp_path / "absent/d.yaml": "y"})
+    assert not (tmp_path / "c.yaml").exists()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_two_folders_become_a_study_with_one_command(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair(project / "texts/law", "train", 400, ("fr", "no"))
+    pair(project / "texts/news", "train", 300, ("fr", "no"), end=".gz")
+    pair(project / "texts/news", "test", 20, ("fr", "no"))
+    assert main(["init", "texts/law", "texts/news", "--yes", "--from", "no", "--name", "two-folders"]) == 0
+    out = capsys.readouterr().out
+    assert "no to fr, 2 domains" in out and "about 300 pairs to train on" in out and "4 runs (1 task, 1 seed)" in out
+    assert "mdnmt run two-folders" in out
+    task, study = load_task(Path("config"), "two-folders"), load_study(Path("config"), "two-folders")
+    assert (task.source_lang, task.target_lang, list(task.domains)) == ("no", "fr", ["law", "news"])
+    assert [task.domains[name].test for name in ("law", "news")] == [50, None]
+    assert study.methods == METHODS
+    runs = resolve(Path("config"), "two-folders", Path("resources/corpora")).makeable()
+    assert [run.method for run in runs] == list(METHODS)
+    assert main(["init", "texts", "--yes", "--from", "no", "--name", "two-folders"]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_chinese_gets_words_and_vocabularies_of_its_own(project: Path) -> None:
+    pair(project / "texts/law", "train", 250, ("en", "zh"))
+    assert main(["init", "texts", "--yes", "--to", "zh", "--methods", "mixed", "waldm-edc", "mixed"]) == 0
+    task, study = load_task(Path("config"), "mine"), load_study(Path("config"), "mine")
+    assert task.segmentation.tokenizers == {"zh": "jieba"} and not task.vocabulary.joint
+    assert study.methods == ("mixed", "waldm-edc") and resolve(Path("config"), "mine", Path("corpora")).makeable()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent"], "absent: no such folder"),
+        (["texts", "--from", "de"], "none in 'de'"),
+        (["texts", "--to", "en", "--from", "en"], "cannot translate from 'en' to 'en'"),
+        (["texts", "--methods", "dsa"], "found no `mixed`"),
+        (["texts", "--methods", "mixd"], "mixd"),
+        (["texts", "--name", "My Study"], "found 'My Study', expected lower-case letters"),
+    ],
+)
+def test_mistakes_are_one_line_and_write_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    pair(project / "texts/law", "train", 250)
+    before = sorted(project.rglob("*.yaml"))
+    assert main(["init", *arguments, "--yes"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert message in err and "\n" not in err
+    assert sorted(project.rglob("*.yaml")) == before
+
+
+def test_questions_are_asked_on_a_terminal_and_answered_by_enter(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair(project / "texts/law", "train", 250)
+    asked: list[str] = []
+
+    def answer(question: str, default: str) -> str:
+        asked.append(question)
+        return "fr" if question.startswith("Translate from") else default
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rich.prompt.Prompt.ask", answer)
+    assert main(["init"]) == 0
+    assert [question.split()[0] for question in asked] == ["Folders", "Translate", "Methods", "Name"]
+    assert load_task(Path("config"), "mine").source_lang == "fr"
+    assert "Start it with: mdnmt run mine" in capsys.readouterr().out

@@ -1,0 +1,139 @@
+"""Rules on the numbers of figures against an independent computation."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from claim_data import figure, measure, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mdnmt.config.claims import MeasureRule, TrendRule
+from mdnmt.errors import DataError
+from mdnmt.statements.claims.evidence import read_measures
+from mdnmt.statements.claims.figure_rules import measure_comparisons, trend_comparisons
+from mdnmt.statements.claims.outcome import Comparison
+
+NUMBERS = st.floats(0, 60).map(lambda x: round(x, 2))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    values=st.lists(NUMBERS, min_size=24, max_size=24),
+    reduce=st.sampled_from(
+        [{}, {"domain": "min", "expert": "max"}, {"expert": "max", "domain": "min"}, {"expert": "mean"}]
+    ),
+)
+def test_measures_are_reduced_as_asked(values: list[float], reduce: dict[str, Any]) -> None:
+    v_LDE = np.array(values).reshape(2, 3, 4)
+    measures = [
+        measure("gate", v_LDE[layer, domain, expert], layer=layer + 1, domain=f"d{domain}", expert=expert + 1)
+        for layer, domain, expert in np.ndindex(2, 3, 4)
+    ]
+    rule = MeasureRule(kind="measure", figure="f", name="gate", methods=("m",), each=("layer",), reduce=reduce)
+    with TemporaryDirectory() as folder:
+        found = list(measure_comparisons(rule, spec_of(folder, "figures", f=figure(*measures))))
+    axes = {"domain": 0, "expert": 1}
+    for one, v_DE in zip(found, v_LDE, strict=True):
+        v, left = v_DE, list(axes)
+        for key in (key for key in axes if key not in reduce):
+            v = v.mean(axis=left.index(key))
+            left.remove(key)
+        for key, how in reduce.items():
+            v = {"min": np.min, "max": np.max, "mean": np.mean}[how](v, axis=left.index(key))
+            left.remove(key)
+        assert one.left == pytest.approx(float(v))
+
+
+def test_measures_against_others_place_by_place(tmp_path: Path) -> None:
+    measures = [
+        measure(
+            "entropy",
+            0.5 * layer + (0.2 if side == "decoder" else 0.0) + 0.01 * seed,
+            side=side,
+            layer=layer,
+            seed=seed,
+        )
+        for side in ("encoder", "decoder")
+        for layer in (1, 2, 3)
+        for seed in (1, 2, 3)
+    ]
+    spec = spec_of(tmp_path, "figures", f=figure(*measures))
+
+    def found(**keys: Any) -> list[Comparison]:
+        return list(measure_comparisons(MeasureRule(kind="measure", figure="f", methods=["m"], **keys), spec))
+
+    at = {"at": {"side": "decoder"}, "than": {"at": {"side": "encoder"}}}
+    assert [one.difference for one in found(name="entropy", each=["layer"], **at)] == pytest.approx([0.2] * 3)
+    (whole,) = found(name="entropy", **at)
+    assert whole.left == pytest.approx(1.22) and whole.right == pytest.approx(1.02) and whole.num_seeds == 3
+    (ends,) = found(name="entropy", at={"side": "encoder", "layer": "last"}, than={"at": {"layer": "first"}})
+    assert ends.difference == pytest.approx(1.0)
+    assert ends.what == " against ".join(
+        f"M (entropy of the proportions, encoder, {w} layer)" for w in ("last", "first")
+    )
+    assert [one.missing for one in found(name="silhouette")] == [
+        "silhouette of the sentence vectors by domain of m in F (not measured)"
+    ]
+    absent = measure_comparisons(
+        MeasureRule(kind="measure", figure="f", name="entropy", methods=["m"], than={"methods": ["x", "y"]}), spec
+    )
+    assert [one.missing for one in absent] == ["x in F (not part of this study)", "y in F (not part of this study)"]
+
+
+def test_a_run_that_never_gets_there_counts_all_its_updates(tmp_path: Path) -> None:
+    rule = MeasureRule(
+        kind="measure",
+        figure="f",
+        name="updates_to",
+        if_none="updates",
+        methods=["a"],
+        than={"methods": ["b"]},
+        below=0,
+    )
+    measures = [measure("updates", 1000, method=method, seed=seed) for method in "ab" for seed in (1, 2, 3)]
+    measures += [measure("updates_to", 500 + seed, method="b", seed=seed) for seed in (1, 2, 3)]
+    measures += [measure("updates_to", 400, method="a", seed=2)]
+    (one,) = measure_comparisons(rule, spec_of(tmp_path, "figures", f=figure(*measures)))
+    assert one.left == pytest.approx((1000 + 400 + 1000) / 3) and one.right == pytest.approx(502)
+    assert (one.toward, one.num_seeds) == (False, 3)
+
+
+def test_a_number_of_all_seeds_together_stands_fast(tmp_path: Path) -> None:
+    rule = MeasureRule(kind="measure", figure="f", name="a", methods=["m"], than={"name": "b"}, above=0)
+    seeds = [measure("a", 1.0 + 0.1 * seed, seed=seed) for seed in (1, 2, 3)]
+    (one,) = measure_comparisons(rule, spec_of(tmp_path, "figures", f=figure(*seeds, measure("b", 0.5, seed=None))))
+    assert (one.num_seeds, one.holds) == (3, True)
+    # Of one run whose seed is not known, it is a number of one seed.
+    (one,) = measure_comparisons(
+        rule, spec_of(tmp_path, "figures", f=figure(measure("a", 1.0, seed=None), measure("b", 0.5, seed=None)))
+    )
+    assert (one.num_seeds, one.holds, one.toward) == (1, None, True)
+
+
+def test_trends_are_taken_seed_by_seed_and_over_several_systems(tmp_path: Path) -> None:
+    curves = {1: [3.0, 2.0, 1.0], 2: [1.0, 3.0, 2.0], 3: [2.0, 2.0, 2.0]}
+    measures = [measure("e", v, seed=s, layer=i) for s, values in curves.items() for i, v in enumerate(values)]
+    sweep = [measure("bleu", v, method=f"s{i}", value=v) for i, v in enumerate((0.0, 0.5, 1.0))]
+    spec = spec_of(tmp_path, "figures", f=figure(*measures, *sweep, measure("bleu", 9.0, method="mixed")))
+    (one,) = trend_comparisons(
+        TrendRule(kind="trend", figure="f", name="e", methods=["m"], over="layer", below=0), spec
+    )
+    assert one.left == pytest.approx(statistics.fmean([-1.0, 0.5, 0.0])) and one.num_seeds == 3
+    (one,) = trend_comparisons(TrendRule(kind="trend", figure="f", name="bleu", over="value"), spec)
+    assert (one.left, one.num_seeds) == (1.0, 1)
+    (one,) = trend_comparisons(TrendRule(kind="trend", figure="f", name="bleu", methods=["s0"], over="value"), spec)
+    assert one.missing == "BLEU of S0 for two values of value in F (not measured)"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"measures": [{"method": "m"}]}', '{"measures": [{"value": "x"}]}'])
+def test_a_file_that_is_no_figure_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "figure.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"figure\.json: expected the numbers of a figure"):
+        read_measures(path)

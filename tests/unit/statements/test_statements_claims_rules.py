@@ -1,0 +1,377 @@
+"""Rules on tables against an independent computation, and the limits of what decides a claim."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import statistics
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from claim_data import cell, fulfilled, grid, spec_of
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mdnmt.config.claims import AgreementRule, CellsRule, StarsRule, Threshold
+from mdnmt.exhibits import specs
+from mdnmt.exhibits.tables import resources
+from mdnmt.statements.claims import correlation, decide, seed_samples
+from mdnmt.statements.claims.outcome import Comparison
+from mdnmt.statements.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
+
+NUMBERS = st.floats(0, 60).map(lambda x: round(x, 2))
+BOUNDS = st.sampled_from([{"above": 0.0}, {"above": 1.5}, {"below": 0.0}, {"below": -2.0}, {"within": 3.0}])
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss")  # of scipy, where all values are the same
+@settings(max_examples=60, deadline=None)
+@given(
+    left=st.lists(NUMBERS, min_size=1, max_size=4),
+    right=st.lists(NUMBERS, min_size=1, max_size=4),
+    times=st.sampled_from([1.0, 0.5, 2.0]),
+    threshold=BOUNDS,
+)
+def test_two_samples_are_compared_by_welchs_interval(
+    left: list[float], right: list[float], times: float, threshold: dict[str, float]
+) -> None:
+    found = seed_samples.compare(
+        Threshold(**threshold), seed_samples.of_values(left), seed_samples.of_values(right), times=times, what="x"
+    )
+    scaled = [times * value for value in right]
+    difference = statistics.fmean(left) - statistics.fmean(scaled)
+    assume(abs(difference - next(iter(threshold.values()))) > 1e-9)
+    assert found.difference == pytest.approx(difference, abs=1e-9)
+    assert found.toward is fulfilled(threshold, difference)
+    assert found.num_seeds == min(len(left), len(right))
+    if min(len(left), len(right)) < 2:
+        assert (found.half_width, found.holds) == (None, None)
+        return
+    if statistics.stdev(left) == statistics.stdev(right) == 0:
+        low = high = difference
+    else:
+        low, high = scipy.stats.ttest_ind(left, scaled, equal_var=False).confidence_interval(0.95)
+    assert found.half_width == pytest.approx((high - low) / 2, rel=1e-6, abs=1e-9)
+    if min(len(left), len(right)) < 3:
+        assert found.holds is None
+    elif all(abs(edge - bound) > 1e-6 for edge in (low, high) for bound in (*threshold.values(), -3.0)):
+        points = [fulfilled(threshold, number) for number in np.linspace(low, high, 2001)]
+        assert found.holds is (True if all(points) else None if any(points) else False)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "low", "high", "expected"),
+    [
+        ({"above": 1.0}, 1.1, 2.0, True),
+        ({"above": 1.0}, 1.0, 2.0, None),  # the bound itself is not above it
+        ({"above": 1.0}, 0.5, 1.0, False),
+        ({"above": 1.0}, 0.5, 1.1, None),
+        ({"below": 1.0}, 0.0, 0.9, True),
+        ({"below": 1.0}, 0.0, 1.0, None),
+        ({"below": 1.0}, 1.0, 2.0, False),
+        ({"within": 0.5}, -0.4, 0.4, True),
+        ({"within": 0.5}, -0.5, 0.4, None),
+        ({"within": 0.5}, 0.5, 0.9, False),
+        ({"within": 0.5}, -0.9, -0.5, False),
+        ({"within": 0.5}, -1.0, 1.0, None),
+        ({}, 0.1, 0.2, True),  # above 0
+        ({}, 0.0, 0.0, False),
+    ],
+)
+def test_the_limits_of_a_threshold(threshold: dict[str, float], low: float, high: float, expected: bool | None) -> None:
+    assert seed_samples.fulfils(Threshold(**threshold), low, high) is expected
+
+
+def test_one_number_against_a_threshold_and_numbers_that_no_seed_changes() -> None:
+    ones = seed_samples.of_values([1.0, 1.2, 1.4])
+    found = seed_samples.compare(Threshold(above=1.0), ones, what="x")
+    expected = scipy.stats.t.interval(0.95, 2, 1.2, 0.2 / math.sqrt(3))
+    assert found.half_width == pytest.approx((expected[1] - expected[0]) / 2)
+    assert (found.right, found.num_seeds, found.holds) == (None, 3, None)
+    exact, measured = seed_samples.Sample(10.0, slack=0.0), seed_samples.Sample(9.0, slack=0.45)
+    assert seed_samples.compare(Threshold(), exact, exact, what="x").holds is False
+    close = seed_samples.compare(Threshold(above=0.8), exact, measured, what="x")
+    assert (close.half_width, close.holds, close.num_seeds) == (0.45, None, None)
+    assert seed_samples.compare(Threshold(above=0.5), exact, measured, what="x").holds is True
+    doubted = seed_samples.compare(Threshold(), seed_samples.Sample(10.0, slack=0.0, doubt="busy"), measured, what="x")
+    assert (doubted.holds, doubted.toward, doubted.doubt) == (None, True, "busy")
+
+
+@pytest.mark.parametrize("needed", ["all", "most", "one", 0.5, 0.66, 1.0])
+@pytest.mark.parametrize("number", range(7))
+def test_a_verdict_is_what_every_way_to_end_agrees_on(needed: Any, number: int) -> None:
+    for states in itertools.combinations_with_replacement([True, False, None], number):
+        check_verdict(needed, list(states))
+
+
+def check_verdict(needed: Any, states: list[bool | None]) -> None:
+    found = [Comparison(what="x", holds=state) for state in states]
+    open_ones = sum(state is None for state in states)
+    ends = set()
+    for choice in itertools.product([True, False], repeat=open_ones):
+        rest = iter(choice)
+        yes = sum(next(rest) if state is None else state for state in states)
+        share = {"all": yes == len(states), "most": 2 * yes > len(states), "one": yes >= 1}
+        ends.add(share[needed] if isinstance(needed, str) else yes >= needed * len(states) - 1e-9)
+    expected = "inconclusive" if len(ends) > 1 else "reproduced" if ends == {True} else "not reproduced"
+    assert decide.verdict_of(needed, found) == (expected if states else "not comparable")
+    # With something missing nothing is known but what it could not change.
+    absent = Comparison(what="needs y", missing="y")
+    settled = {"all": ("not reproduced", False), "one": ("reproduced", True)}
+    verdict, state = settled.get(needed, ("", None))
+    expected = verdict if state is not None and state in states else "not comparable"
+    assert decide.verdict_of(needed, [*found, absent]) == expected
+
+
+def test_one_failed_comparison_of_many_refutes_only_after_holms_correction() -> None:
+    holding = [Comparison(what="x", toward=True, holds=True, p=0.001)] * 47
+    for p, rules, expected in [
+        (0.04, 1, "inconclusive"),
+        (0.0011, 1, "inconclusive"),  # 48 * 0.0011 = 0.053
+        (0.001, 1, "not reproduced"),
+        (0.001, 2, "inconclusive"),  # the other rule of the claim could refute it as well
+    ]:
+        failing = Comparison(what="y", toward=False, holds=False, p=p)
+        assert decide.verdict_of("all", [*holding, failing], rules) == expected
+    # Where one is enough, it is the one that holds that chance makes.
+    others = [Comparison(what="x", toward=False, p=0.5)] * 9
+    lucky = [Comparison(what="y", toward=True, holds=True, p=p) for p in (0.04, 0.005)]
+    assert [decide.verdict_of("one", [*others, one]) for one in lucky] == ["inconclusive", "reproduced"]
+    assert decide.verdict_of("all", [Comparison(what="y", toward=True, p=0.04)] * 48) == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["reproduced", "reproduced"], "reproduced"),
+        (["reproduced", "inconclusive"], "inconclusive"),
+        (["not comparable", "inconclusive", "reproduced"], "not comparable"),
+        (["not comparable", "not reproduced"], "not reproduced"),
+    ],
+)
+def test_a_claim_holds_if_each_rule_does(verdicts: Any, expected: str) -> None:
+    assert decide.together(verdicts) == expected
+
+
+VALUES_3 = st.lists(NUMBERS, min_size=3, max_size=3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.fixed_dictionaries({name: st.lists(VALUES_3, min_size=3, max_size=3) for name in ("a", "b", "c")}),
+    threshold=BOUNDS,
+    average=st.booleans(),
+)
+def test_rows_of_a_table_against_an_independent_computation(
+    rows: dict[str, list[list[float]]], threshold: dict[str, float], average: bool
+) -> None:
+    keys = ["law", "news", "avg"]
+    rule = CellsRule(
+        kind="cells", table="t", rows=("a", "b"), than=("c",), columns="average" if average else "each", **threshold
+    )
+    with TemporaryDirectory() as folder:
+        table = grid([("bleu", k) for k in keys], {name: [cell(v) for v in cells] for name, cells in rows.items()})
+        found = list(table_comparisons(rule, spec_of(folder, "tables", t=table)))
+    columns = [2] if average else [0, 1]
+    expected = [
+        statistics.fmean(rows[name][column]) - statistics.fmean(rows["c"][column])
+        for name in ("a", "b")
+        for column in columns
+    ]
+    assert [one.difference for one in found] == pytest.approx(expected, abs=1e-9)
+    near = min(abs(d - b) for d in expected for b in (*threshold.values(), -3.0))
+    if near > 1e-9:
+        assert [one.toward for one in found] == [fulfilled(threshold, difference) for difference in expected]
+    assert all(one.num_seeds == 3 and one.missing is None for one in found)
+
+
+def test_a_table_without_the_values_of_seeds_is_compared_by_mean_and_spread(tmp_path: Path) -> None:
+    rule = CellsRule(kind="cells", table="t", rows=("a",), than=("b",))
+    cells = {"a": [cell([30.0, 30.2, 30.4])], "b": [cell([29.0, 29.1, 29.2])]}
+    (whole,) = table_comparisons(rule, spec_of(tmp_path, "tables", t=grid([("bleu", "law")], cells)))
+    for of_row in cells.values():
+        of_row[0].pop("values")
+    (means,) = table_comparisons(rule, spec_of(tmp_path, "tables", t=grid([("bleu", "law")], cells)))
+    assert means.half_width == pytest.approx(whole.half_width)
+    assert means.holds is whole.holds is True
+    assert whole.what == "BLEU on Law: A against B"
+
+
+def test_the_papers_own_numbers_are_compared_too(tmp_path: Path) -> None:
+    cells = {
+        "a": [cell([30.0], published=26.1), cell([30.0], published=27.0), cell([30.0])],
+        "b": [cell([29.0], published=26.0), cell([29.0], published=28.0), cell([29.0], published=27.0)],
+    }
+    table = grid([("bleu", "law"), ("bleu", "news"), ("bleu", "avg")], cells)
+    spec = spec_of(tmp_path, "tables", t=table)
+
+    def in_print(**keys: Any) -> list[bool | None]:
+        rule = CellsRule(kind="cells", table="t", rows=("a",), than=("b",), **keys)
+        return [one.in_print for one in table_comparisons(rule, spec)]
+
+    assert in_print() == [True, False]
+    assert in_print(below=0.1) == [False, True]  # 26.1 less 26.0 is 0.1 on the page
+    assert in_print(times=0.5, below=13.05) == [False, True]  # 13.1 and 13.0
+    assert in_print(columns="average") == [None]
+
+
+def test_bleu_is_that_of_the_printed_number_where_it_was_computed(tmp_path: Path) -> None:
+    columns = [("bleu", "law"), ("bleu", "avg"), ("bleu_tok", "law"), ("bleu_tok", "avg")]
+    ours, words = [cell([30.0])] * 2, [cell([25.0], published=24.0)] * 2
+    rows = {"a": [*ours, *words], "b": [*ours, *[cell([20.0], published=21.0)] * 2]}
+    options = {"printed_bleu": {"t": "bleu_tok"}}
+
+    def found(rows: dict[str, Any], **keys: Any) -> list[Comparison]:
+        spec = spec_of(tmp_path, "tables", t=grid(columns, rows), options=options)
+        return list(table_comparisons(CellsRule(kind="cells", table="t", rows=("a",), than=("b",), **keys), spec))
+
+    (one,) = found(rows)
+    assert (one.what, one.difference, one.in_print) == ("BLEU (tokenised) on Law: A against B", 5.0, True)
+    assert found(rows, columns="average")[0].what == "average BLEU (tokenised): A against B"
+    (one,) = found({name: [*ours, {}, {}] for name in "ab"})
+    assert (one.what, one.difference) == ("BLEU on Law: A against B", 0.0)
+
+
+def test_models_of_one_domain_and_names_that_differ(tmp_path: Path) -> None:
+    table = grid(
+        [("bleu", "law"), ("bleu", "news"), ("bleu", "avg")],
+        {
+            "single-enlarged-law": [cell([30.0]), cell([3.0]), cell([16.0])],
+            "single-news": [cell([2.0]), cell([25.0]), cell([13.0])],
+            "mixed-post": [cell([20.0]), cell([21.0]), cell([20.5])],
+        },
+    )
+    options = {
+        "rows": {"t": {"single": ("single", "single-enlarged"), "mixed": ("mixed-post",)}},
+        "domains": {"t": {"laws": "law"}},
+    }
+    spec = spec_of(tmp_path, "tables", t=table, options=options)
+
+    def differences(**keys: Any) -> list[tuple[str, float | None]]:
+        found = table_comparisons(CellsRule(kind="cells", table="t", **keys), spec)
+        return [(one.what, one.difference) for one in found]
+
+    assert differences(rows=["mixed"], than=["single"]) == [
+        ("BLEU on Law: MIXED-POST against SINGLE-ENLARGED-LAW", -10.0),
+        ("BLEU on News: MIXED-POST against SINGLE-NEWS", -4.0),
+    ]
+    assert [d for _, d in differences(rows=["single"], than=["single"], than_trained_on="others", times=2)] == [
+        26.0,
+        19.0,
+    ]
+    assert differences(rows=["mixed"], than=["single"], leaving_out=["laws"]) == [
+        ("BLEU on News: MIXED-POST against SINGLE-NEWS", -4.0)
+    ]
+    assert differences(rows=["mixed", "single"], columns=["laws"], than_columns=["news"]) == [
+        ("BLEU on Law: MIXED-POST against MIXED-POST (BLEU on News)", -1.0),
+        ("BLEU on Law: SINGLE-ENLARGED-LAW against SINGLE-NEWS (BLEU on News)", 5.0),
+    ]
+    assert differences(rows=["mixed"], than=["single"], columns=["thesis"]) == [
+        ("needs thesis in T (no domain of this study corresponds to it)", None)
+    ]
+
+
+def test_what_is_missing_in_a_table_is_named(tmp_path: Path) -> None:
+    table = grid(
+        [("bleu", "law"), ("comet", "law")],
+        {"a": [cell([30.0]), {}], "b": [{}, {}]},
+        reasons=["needs UM-Corpus"],
+    )
+    table["rows"][1]["marks"] = [0]
+    table["headers"][1]["missing"] = "needs COMET"
+    rule = CellsRule(kind="cells", table="t", rows=("a", "x", "y"), than=("b",), metrics=("bleu", "comet"))
+    found = [one.missing for one in table_comparisons(rule, spec_of(tmp_path, "tables", t=table))]
+    assert found == [
+        "x, y in T (not part of this study)",
+        "BLEU on Law of B in T (needs UM-Corpus)",
+        "COMET in T (needs COMET)",
+    ]
+
+
+@pytest.mark.parametrize(("busy", "expected"), [(2.0, True), (60.0, None)])
+def test_resources_are_known_to_five_percent_and_not_at_all_on_a_busy_machine(
+    tmp_path: Path, busy: float, expected: bool | None
+) -> None:
+    rows = {"a": {"num_parameters": 100, "epoch_seconds": 30.0}, "b": {"num_parameters": 101, "epoch_seconds": 60.0}}
+    measured = tmp_path / "measure.json"
+    measured.write_text(json.dumps({"rows": rows, "hardware": {"cpu": "x", "cores": 2, "busy_percent": busy}}))
+    told = [{"group": "G", "label": name, "method": name} for name in rows]
+    made = resources.build(specs.ResourceTableSpec.model_validate({"title": "T", "rows": told, "measure": measured}))
+    spec = spec_of(tmp_path, "tables", t=made.model_dump(mode="json"))
+
+    def one(**keys: Any) -> Comparison:
+        (found,) = table_comparisons(CellsRule(kind="cells", table="t", rows=["a"], than=["b"], **keys), spec)
+        return found
+
+    exact = one(metrics=["num_parameters"], below=0)
+    assert (exact.half_width, exact.holds, exact.num_seeds) == (0.0, True, None)
+    slow = one(metrics=["epoch_seconds"], times=0.6, below=0)
+    assert (slow.half_width, slow.holds) == (pytest.approx(0.05 * 30 + 0.6 * 0.05 * 60), expected)
+    assert one(metrics=["epoch_seconds"], times=0.52, below=0).holds is None  # 30 against 31.2
+
+
+def test_stars_are_the_bootstraps(tmp_path: Path) -> None:
+    def tested(verdict: str | None, seeds: int = 3) -> dict[str, Any]:
+        return cell([20.0] * seeds, delta=1.5, p=0.01, verdict=verdict)
+
+    table = grid(
+        [("bleu", "law"), ("bleu", "news"), ("bleu", "avg")],
+        {"a": [tested("better"), tested("worse"), cell([20.0])], "b": [tested(None), tested("better", 2), {}]},
+    )
+    table["rows"].append({"group": "G", "label": "C", "method": "c", "cells": [cell([1.0]), {}, {}]})
+    rule = StarsRule(kind="stars", table="t", rows=("a", "b", "c"))
+    found = list(star_comparisons(rule, spec_of(tmp_path, "tables", t=table)))
+    assert [(one.toward, one.holds) for one in found[:4]] == [
+        (True, True),
+        (False, False),
+        (False, None),  # a missing star shows nothing
+        (True, None),
+    ]
+    assert (found[0].left, found[0].right, found[0].difference) == (20.0, 18.5, 1.5)
+    uncorrected = found
+    table["correction"] = "holm"
+    corrected = list(star_comparisons(rule, spec_of(tmp_path, "tables", t=table)))
+    # Only where the table has not corrected for the number of comparisons, the claim has to.
+    assert [one.p for one in uncorrected[:4]] == [0.01, 0.01, None, None]
+    assert [one.p for one in corrected[:4]] == [None] * 4
+    assert [one.missing for one in found[4:]] == [
+        "the significance test in T (not made)",
+        "BLEU on News of C in T (no number)",
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=8))
+def test_rank_correlation_against_scipy(pairs: list[tuple[int, int]]) -> None:
+    left, right = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
+    found = correlation.spearman(left, right)
+    if len(set(left)) < 2 or len(set(right)) < 2:
+        assert found == 0.0
+    else:
+        assert found == pytest.approx(scipy.stats.spearmanr(left, right).statistic, abs=1e-9)
+
+
+def test_metrics_agree_seed_by_seed_and_means_alone_count_as_one_seed(tmp_path: Path) -> None:
+    bleu = {"a": [1.0, 3.0, 1.0], "b": [2.0, 2.0, 2.0], "c": [3.0, 1.0, 3.0]}
+    chrf = {"a": [5.0, 5.0, 5.0], "b": [6.0, 6.0, 6.0], "c": [7.0, 7.0, 7.0]}
+    table = grid([("bleu", "avg"), ("chrf", "avg")], {name: [cell(bleu[name]), cell(chrf[name])] for name in bleu})
+    rule = AgreementRule(kind="agreement", table="t", rows=("a", "b", "c"), metrics=("bleu", "chrf", "comet"), above=0)
+    found, missing = sorted(
+        agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table)), key=lambda one: one.missing is not None
+    )
+    assert found.left == pytest.approx((1 - 1 + 1) / 3) and found.num_seeds == 3 and found.holds is None
+    assert missing.missing == "COMET in T (no run has it)"
+    table["rows"].append({"group": "G", "label": "D", "method": "d", "cells": [cell([1.0]), {}]})
+    whole = rule.model_copy(update={"rows": ("a", "b", "c", "d"), "metrics": ("bleu", "chrf")})
+    lacking, same = agreement_comparisons(whole, spec_of(tmp_path, "tables", t=table))
+    assert lacking.missing == "average chrF of D in T (no number)" and same.left == found.left
+    for row in table["rows"]:
+        for of_row in row["cells"]:
+            of_row.pop("values", None)
+    alone = next(iter(agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table))))
+    others = [one for one in agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table)) if one.left is not None]
+    assert alone.missing is not None and (others[0].left, others[0].num_seeds) == (pytest.approx(1.0), 1)

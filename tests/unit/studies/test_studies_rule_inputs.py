@@ -1,0 +1,45 @@
+"""What the rules ask of a study."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from mdnmt.errors import EXIT_USER
+from mdnmt.exhibits import rule_inputs
+from mdnmt.exhibits.rule_inputs import SpecFiles
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_full_or_read_only_folder_of_snakemake_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec_file = SpecFiles(at_once=True)
+    there = spec_file("{}")
+
+    def fails(path: Path, text: str) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(rule_inputs, "write_text", fails)
+    assert spec_file("{}") == there and Path(there).read_text() == "{}\n"
+    with pytest.raises(SystemExit) as caught:
+        spec_file('{"another": 1}')
+    [line] = capsys.readouterr().err.splitlines()
+    assert caught.value.code == EXIT_USER
+    assert line.startswith("snakemake: .snakemake/specs/") and f".json: {os.strerror(number)}; make room or" in line
+
+
+def test_specs_are_written_when_the_workflow_starts_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec_file = SpecFiles(at_once=False)
+    planned = spec_file("{}")
+    assert not list(tmp_path.iterdir())
+    spec_file.write()
+    assert Path(planned).read_text() == "{}\n"
+    assert Path(spec_file("[]")).read_text() == "[]\n"

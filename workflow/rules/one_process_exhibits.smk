@@ -1,0 +1,124 @@
+# All COMET scores, analyses, figures and tables in one job each: for toy models, imports take longer than the work.
+COMET_RUNS = in_one_process.comet_runs(STUDY, PLACES)
+ANALYSED_RUNS = in_one_process.analysed_runs(STUDY, PLACES)
+
+
+ruleorder: comets > comet > toy_comet
+ruleorder: analyses > analyse
+ruleorder: figures > figure
+ruleorder: tables > table
+
+
+rule comets:
+    input:
+        tasks=[ancient(task_file(name)) for name in sorted({run.task for run in COMET_RUNS.values()})],
+        hypotheses=[f"{test_dir(run)}/hyp" for run in COMET_RUNS.values()],
+    output:
+        weights=directory([TOY_COMET] if STUDY.comet.name == "toy-comet" else []),
+        scores=list(COMET_RUNS),
+        segments=[segments_of(scores) for scores in COMET_RUNS],
+    log:
+        f"logs/comet/{STUDY.name}.log",
+    threads: PROJECT.threads
+    resources:
+        **JOBS.sbatch(any_run),
+        mem_mb=lambda w: max(JOBS.mem_mb(any_run(w)), 6000),
+        runtime=lambda w: JOBS.translate_minutes(any_run(w)),
+        gpu=lambda w: JOBS.gpus(any_run(w)),
+    params:
+        verbs=lambda w, threads: spec_file(
+            in_one_process.comet_verbs(
+                STUDY, COMET_RUNS, PLACES, ["--device", PROJECT.device, "--threads", str(threads)], TOY_COMET
+            )
+        ),
+        version=STAGE_VERSIONS["score"],
+    message:
+        "COMET of all runs of the study"
+    shell:
+        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
+
+
+rule analyses:
+    input:
+        tasks=[ancient(task_file(name)) for name in sorted({run.task for run in ANALYSED_RUNS.values()})],
+        models=[f"{run_dir(run)}/model.safetensors" for run in ANALYSED_RUNS.values()],
+        records=[f"{run_dir(run)}/run.json" for run in ANALYSED_RUNS.values()],
+    output:
+        folders=directory(list(ANALYSED_RUNS)),
+    log:
+        f"logs/analyse/{STUDY.name}.log",
+    threads: PROJECT.threads
+    resources:
+        **JOBS.sbatch(any_run),
+        mem_mb=lambda w: JOBS.mem_mb(any_run(w)),
+        runtime=lambda w: JOBS.translate_minutes(any_run(w)),
+        gpu=lambda w: JOBS.gpus(any_run(w)),
+    params:
+        verbs=lambda w, threads: spec_file(
+            in_one_process.analysis_verbs(
+                STUDY, ANALYSED_RUNS, PLACES, ["--device", PROJECT.device, "--threads", str(threads)]
+            )
+        ),
+    message:
+        "Analysing all runs of the study that figures show"
+    shell:
+        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
+
+
+rule figures:
+    input:
+        parts=in_one_process.figure_parts(STUDY, PLACES),
+    output:
+        png=[
+            report(
+                PLACES.figure(key, "png"),
+                caption="../report/figure.rst",
+                category=report_selection.citation(STUDY, key),
+                subcategory="Figures",
+                labels=report_selection.labels(STUDY, key),
+            )
+            for key in STUDY.config.figures
+        ],
+        others=[PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("pdf", "json")],
+    log:
+        f"logs/figure/{STUDY.name}.log",
+    # Runs beside the serial jobs at the end: COMET, the tests that wait for it, and tables.
+    priority: -5
+    resources:
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
+    params:
+        verbs=lambda w: spec_file(in_one_process.figure_verbs(STUDY, PLACES)),
+        code=[code_of_figure(STUDY, key) for key in STUDY.config.figures],
+    message:
+        "All figures of the study"
+    shell:
+        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
+
+
+rule tables:
+    input:
+        parts=in_one_process.table_parts(STUDY, PLACES),
+    output:
+        html=[
+            report(
+                PLACES.table(key, "html"),
+                caption="../report/table.rst",
+                category=report_selection.citation(STUDY, key),
+                subcategory="Tables",
+                labels=report_selection.labels(STUDY, key),
+            )
+            for key in STUDY.config.tables
+        ],
+        others=[PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "json")],
+    log:
+        f"logs/table/{STUDY.name}.log",
+    localrule: True
+    params:
+        verbs=lambda w: spec_file(in_one_process.table_verbs(STUDY, PLACES)),
+        code=[code_of_table(STUDY, key) for key in STUDY.config.tables],
+    message:
+        "All tables of the study"
+    shell:
+        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
