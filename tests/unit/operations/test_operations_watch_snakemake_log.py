@@ -14,8 +14,8 @@ Job 9 has been submitted with SLURM jobid 3 (log: rule_train_decode_score/3.log)
 Job 5 has been submitted with SLURM jobid 4 (log: rule_train_decode_score/4.log).
 Job 77 has been submitted with SLURM jobid 5 (log: group_translations/5.log).
 [Fri Nov 20 21:42:16 2026]
-Finished jobid: 9 (Rule: whole)
-Error in rule whole:
+Finished jobid: 9 (Rule: train_decode_score)
+Error in rule train_decode_score:
     message: SLURM-job '4' failed, SLURM status is: 'CANCELLED'.
     jobid: 5
     external_jobid: 4

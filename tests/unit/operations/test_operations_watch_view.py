@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from mdnmt.fsio import write_sealed
 from mdnmt.operations.watch.overview import View, view_text
 from mdnmt.operations.watch.run_states import RunState, run_states
@@ -12,6 +14,7 @@ from mdnmt.operations.watch.slurm_jobs import SlurmJob, cancel, slurm_jobs
 from mdnmt.operations.watch.snakemake_log import StartState
 from mdnmt.train.lease import RunLease
 
+RULES = Path(__file__).resolve().parents[3] / "workflow" / "rules"
 RUN = "toy-en-de/mixed/seed1-6fbf7a48"
 COMMENT = "rule_train_wildcards_toy-en-de_mixed_1_6fbf7a48"
 
@@ -25,6 +28,13 @@ def view(jobs: list[SlurmJob] | None, waiting: list[str], snakemake: str | None 
     return View(
         [RunState(RUN, "training", 5, 10)], {one.job: one for one in jobs} if jobs else None, snakemake, last_start
     )
+
+
+@pytest.mark.parametrize("rule", ["train", "train_decode_score"])
+def test_a_job_that_trains_names_its_run(rule: str) -> None:
+    assert f"\nrule {rule}:" in "".join(path.read_text() for path in RULES.glob("*.smk"))
+    assert job("1", "RUNNING", COMMENT.replace("rule_train_", f"rule_{rule}_")).run == RUN
+    assert job("1", "RUNNING", COMMENT.replace("rule_train_", "rule_decode_")).run is None
 
 
 def test_lost_jobs() -> None:

@@ -15,8 +15,8 @@ _ALIVE = (
     "PENDING RUNNING CONFIGURING COMPLETING SUSPENDED REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING SIGNALING STAGE_OUT "
     "STOPPED SPECIAL_EXIT"
 )
-# "rule_train_wildcards_<task>_<method>_<seed>_<hash>": no name has an underscore in it.
-_OF_RUN = re.compile(r"rule_(?:train|whole)_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
+# "rule_train_wildcards_<task>_<method>_<seed>_<hash>", or another rule that trains: none of the four has an underscore.
+_OF_RUN = re.compile(r"rule_(?:train|train_decode_score)_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
 
 
 @dataclass(frozen=True)
