@@ -17,6 +17,7 @@ rule train_decode_score:
         "logs/train/{task}-{method}-seed{seed}-{fp}.log",
     benchmark:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
+    priority: lambda w: JOBS.training_priority(run_of(w))
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of, "--open-mode=append"),

@@ -16,6 +16,7 @@ rule train:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
     wildcard_constraints:
         fp=NOT_BUNDLED,
+    priority: lambda w: JOBS.training_priority(run_of(w))
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of, "--open-mode=append"),

@@ -80,6 +80,16 @@ def test_no_gpu_where_runs_compute_on_cpus(smoke: Study) -> None:
     assert jobs.gpus(run) == 0 and sbatch(jobs, run)["slurm_partition"] == ""
 
 
+def test_the_longest_training_starts_first_and_after_every_other_job() -> None:
+    demo = resolve(ROOT / "config", "demo", ROOT / "resources" / "corpora")
+    jobs = Jobs(CLUSTER, demo, places_of(demo, Path("results")))
+    priority = {run.directory: jobs.training_priority(run) for run in demo.makeable() if run.task == "demo-en-fr"}
+    longest_first = sorted(priority, key=priority.__getitem__, reverse=True)
+    assert longest_first[:3] == ["waldm-edc", "waldm-encoder", "mixed"]
+    assert {name.split("-")[0] for name in longest_first[3:]} == {"single"}
+    assert all(-1 < value < 0 for value in priority.values())  # other rules have priority 0; rules that wait have -5, -10
+
+
 def test_jobs_without_a_run(smoke: Study) -> None:
     places = places_of(smoke, Path("results"))
     assert Jobs(ClusterConfig(), smoke, places).sbatch() == {}

@@ -11,7 +11,8 @@ from typing import Any
 
 from mdnmt.config.cluster import ClusterConfig, SizeClass
 from mdnmt.gpu import count_visible
-from mdnmt.operations.plan.model_work import work_of
+from mdnmt.operations.plan.expected_updates import expected_updates
+from mdnmt.operations.plan.model_work import Work, work_of
 from mdnmt.operations.plan.progress_of_runs import vocab_sizes
 from mdnmt.studies.places import Places
 from mdnmt.studies.study import Run, Study
@@ -22,15 +23,25 @@ class Jobs:
 
     def __init__(self, cluster: ClusterConfig, study: Study, places: Places, device: str = "auto") -> None:
         self._cluster, self._study = cluster, study
+        self._places = places
         self._on_cpu = device == "cpu"
         self._vocabs = cache(lambda task: vocab_sizes(study.tasks[task], places)[0])
 
     def size_of(self, run: Run) -> SizeClass:
         """Return the size class of a run's model."""
+        return self._cluster.size_of(self._work_of(run).parameters)
+
+    def training_priority(self, run: Run) -> float:
+        """Return Snakemake's priority of a training: between -1 and 0, higher for more work.
+
+        The longest training starts first, so that none is left alone at the end. Every other job that is ready has
+        priority 0 and comes before a new training: results appear as soon as they can.
+        """
         assert run.spec is not None
-        domains = len(self._study.tasks[run.task].config.domains)
-        work = work_of(run.spec.builder, run.spec.architecture, domains, self._vocabs(run.task))
-        return self._cluster.size_of(work.parameters)
+        task = self._study.tasks[run.task].config
+        updates = expected_updates(run.spec, task, Path(self._places.task(run.task)))
+        operations = self._work_of(run).of_update(run.spec.training) * updates
+        return -1 / (1 + operations / 1e12)
 
     def mem_mb(self, run: Run) -> int:
         """Return the main memory of a job on a run, in MB."""
@@ -68,6 +79,11 @@ class Jobs:
             return lambda wildcards: self._request(self._gpus(find(wildcards)), options).get(name, empty[name])
 
         return {name: value_of(name) for name in empty}
+
+    def _work_of(self, run: Run) -> Work:
+        assert run.spec is not None
+        domains = len(self._study.tasks[run.task].config.domains)
+        return work_of(run.spec.builder, run.spec.architecture, domains, self._vocabs(run.task))
 
     def _gpus(self, run: Run) -> int:
         return 0 if self._on_cpu else self.size_of(run).gpus
