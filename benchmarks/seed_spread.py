@@ -26,8 +26,8 @@ from mdnmt.operations.power.seed_spread import FILE
 from mdnmt.score.significance.resampling import bootstrap_scores
 from mdnmt.score.significance.sentence_statistics import Array, counter
 from mdnmt.score.test_sets import load_test_sets
-from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 
 METRICS: tuple[Metric, ...] = ("bleu", "bleu_tok", "chrf")
 RESAMPLES = 1000
@@ -56,7 +56,7 @@ def components(scores: list[Array], resampled: list[Array], sentences: int) -> P
 
 def of_study(name: str, task: str, seeds: int, results: Path) -> tuple[str, dict[str, dict[str, Parts]]]:
     study = resolve(Path("config"), name, Path("resources/corpora"), seeds)
-    places = places_of(study, results)
+    places = result_paths(study, results)
     rows: dict[str, list[Path]] = {}
     for run in study.makeable(task):
         if is_translated(run, places):

@@ -25,7 +25,7 @@ from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
-from mdnmt.studies.places import places_of
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import toy_weights
 from mdnmt.studies.label_conditions import tasks_with_all_labels, label_condition_verbs, translation_fingerprints
@@ -72,7 +72,7 @@ NOT_BUNDLED = f"(?!{BUNDLED})[0-9a-f]{{8}}"
 
 # Folders of tasks, runs, translations and analyses end in a hash of all options that change what is in them.
 AUDITED = [path.stem for path in sorted((CONFIG / "audit").glob("*.yaml"))]
-PLACES = places_of(STUDY, Path("results"), AUDITED)
+PLACES = result_paths(STUDY, Path("results"), AUDITED)
 task_dir, run_dir, test_dir, analysis_dir = PLACES.task, PLACES.run, PLACES.test, PLACES.analysis
 copied_dir, labels_file = PLACES.copied, PLACES.labels
 

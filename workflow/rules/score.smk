@@ -45,14 +45,14 @@ rule ter:
 
 
 # On generated text: which words are right, and how the model's layers treat them.
-rule words:
+rule word_accuracy:
     input:
         task=lambda w: ancient(task_file(w.task)),
         hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
     output:
         words="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/words.json",
     log:
-        "logs/words/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+        "logs/word-accuracy/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of),
@@ -68,7 +68,7 @@ rule words:
     message:
         "Counting right words of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:
-        "mdnmt words --run {params.run:q} --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
+        "mdnmt word-accuracy --run {params.run:q} --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
         " --out {output.words:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
 
 

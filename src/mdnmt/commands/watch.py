@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int | None:
     from mdnmt.config.loader import load_mapping, validate_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError
-    from mdnmt.operations.plan.result_paths import name_of
+    from mdnmt.operations.plan.benchmark_paths import name_of
     from mdnmt.operations.watch.overview import View, look, view_text
     from mdnmt.operations.watch.supervise import Supervisor
     from mdnmt.studies.resolve import resolve

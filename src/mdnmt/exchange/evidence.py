@@ -32,7 +32,7 @@ from mdnmt.score.test_sets import load_test_sets
 from mdnmt.statements.claims.decide import decide
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.statements.claims.spec import ClaimsSpec
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 SPECS = "specs.json"
@@ -94,7 +94,7 @@ def _significance(text: str) -> dict[str, Any]:
     return found
 
 
-def exhibit_specs(study: Study, places: Places) -> tuple[Specs, dict[str, str]]:
+def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, str]]:
     """Return the specifications of all exhibits of a study, and "<kind>/<key>" -> why one cannot be recorded.
 
     Args:
@@ -124,7 +124,7 @@ def exhibit_specs(study: Study, places: Places) -> tuple[Specs, dict[str, str]]:
     return found, left_out
 
 
-def _claims(study: Study, paper: str, places: Places, left_out: dict[str, str]) -> str:
+def _claims(study: Study, paper: str, places: ResultPaths, left_out: dict[str, str]) -> str:
     """Return the specification of a paper's claims; an item that is not recorded is missing, with the reason."""
     spec = claims_spec(study, paper, places)
     absent = {item: left_out.get(f"tables/{spec.key(item)}") for item in spec.tables}
@@ -147,7 +147,7 @@ def _why_unusable(study: Study, task: str, files: list[Path]) -> str:
     return next((f"{path} is not made yet" for path in own if not path.exists()), "")
 
 
-def bundle_tasks(study: Study, places: Places, bundle: Bundle) -> list[str]:
+def bundle_tasks(study: Study, places: ResultPaths, bundle: Bundle) -> list[str]:
     """Add the tasks of the study's bundled runs: their records, and test and validation text where licences allow.
 
     Returns:
@@ -206,7 +206,7 @@ def _languages(config: Any) -> tuple[str, str]:
     return (config.source_lang, config.target_lang)
 
 
-def bundle_exhibits(study: Study, places: Places, bundle: Bundle) -> dict[str, str]:
+def bundle_exhibits(study: Study, places: ResultPaths, bundle: Bundle) -> dict[str, str]:
     """Record the study's exhibits, made from what the bundle has; return "<kind>/<key>" -> why one is left out.
 
     Args:

@@ -10,11 +10,11 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.in_one_process import analysed_runs
 from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Run, Study
 
 
-def what_is_missing(study: Study, run: Run, places: Places, analyses: dict[str, Run]) -> str | None:
+def what_is_missing(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
     """Return what a run still lacks of all that the study makes of it; None: nothing."""
     folder = Path(places.run(run))
     if not RunPaths(folder).record.is_file():
@@ -30,12 +30,12 @@ def what_is_missing(study: Study, run: Run, places: Places, analyses: dict[str, 
     return None
 
 
-def _shown_files(study: Study, places: Places) -> set[Path]:
+def _shown_files(study: Study, places: ResultPaths) -> set[Path]:
     """Return the files that the study's figures read: of an analysis the bundle takes no others."""
     return {path for key in study.config.figures for path in figure_spec(study, key, places).inputs()}
 
 
-def bundle_finished(study: Study, places: Places, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
+def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
     """Add the study's finished runs to the bundle, and what bundled runs have gained since.
 
     Returns:

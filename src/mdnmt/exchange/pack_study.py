@@ -8,7 +8,7 @@ from pathlib import Path
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.evidence import bundle_exhibits, bundle_tasks
 from mdnmt.exchange.finished import bundle_finished
-from mdnmt.studies.places import places_of
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
 
@@ -27,14 +27,14 @@ def pack_study(study: Study, results: Path, bundle: Bundle, *, runs_only: bool =
     Raises:
         MdnmtError: a file is missing, or was altered.
     """
-    added, waiting = bundle_finished(study, places_of(study, results), bundle)
+    added, waiting = bundle_finished(study, result_paths(study, results), bundle)
     lines = [f"added {name}" for name in added]
     lines += [f"not added: {name} {why}" for name, why in waiting.items()]
     if runs_only:
         return lines
     bundled = study.only(lambda run: run.address in bundle.runs)
-    lines += [f"added task {name}" for name in bundle_tasks(bundled, places_of(bundled, results), bundle)]
+    lines += [f"added task {name}" for name in bundle_tasks(bundled, result_paths(bundled, results), bundle)]
     # Specifications name files as they are in a fresh clone, where the results are in `results`.
     with contextlib.chdir(results.resolve().parent):
-        left_out = bundle_exhibits(bundled, places_of(bundled, Path("results")), bundle)
+        left_out = bundle_exhibits(bundled, result_paths(bundled, Path("results")), bundle)
     return [*lines, *(f"left out: {name} {why}" for name, why in left_out.items())]

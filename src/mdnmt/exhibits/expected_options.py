@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.table_selection import table_spec
 from mdnmt.fsio import options_hash
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 
-def of_exhibits(study: Study, keys: Iterable[str], places: Places) -> dict[str, str]:
+def of_exhibits(study: Study, keys: Iterable[str], places: ResultPaths) -> dict[str, str]:
     """Return the JSON file of each table and figure of these keys -> the hash of its spec (`fsio.require_options`)."""
     found = {}
     for key in keys:

@@ -17,7 +17,7 @@ from mdnmt.exhibits.specs import ScoreTableSpec
 from mdnmt.exhibits.systems import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
 from mdnmt.exhibits.table_selection import by_row, columns, paper_table, score_row, table_spec, task_title
 from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import figure_of, split_key
 
@@ -29,7 +29,7 @@ def paper_figure(study: Study, key: str) -> tuple[PaperFigure, Task]:
     return figure_of(study.config, study.papers, key), study.tasks[study.config.figures[key].task]
 
 
-def figure_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> FigureSpec:
+def figure_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> FigureSpec:
     """Return the spec of one figure.
 
     Args:
@@ -62,7 +62,7 @@ class FigureRequest:
     key: str
     figure: PaperFigure
     task: Task
-    places: Places
+    places: ResultPaths
     partial: bool
 
     @cached_property

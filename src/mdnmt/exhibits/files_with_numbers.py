@@ -12,11 +12,11 @@ from mdnmt.exhibits.table_selection import COPY
 from mdnmt.exhibits.task_selection import measured_runs
 from mdnmt.numbers.sources import NumberSource, NumberSources
 from mdnmt.studies.label_conditions import translations_of
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
 
-def number_sources(study: Study, places: Places) -> NumberSources:
+def number_sources(study: Study, places: ResultPaths) -> NumberSources:
     """Return the files with numbers that the study's tables and figures read, so that nothing is made for this alone.
 
     Analyses, sentence vectors and counts of words are not among them.
@@ -26,7 +26,7 @@ def number_sources(study: Study, places: Places) -> NumberSources:
     return NumberSources(sources=tuple(source for source in found if source.path in shown))
 
 
-def _of_runs(study: Study, places: Places) -> Iterator[NumberSource]:
+def _of_runs(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
     files = dict.fromkeys(about.file for name, about in METRICS.items() if name != "comet")
     for run in study.makeable():
         about = _about(study, run, places)
@@ -37,7 +37,7 @@ def _of_runs(study: Study, places: Places) -> Iterator[NumberSource]:
         yield NumberSource.model_validate({"kind": "curves", "path": f"{places.run(run)}/curves.tsv", **about})
 
 
-def _of_tasks(study: Study, places: Places) -> Iterator[NumberSource]:
+def _of_tasks(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
     for task in study.tasks.values():
         if task.spec is None:
             continue
@@ -48,7 +48,7 @@ def _of_tasks(study: Study, places: Places) -> Iterator[NumberSource]:
             yield NumberSource.model_validate({"kind": "resources", "path": places.measure(task.name), **about})
 
 
-def _about(study: Study, run: Run, places: Places) -> dict[str, object]:
+def _about(study: Study, run: Run, places: ResultPaths) -> dict[str, object]:
     """Return what is known of a run; a variant of a study carries its own name beside that of its method."""
     variant = study.config.variants.get(run.method)
     method = variant.method if variant else run.method

@@ -10,43 +10,45 @@ from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import paper_table, table_runs, table_spec
 from mdnmt.score.metrics.comet_files import TOY
 from mdnmt.studies.label_conditions import translations_of
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
 FIGURE_KINDS = ("png", "pdf", "json")
 TABLE_KINDS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}  # option -> file's end
 
 
-def comet_runs(study: Study, places: Places) -> dict[str, Run]:
+def comet_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
     """Return file of scores -> run, for all COMET that the study's tables show; nothing where COMET cannot score."""
     keys = [key for key in study.config.tables if "comet" in paper_table(study, key)[0].metrics]
     return {} if study.no_comet else {places.comet(run): run for key in keys for run in table_runs(study, key)}
 
 
-def validation_runs(study: Study, places: Places) -> dict[str, Run]:
+def validation_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
     """Return file of scores -> run, for all validation sets that the study's tables show."""
     runs = (one for run in study.makeable() for one in translations_of(study, run) if one.split == "valid")
     return {f"{places.test(run)}/scores.json": run for run in runs}
 
 
-def analysed_runs(study: Study, places: Places) -> dict[str, Run]:
+def analysed_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
     """Return folder of analyses -> run, for all that the study's figures show."""
     shown = set(map(str, figure_parts(study, places)))
     return {folder: run for run in study.makeable() if (folder := places.analysis(run)) in shown}
 
 
-def figure_parts(study: Study, places: Places) -> list[Path]:
+def figure_parts(study: Study, places: ResultPaths) -> list[Path]:
     """Return the files and folders that the study's figures are made of."""
     return rule_inputs(path for key in study.config.figures for path in figure_spec(study, key, places).inputs())
 
 
-def table_parts(study: Study, places: Places) -> list[Path]:
+def table_parts(study: Study, places: ResultPaths) -> list[Path]:
     """Return the files that the study's tables are made of."""
     parts = (path for key in study.config.tables for path in table_files(table_spec(study, key, places)))
     return list(dict.fromkeys(parts))
 
 
-def comet_verbs(study: Study, runs: Mapping[str, Run], places: Places, runtime_options: Sequence[str], toy: str) -> str:
+def comet_verbs(
+    study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str], toy: str
+) -> str:
     """Return the words of one command, a line each: `mdnmt comet` of each run, one after the other.
 
     A toy of COMET's weights, where the study scores by one, is made first: its library takes seconds to be imported.
@@ -66,7 +68,7 @@ def comet_verbs(study: Study, runs: Mapping[str, Run], places: Places, runtime_o
     return _chained(commands)
 
 
-def validation_verbs(study: Study, runs: Mapping[str, Run], places: Places, runtime_options: Sequence[str]) -> str:
+def validation_verbs(study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]) -> str:
     """Return the same of `mdnmt decode` and `mdnmt score` on validation sets; `runs`: file of scores -> run."""
     commands = list[list[str]]()
     for scores, run in runs.items():
@@ -79,7 +81,7 @@ def validation_verbs(study: Study, runs: Mapping[str, Run], places: Places, runt
     return _chained(commands)
 
 
-def analysis_verbs(study: Study, runs: Mapping[str, Run], places: Places, runtime_options: Sequence[str]) -> str:
+def analysis_verbs(study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]) -> str:
     """Return the same of `mdnmt analyse`; `runs`: folder of analyses -> run."""
     spec = study.config.analysis.model_dump_json()
     commands = list[list[str]]()
@@ -89,7 +91,7 @@ def analysis_verbs(study: Study, runs: Mapping[str, Run], places: Places, runtim
     return _chained(commands)
 
 
-def figure_verbs(study: Study, places: Places) -> str:
+def figure_verbs(study: Study, places: ResultPaths) -> str:
     """Return the same of `mdnmt figure`, of all figures of the study."""
     commands = list[list[str]]()
     for key in study.config.figures:
@@ -98,7 +100,7 @@ def figure_verbs(study: Study, places: Places) -> str:
     return _chained(commands)
 
 
-def table_verbs(study: Study, places: Places) -> str:
+def table_verbs(study: Study, places: ResultPaths) -> str:
     """Return the same of `mdnmt table`, of all tables of the study."""
     commands = list[list[str]]()
     for key in study.config.tables:

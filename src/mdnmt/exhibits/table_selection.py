@@ -16,7 +16,7 @@ from mdnmt.fsio import options_hash
 from mdnmt.numbers.verdicts import Printed
 from mdnmt.score.metrics.comet_files import TOY, segments_of
 from mdnmt.studies.label_conditions import runs_with_labels
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import baseline_of, split_key, table_of
 
@@ -75,7 +75,7 @@ def table_runs(study: Study, key: str) -> list[Run]:
     return given + [run for run in of_rows if run.labels != "given" and run.spec is not None]
 
 
-def table_spec(study: Study, key: str, places: Places, *, partial: bool = False) -> specs.AnyTable:
+def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> specs.AnyTable:
     """Return the spec of one table; methods that the study does not have are left out and named.
 
     A partial one is made of the scores that are there at this moment.
@@ -168,7 +168,7 @@ def is_tested(study: Study, key: str) -> bool:
     return task.spec is not None and given and table.split == "test" and bool(compared_runs(study, key))
 
 
-def comparison(study: Study, key: str, places: Places) -> dict[str, Any]:
+def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
     """Return what the verb `significance` is told of a table: its systems, its baseline, where hypotheses stand."""
     table, task = paper_table(study, key)
     rows, how = compared_runs(study, key), study.config.comparison
@@ -252,7 +252,7 @@ class _Printed:
 _ALSO = {"train": (), "valid": ("dev", "Dev"), "test": ()}
 
 
-def _corpus_rows(task: Task, places: Places, printed: _Printed, partial: bool) -> Iterator[specs.CorpusRow]:
+def _corpus_rows(task: Task, places: ResultPaths, printed: _Printed, partial: bool) -> Iterator[specs.CorpusRow]:
     stats = existing(f"{places.task(task.name)}/stats.json", partial) if task.spec is not None else None
     missing = None if stats else task.missing or NOT_YET
     domains = columns(task, printed.table)
@@ -278,7 +278,7 @@ def _corpus_rows(task: Task, places: Places, printed: _Printed, partial: bool) -
 
 
 def _examples(
-    study: Study, table: PaperTable, task: Task, places: Places, partial: bool, title: dict[str, Any]
+    study: Study, table: PaperTable, task: Task, places: ResultPaths, partial: bool, title: dict[str, Any]
 ) -> specs.ExamplesTableSpec:
     words = table.words if is_of_pair(table, task.config) else ()
     own = [column.name for column in columns(task, table) if _printed_name(task, column.name) in table.printed_columns]
@@ -309,7 +309,7 @@ def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRo
             yield from ((row, runs, choice) for runs in found)
 
 
-def _choice(choice: int | None, runs: list[Run], places: Places, partial: bool) -> dict[str, Any]:
+def _choice(choice: int | None, runs: list[Run], places: ResultPaths, partial: bool) -> dict[str, Any]:
     """Return what a row needs to be chosen by: the number of the choice and the run.json of its runs."""
     if choice is None:
         return {}
@@ -318,7 +318,7 @@ def _choice(choice: int | None, runs: list[Run], places: Places, partial: bool) 
 
 
 def _word_table(
-    study: Study, table: PaperTable, task: Task, places: Places, partial: bool, title: dict[str, Any]
+    study: Study, table: PaperTable, task: Task, places: ResultPaths, partial: bool, title: dict[str, Any]
 ) -> specs.WordTableSpec:
     rows = [
         specs.WordRow(**dict(_score_row(row, runs, places, partial, "words.json")), knows=row.knows)
@@ -329,7 +329,7 @@ def _word_table(
     )
 
 
-def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[specs.ScoreRow]:
+def _copy_row(study: Study, task: Task, places: ResultPaths, partial: bool) -> list[specs.ScoreRow]:
     if not study.config.copy_source:
         return []
     scores = existing(f"{places.copied(task.name)}/scores.json", partial) if task.spec is not None else None
@@ -339,7 +339,7 @@ def _copy_row(study: Study, task: Task, places: Places, partial: bool) -> list[s
 
 
 def _with_others(
-    row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: Places, partial: bool
+    row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: ResultPaths, partial: bool
 ) -> specs.ScoreRow:
     """Return the row with the files of what its cells show beside scores.json: other metrics, validation text."""
     names = [name for name in table.metrics if METRICS[name].file != "scores.json"]
@@ -367,12 +367,12 @@ def _with_others(
 
 
 def _score_row(
-    row: TableRow, runs: list[Run], places: Places, partial: bool, file: str = "scores.json"
+    row: TableRow, runs: list[Run], places: ResultPaths, partial: bool, file: str = "scores.json"
 ) -> specs.ScoreRow:
     return named(score_row(row.group, row.label or runs[0].label, runs, places, partial, file), row, runs[0])
 
 
-def score_row(group: str, label: str, runs: list[Run], places: Places, partial: bool, file: str) -> specs.ScoreRow:
+def score_row(group: str, label: str, runs: list[Run], places: ResultPaths, partial: bool, file: str) -> specs.ScoreRow:
     """Return a system with the file of each seed that was or will be made, or the reason why there is none."""
     made = tuple(
         specs.ScoreRun(scores=scores, seed=run.seed)

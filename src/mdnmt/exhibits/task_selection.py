@@ -9,7 +9,7 @@ from mdnmt.config.paper import PaperTable
 from mdnmt.exhibits.headings import is_of_pair
 from mdnmt.exhibits.registry import figure_class
 from mdnmt.fsio import has_options, options_hash
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import figure_of, table_of
 
@@ -33,7 +33,7 @@ def measured_runs(study: Study, task: str) -> list[Run]:
     return [run for run in first.values() if run.method in wanted]
 
 
-def measure_options(study: Study, task: str, places: Places) -> dict[str, Any]:
+def measure_options(study: Study, task: str, places: ResultPaths) -> dict[str, Any]:
     """Return what is measured, and how."""
     return {
         "runs": {run.directory: places.run(run) for run in measured_runs(study, task)},
@@ -42,7 +42,7 @@ def measure_options(study: Study, task: str, places: Places) -> dict[str, Any]:
     }
 
 
-def measured(study: Study, task: Task, places: Places, partial: bool) -> dict[str, Any]:
+def measured(study: Study, task: Task, places: ResultPaths, partial: bool) -> dict[str, Any]:
     """Return the measurements of a table of resources, as its spec takes them."""
     options = options_hash(measure_options(study, task.name, places))
     file = existing(places.measure(task.name), partial, options) if task.spec is not None else None
@@ -60,7 +60,7 @@ def ambiguous_systems(study: Study, task: str) -> list[Run]:
     return [run for method in dict.fromkeys(wanted) for run in study.makeable(task) if run.method == method]
 
 
-def choice_spec(study: Study, task: str, places: Places) -> dict[str, Any]:
+def choice_spec(study: Study, task: str, places: ResultPaths) -> dict[str, Any]:
     """Return what the verb `ambiguity` is given: whose translations it reads, and the words that a table asks for."""
     systems = [
         {"method": run.directory, "label": run.label, "seed": run.seed, "folder": f"{places.test(run)}/hyp"}
@@ -72,7 +72,7 @@ def choice_spec(study: Study, task: str, places: Places) -> dict[str, Any]:
     return {"systems": systems, **({"words": list(words)} if words else {})}
 
 
-def ambiguous_words(study: Study, task: Task, places: Places, partial: bool) -> dict[str, Any]:
+def ambiguous_words(study: Study, task: Task, places: ResultPaths, partial: bool) -> dict[str, Any]:
     """Return the ambiguous words of a task and what was made of them, as the specs of figures and tables take them."""
     options = options_hash(choice_spec(study, task.name, places))
     file = existing(places.ambiguity(task.name), partial, options) if task.spec is not None else None

@@ -13,12 +13,14 @@ from mdnmt.exhibits.headings import depends_on_task, heading
 from mdnmt.exhibits.table_selection import by_row, columns, paper_table, task_title
 from mdnmt.fsio import options_hash
 from mdnmt.statements.claims.selection import claims_spec
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import split_key
 
 
-def report_spec(study: Study, places: Places, commands: tuple[str, ...], *, partial: bool = False) -> specs.ReportSpec:
+def report_spec(
+    study: Study, places: ResultPaths, commands: tuple[str, ...], *, partial: bool = False
+) -> specs.ReportSpec:
     """Return the spec of the report; a partial one is made from whatever exists."""
     made = [task for task in study.tasks.values() if task.spec is not None]
     measured = [places.measure(task.name) for task in made]
@@ -41,7 +43,7 @@ def report_spec(study: Study, places: Places, commands: tuple[str, ...], *, part
     )
 
 
-def _made_with(study: Study, places: Places) -> dict[str, str]:
+def _made_with(study: Study, places: ResultPaths) -> dict[str, str]:
     """Return the files of the study that the page reads -> the hash of the options that they must have."""
     found = of_exhibits(study, [*study.config.tables, *study.config.figures], places)
     for paper in study.papers:
@@ -50,7 +52,7 @@ def _made_with(study: Study, places: Places) -> dict[str, str]:
     return found
 
 
-def paper_section(study: Study, name: str, places: Places) -> specs.ReportPaper:
+def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportPaper:
     """Return a paper with all its tables and figures.
 
     Their order: what explains the method (notation, drawings of the model), then tables, then figures, each as they
@@ -97,7 +99,7 @@ def labels(study: Study, key: str) -> dict[str, str]:
     return {"place": _where(study, key, item, task), "title": item.title, "text": task.config.title}
 
 
-def _report_table(study: Study, key: str, places: Places) -> specs.ReportTable:
+def _report_table(study: Study, key: str, places: ResultPaths) -> specs.ReportTable:
     table, task = paper_table(study, key)
     measured: tuple[specs.ReportRun, ...] = ()
     if table.kind == "resources":
@@ -114,7 +116,7 @@ def _report_table(study: Study, key: str, places: Places) -> specs.ReportTable:
     )
 
 
-def _report_figure(study: Study, key: str, places: Places) -> specs.ReportFigure:
+def _report_figure(study: Study, key: str, places: ResultPaths) -> specs.ReportFigure:
     figure, task = paper_figure(study, key)
     runs = [run for method in figure.methods for run in study.runs_of(task.name, method) if run.spec is not None]
     return specs.ReportFigure(
@@ -131,7 +133,7 @@ def _report_figure(study: Study, key: str, places: Places) -> specs.ReportFigure
     )
 
 
-def _report_run(run: Run, places: Places) -> specs.ReportRun:
+def _report_run(run: Run, places: ResultPaths) -> specs.ReportRun:
     return specs.ReportRun(method=run.directory, label=run.label, seed=run.seed, folder=Path(places.run(run)))
 
 
@@ -150,7 +152,7 @@ def _missing(study: Study) -> Iterable[specs.Missing]:
             yield specs.Missing(what=f"Task {name}", why="no table or figure of this study is made from it")
 
 
-def _report_task(study: Study, task: Task, places: Places) -> specs.ReportTask:
+def _report_task(study: Study, task: Task, places: ResultPaths) -> specs.ReportTask:
     systems = tuple(
         specs.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0]), "hyp"))
         for runs in by_row(study.runs_of(task.name)).values()
@@ -197,7 +199,7 @@ def _digest(task: Task, name: str) -> str:
     return found[0][0].sha256 or ""
 
 
-def run_rows(study: Study, places: Places) -> list[dict[str, str]]:
+def run_rows(study: Study, places: ResultPaths) -> list[dict[str, str]]:
     """Return the rows of runs.tsv; the state is found when the file is written."""
     return [
         {

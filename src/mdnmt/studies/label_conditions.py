@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mdnmt.config.decoding import LABELS, Labels
 from mdnmt.config.paper import PaperTable, TableRow
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import table_of
 
@@ -56,7 +56,7 @@ def tasks_with_all_labels(study: Study) -> list[str]:
 def label_condition_verbs(
     study: Study,
     run: Run,
-    places: Places,
+    places: ResultPaths,
     hypotheses: Sequence[str],
     scores: Sequence[str],
     runtime_options: Sequence[str],

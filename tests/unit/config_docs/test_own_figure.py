@@ -27,11 +27,11 @@ from mdnmt.exhibits.rule_inputs import rule_inputs
 from mdnmt.exhibits.save_figure import save
 from mdnmt.fsio import write_sealed
 from mdnmt.report.report_selection import report_spec
-from mdnmt.studies.places import places_of
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.resolve import resolve
 
 study = resolve(Path("config"), "demo", Path("resources/corpora"))
-places = places_of(study, Path("results"))
+places = result_paths(study, Path("results"))
 spec = figure_spec(study, "mine-bleu", places)
 for number, path in enumerate(spec.inputs()):
     score = {"bleu": {"score": 20.0 + number}}

@@ -11,8 +11,8 @@ from workflow.snakemake_project import Project
 
 from mdnmt import fsio
 from mdnmt.cli import main
-from mdnmt.studies.places import Places, places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import ResultPaths, result_paths
 from mdnmt.studies.study import Run, Study
 
 CORPORA = Path("resources/corpora")
@@ -35,9 +35,9 @@ def make_project(folder: Path, *, redistributable: bool = True) -> Study:
         task = study.tasks["tiny"]
         assert main(["fetch", "--study", "tiny"]) == 0
         assert task.spec is not None
-        out = places_of(study, Path("results")).task("tiny")
+        out = result_paths(study, Path("results")).task("tiny")
         assert main(["task", "--spec", task.spec.model_dump_json(), "--corpora", str(CORPORA), "--out", out]) == 0
-        assert main(score(places_of(study, Path("results")).copied("tiny"), out, "--copy-source")) == 0
+        assert main(score(result_paths(study, Path("results")).copied("tiny"), out, "--copy-source")) == 0
     return study
 
 
@@ -46,7 +46,7 @@ def score(test: str, task: str, *more: str) -> list[str]:
     return ["score", "--task", task, "--hypotheses", f"{test}/hyp", "--out", f"{test}/scores.json", *more]
 
 
-def make_run(study: Study, run: Run, places: Places) -> None:
+def make_run(study: Study, run: Run, places: ResultPaths) -> None:
     """Put there what training, translating and scoring a run leave behind, weights included."""
     assert run.spec is not None
     folder, test = Path(places.run(run)), Path(places.test(run))
@@ -83,7 +83,7 @@ def make_runs(project: Path, study: Study, *directories: str) -> None:
     with contextlib.chdir(project):
         for run in study.makeable():
             if run.directory in directories:
-                make_run(study, run, places_of(study, Path("results")))
+                make_run(study, run, result_paths(study, Path("results")))
 
 
 def reseal(path: Path, **changes: object) -> None:

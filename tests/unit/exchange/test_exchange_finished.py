@@ -14,7 +14,7 @@ from mdnmt.cli import main
 from mdnmt.exchange.bundle import Bundle, trained_or_bundled
 from mdnmt.exchange.evidence import exhibit_specs
 from mdnmt.exchange.finished import bundle_finished
-from mdnmt.studies.places import places_of
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import NOT_TRAINED, Study
 
 
@@ -42,7 +42,7 @@ def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(
         name: [run.seed for run in finished.makeable() if run.directory == name] for name in ("mixed", "waldm-edc")
     }
     assert seeds == {"mixed": [1, 2, 3], "waldm-edc": [2]}
-    found, left_out = exhibit_specs(finished, places_of(finished, Path("results")))
+    found, left_out = exhibit_specs(finished, result_paths(finished, Path("results")))
     rows = {row["method"]: row for row in json.loads(found["tables"]["jiang2020-table2"])["rows"]}
     assert [run["seed"] for run in rows["waldm-edc"]["runs"]] == [2]
     systems = json.loads(found["significance"]["jiang2020-table2"])["systems"]
@@ -52,11 +52,11 @@ def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(
 
 def test_a_seed_without_its_baseline_is_shown_but_not_tested(made: tuple[Path, Study]) -> None:
     study = made[1].only(lambda run: (run.directory, run.seed) in {("mixed", 1), ("waldm-edc", 1), ("waldm-edc", 2)})
-    found, _ = exhibit_specs(study, places_of(study, Path("results")))
+    found, _ = exhibit_specs(study, result_paths(study, Path("results")))
     systems = json.loads(found["significance"]["jiang2020-table2"])["systems"]
     assert {name: list(seeds) for name, seeds in systems.items()} == {"mixed": ["1"], "waldm-edc": ["1"]}
     alone = made[1].only(lambda run: run.directory == "waldm-edc")
-    found, _ = exhibit_specs(alone, places_of(alone, Path("results")))
+    found, _ = exhibit_specs(alone, result_paths(alone, Path("results")))
     assert not found["significance"]
     table = json.loads(found["tables"]["jiang2020-table2"])
     assert table["significance"] is None
@@ -64,7 +64,7 @@ def test_a_seed_without_its_baseline_is_shown_but_not_tested(made: tuple[Path, S
 
 
 def test_a_run_without_scores_is_not_bundled(made: tuple[Path, Study], project: Path) -> None:
-    places, bundle = places_of(made[1], Path("results")), Bundle(project / "bundle")
+    places, bundle = result_paths(made[1], Path("results")), Bundle(project / "bundle")
     scores = next(Path("results/runs/tiny/waldm-edc").glob("seed2-*/test-*/scores.json"))
     kept = scores.read_bytes()
     scores.unlink()
@@ -79,7 +79,7 @@ def test_a_run_without_scores_is_not_bundled(made: tuple[Path, Study], project: 
 def test_a_bundled_run_is_updated_when_it_has_gained_something_and_never_loses_anything(
     made: tuple[Path, Study], project: Path
 ) -> None:
-    places, bundle = places_of(made[1], Path("results")), Bundle(project / "bundle")
+    places, bundle = result_paths(made[1], Path("results")), Bundle(project / "bundle")
     bundle_finished(made[1], places, bundle)
     name = next(name for name in bundle.runs if "/waldm-edc/" in name)
     before, run = bundle.files(name), Path("results/runs", name)

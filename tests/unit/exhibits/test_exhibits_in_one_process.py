@@ -22,8 +22,8 @@ from mdnmt.exhibits.in_one_process import (
 from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import comparison, table_spec
 from mdnmt.score.metrics.comet_files import segments_of
-from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,7 +35,7 @@ def study(name: str) -> Study:
 
 def test_scores_are_those_that_tables_are_made_of() -> None:
     smoke = study("smoke")
-    places = places_of(smoke, Path("results"))
+    places = result_paths(smoke, Path("results"))
     runs = comet_runs(smoke, places)
     shown = [comparison(smoke, key, places)["comet"] for key in smoke.config.tables]
     paths = {path for rows in shown for seeds in rows.values() for path in seeds.values()}
@@ -50,7 +50,7 @@ def test_scores_are_those_that_tables_are_made_of() -> None:
 def test_as_many_sentences_are_scored_as_were_decoded() -> None:
     smoke = study("smoke")
     few = {task: decoding.model_copy(update={"max_sentences": 4}) for task, decoding in smoke.decoding.items()}
-    places = places_of(smoke, Path("results"))
+    places = result_paths(smoke, Path("results"))
     runs = comet_runs(smoke, places)
     for limited, expected in ((smoke, 0), (replace(smoke, decoding=few), len(runs))):
         assert " ".join(comet_verbs(limited, runs, places, [], "toys").splitlines()).count(" --limit 4") == expected
@@ -59,12 +59,12 @@ def test_as_many_sentences_are_scored_as_were_decoded() -> None:
 def test_no_toy_is_made_where_comet_is_real() -> None:
     smoke = study("smoke")
     real = replace(smoke, comet=CometConfig(name="wmt22-comet-da"))
-    assert "--make-toy" not in comet_verbs(real, {}, places_of(smoke, Path("results")), [], "toys")
+    assert "--make-toy" not in comet_verbs(real, {}, result_paths(smoke, Path("results")), [], "toys")
 
 
 def test_analyses_are_those_that_figures_are_made_of() -> None:
     smoke = study("smoke")
-    places = places_of(smoke, Path("results"))
+    places = result_paths(smoke, Path("results"))
     runs = analysed_runs(smoke, places)
     specs = "".join(figure_spec(smoke, key, places).model_dump_json() for key in smoke.config.figures)
     assert {folder for run in smoke.makeable() if (folder := places.analysis(run)) in specs} == runs.keys()
@@ -88,7 +88,7 @@ def commands_of(verbs: str, verb: str) -> list[dict[str, str]]:
 @pytest.mark.slow
 def test_all_figures_and_tables_are_made_of_what_each_is_made_of_alone() -> None:
     smoke = study("smoke")
-    places = places_of(smoke, Path("results"))
+    places = result_paths(smoke, Path("results"))
     figures = commands_of(figure_verbs(smoke, places), "figure")
     for key, options in zip(smoke.config.figures, figures, strict=True):
         files = {f"--{kind}": places.figure(key, kind) for kind in ("png", "pdf", "json")}
@@ -106,4 +106,4 @@ def test_all_figures_and_tables_are_made_of_what_each_is_made_of_alone() -> None
 
 def test_none_where_no_table_shows_comet() -> None:
     demo = study("demo")
-    assert comet_runs(demo, places_of(demo, Path("results"))) == {}
+    assert comet_runs(demo, result_paths(demo, Path("results"))) == {}

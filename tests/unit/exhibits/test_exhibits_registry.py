@@ -16,8 +16,8 @@ from mdnmt.config.paper import PaperFigure, TableKind
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import registry
 from mdnmt.exhibits.figure_request import FigureRequest, figure_spec, paper_figure
-from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,7 +81,7 @@ def smoke() -> Study:
 
 def requested(study: Study, key: str, **options: Any) -> registry.FigureSpec:
     figure, task = paper_figure(study, key)
-    request = FigureRequest(study, key, figure, task, places_of(study, Path("results")), partial=False)
+    request = FigureRequest(study, key, figure, task, result_paths(study, Path("results")), partial=False)
     changed = replace(request, figure=figure.model_copy(update={"options": options}))
     return registry.figure_class(figure.kind).select(changed)
 
@@ -116,4 +116,6 @@ def test_all_figures_of_all_papers_have_options_that_their_kinds_know() -> None:
     for name in ("paper", "smoke", "synthetic"):
         study = resolve(ROOT / "config", name, ROOT / "resources" / "corpora")
         for key in study.config.figures:
-            assert figure_spec(study, key, places_of(study, Path("results"))).kind == paper_figure(study, key)[0].kind
+            assert (
+                figure_spec(study, key, result_paths(study, Path("results"))).kind == paper_figure(study, key)[0].kind
+            )

@@ -24,7 +24,7 @@ DOMAINS = ("north", "south", "east", "west")
 
 
 def words(right: dict[str, int], num_domains: int = 2, **more: Any) -> dict[str, Any]:
-    """Return what `mdnmt words` writes: of 50 words of each kind in each domain, `right` are right."""
+    """Return what `mdnmt word-accuracy` writes: of 50 words of each kind in each domain, `right` are right."""
     counts = {kind: {"words": 50, "right": number} for kind, number in right.items()}
     return {"domains": dict.fromkeys(DOMAINS[:num_domains], counts), "proportions": {}, "gates": {}, **more}
 

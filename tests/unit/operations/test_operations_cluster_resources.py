@@ -10,8 +10,8 @@ import pytest
 
 from mdnmt.config.cluster import ClusterConfig
 from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, shell_prefix
-from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Run, Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,7 +45,7 @@ def sbatch(jobs: Jobs, run: Run, *options: str) -> dict[str, int | str]:
 
 
 def test_a_small_model_and_a_large_one(smoke: Study) -> None:
-    places, run = places_of(smoke, Path("results")), smoke.makeable()[0]
+    places, run = result_paths(smoke, Path("results")), smoke.makeable()[0]
     small = Jobs(CLUSTER, smoke, places)
     assert (small.mem_mb(run), small.train_minutes(run), small.translate_minutes(run), small.gpus(run)) == (1, 2, 3, 0)
     # No GPU, so the partition for GPU jobs is empty.
@@ -66,7 +66,7 @@ def test_a_small_model_and_a_large_one(smoke: Study) -> None:
 
 
 def test_gpus_by_gres(smoke: Study) -> None:
-    places, run = places_of(smoke, Path("results")), smoke.makeable()[0]
+    places, run = result_paths(smoke, Path("results")), smoke.makeable()[0]
     cluster = CLUSTER.model_copy(update={"sizes": {"rest": CLUSTER.sizes["rest"]}, "ask_for_gpus_by": "gres"})
     jobs = Jobs(cluster, smoke, places)
     assert jobs.gpus(run) == 0 and sbatch(jobs, run)["gres"] == "gpu:1"
@@ -76,22 +76,24 @@ def test_gpus_by_gres(smoke: Study) -> None:
 
 def test_no_gpu_where_runs_compute_on_cpus(smoke: Study) -> None:
     sizes, run = {"rest": CLUSTER.sizes["rest"]}, smoke.makeable()[0]
-    jobs = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, places_of(smoke, Path("results")), "cpu")
+    jobs = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, result_paths(smoke, Path("results")), "cpu")
     assert jobs.gpus(run) == 0 and sbatch(jobs, run)["slurm_partition"] == ""
 
 
 def test_the_longest_training_starts_first_and_after_every_other_job() -> None:
     demo = resolve(ROOT / "config", "demo", ROOT / "resources" / "corpora")
-    jobs = Jobs(CLUSTER, demo, places_of(demo, Path("results")))
+    jobs = Jobs(CLUSTER, demo, result_paths(demo, Path("results")))
     priority = {run.directory: jobs.training_priority(run) for run in demo.makeable() if run.task == "demo-en-fr"}
     longest_first = sorted(priority, key=priority.__getitem__, reverse=True)
     assert longest_first[:3] == ["waldm-edc", "waldm-encoder", "mixed"]
     assert {name.split("-")[0] for name in longest_first[3:]} == {"single"}
-    assert all(-1 < value < 0 for value in priority.values())  # other rules have priority 0; rules that wait have -5, -10
+    assert all(
+        -1 < value < 0 for value in priority.values()
+    )  # other rules have priority 0; rules that wait have -5, -10
 
 
 def test_jobs_without_a_run(smoke: Study) -> None:
-    places = places_of(smoke, Path("results"))
+    places = result_paths(smoke, Path("results"))
     assert Jobs(ClusterConfig(), smoke, places).sbatch() == {}
     jobs = Jobs(CLUSTER, smoke, places)
     assert jobs.sbatch() == {"slurm_account": "nlp"}

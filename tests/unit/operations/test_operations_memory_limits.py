@@ -12,8 +12,8 @@ from mdnmt.config.cluster import ClusterConfig
 from mdnmt.machine import Memory, TooLarge
 from mdnmt.operations.plan import memory_limits
 from mdnmt.operations.plan.memory_limits import require_memory
-from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 
 HUGE = {"model_dim": 8192, "ffn_dim": 32768, "num_heads": 8, "encoder_layers": 24, "decoder_layers": 24}
 
@@ -38,7 +38,7 @@ def test_the_plan_refuses_it_in_one_line(huge: Project, capsys: pytest.CaptureFi
 
 def test_what_trains_it_decides(huge: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 1)
-    places = places_of(study, Path("results"))
+    places = result_paths(study, Path("results"))
     with pytest.raises(TooLarge, match=r"this machine has 32\.0 GB"):
         require_memory(study, places, None, "auto")
     with pytest.raises(TooLarge, match=r"the largest class of jobs .* has 64\.0 GB"):
@@ -60,6 +60,6 @@ def test_models_that_fit_easily_are_not_built(
     monkeypatch.setattr(memory_limits, "count_visible", lambda device: 0)
     monkeypatch.setattr(memory_limits, "work_of", lambda *_: pytest.fail("built"))
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 1)
-    require_memory(study, places_of(study, Path("results")), None, "cpu")
+    require_memory(study, result_paths(study, Path("results")), None, "cpu")
     assert main(["plan"]) == 0
     assert "Memory of a machine: about 300 MB for the largest training." in capsys.readouterr().out.replace("\n", " ")

@@ -12,9 +12,9 @@ from workflow.snakemake_project import Project
 
 from mdnmt import fsio
 from mdnmt.cli import main
-from mdnmt.operations.plan import result_paths
-from mdnmt.studies.places import places_of
+from mdnmt.operations.plan import benchmark_paths
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Run, Study
 
 BENCHMARKS = Path("logs/benchmarks")
@@ -31,7 +31,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def folder(study: Study, run: Run) -> Path:
-    return Path(places_of(study, Path("results")).run(run))
+    return Path(result_paths(study, Path("results")).run(run))
 
 
 def run_of(study: Study, directory: str, seed: int) -> Run:
@@ -58,7 +58,7 @@ def finish(study: Study, run: Run, *, seconds: float, resumes: int = 0) -> None:
     fsio.write_text(here / "model.safetensors", "x" * 1000)
     for lang in ("en", "fr"):
         fsio.write_lines(here / "segmentation" / f"vocab.{lang}.txt", [str(number) for number in range(50)])
-    fsio.write_sealed(Path(places_of(study, Path("results")).test(run)) / "scores.json", {})
+    fsio.write_sealed(Path(result_paths(study, Path("results")).test(run)) / "scores.json", {})
 
 
 def plan(capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
@@ -95,7 +95,8 @@ def test_estimates_are_learned_from_what_was_measured(study: Study, capsys: pyte
     done = run_of(study, "mixed", 1)
     finish(study, done, seconds=60.0)
     fsio.write_text(
-        result_paths.train_benchmark(BENCHMARKS, "tiny", "mixed", 1, done.fingerprint), json.dumps({"s": 600.0}) + "\n"
+        benchmark_paths.train_benchmark(BENCHMARKS, "tiny", "mixed", 1, done.fingerprint),
+        json.dumps({"s": 600.0}) + "\n",
     )
     found = runs(plan(capsys))
     assert found["tiny/mixed/seed1"]["state"] == "done"
@@ -112,7 +113,7 @@ def test_estimates_are_learned_from_what_was_measured(study: Study, capsys: pyte
 def test_a_resumed_run_is_measured_by_its_own_record(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     done = run_of(study, "mixed", 1)
     finish(study, done, seconds=60.0, resumes=1)
-    last_attempt = result_paths.train_benchmark(BENCHMARKS, "tiny", "mixed", 1, done.fingerprint)
+    last_attempt = benchmark_paths.train_benchmark(BENCHMARKS, "tiny", "mixed", 1, done.fingerprint)
     fsio.write_text(last_attempt, json.dumps({"s": 5.0}) + "\n")
     assert runs(plan(capsys))["tiny/mixed/seed2"]["train_source"].endswith("(run.json)")
 
@@ -134,7 +135,7 @@ def test_a_run_that_has_begun_goes_by_its_own_speed(study: Study, capsys: pytest
 
 def test_a_run_whose_folder_was_removed_is_known(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     gone = run_of(study, "mixed", 2)
-    fsio.write_text(result_paths.train_benchmark(BENCHMARKS, "tiny", "mixed", 2, gone.fingerprint), '{"s": 40}\n')
+    fsio.write_text(benchmark_paths.train_benchmark(BENCHMARKS, "tiny", "mixed", 2, gone.fingerprint), '{"s": 40}\n')
     found = runs(plan(capsys))["tiny/mixed/seed2"]
     assert found["train_source"] == "measured: this run, whose folder was removed (benchmark record)"
 
@@ -228,7 +229,7 @@ def test_translation_times_of_one_method_on_two_tasks_are_kept_apart(
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 2)
     for task, seconds in (("tiny", 10.0), ("large", 700.0)):
         [run, _] = [one for one in study.runs if (one.task, one.directory) == (task, "mixed")]
-        [path] = result_paths.decode_benchmarks(BENCHMARKS, study, run)
+        [path] = benchmark_paths.decode_benchmarks(BENCHMARKS, study, run)
         fsio.write_text(path, json.dumps({"s": seconds}) + "\n")
     found = runs(plan(capsys, "--config", "seeds=2"))
     for task, seconds in (("tiny", 10.0), ("large", 700.0)):

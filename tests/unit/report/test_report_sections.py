@@ -25,7 +25,7 @@ from mdnmt.report.sections.run_details import options
 from mdnmt.report.sections.runs import anchor
 from mdnmt.statements.audit.finding import AuditResult, Checked, Finding
 from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 HOSTILE = "<script>alert(1)</script>"
@@ -300,7 +300,7 @@ def test_the_order_of_a_paper_is_what_explains_then_tables_then_figures() -> Non
     task = SimpleNamespace(config=SimpleNamespace(of="p", pair="EN-FR", domains={}))
     study = SimpleNamespace(papers={"p": paper}, config=shown, tasks={"t": task})
     places = SimpleNamespace(claims=lambda name: f"{name}.json", audit=lambda name: None)
-    found = paper_section(cast(Study, study), "p", cast(Places, places))
+    found = paper_section(cast(Study, study), "p", cast(ResultPaths, places))
     assert [(item.kind, item.where, item.title, item.id) for item in found.items] == [
         ("table", "", "two", None),
         ("figure", "", "b", "p-b"),

@@ -11,12 +11,12 @@ from workflow.snakemake_project import Project
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import table_selection
 from mdnmt.report import report_selection
-from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 STUDY, PAPER = "config/studies/tiny.yaml", "config/papers/choice.yaml"
-PLACES = Places(
+PLACES = ResultPaths(
     task=lambda name: f"tasks/{name}",
     run=lambda run: f"runs/{run.directory}/seed{run.seed}",
     test=lambda run: f"runs/{run.directory}/seed{run.seed}/test",

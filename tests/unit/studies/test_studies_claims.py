@@ -16,8 +16,8 @@ from mdnmt.exhibits.figure_request import paper_figure
 from mdnmt.exhibits.registry import figure_class
 from mdnmt.exhibits.table_selection import paper_table
 from mdnmt.statements.claims.selection import claims_spec
-from mdnmt.studies.places import Places
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 from mdnmt.studies.study_exhibits import load_papers
 
@@ -37,8 +37,8 @@ def study(name: str) -> Study:
     return resolve(CONFIG, name, Path("no-corpora"))
 
 
-def places() -> Places:
-    return Places(
+def places() -> ResultPaths:
+    return ResultPaths(
         task=lambda name: f"tasks/{name}",
         run=lambda run: f"runs/{run.row}",
         test=lambda run: f"tests/{run.row}",

@@ -15,8 +15,8 @@ from mdnmt.corpora.fetch_by_name import fetch_by_name
 from mdnmt.operations.plan.plan_text import plan_text
 from mdnmt.operations.plan.study_plan import make_plan
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch
-from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -117,4 +117,4 @@ def test_what_waits_for_a_download_is_planned_with_a_placeholder(project: Projec
     assert plan.tasks[0].corpora[0].size_bytes is None
     assert "Downloaded first, and their checksums recorded: toy." in plan_text(plan)
     # The workflow never sees that address.
-    assert places_of(study, tmp_path).task("toy") != places_of(project.resolve(), tmp_path).task("toy")
+    assert result_paths(study, tmp_path).task("toy") != result_paths(project.resolve(), tmp_path).task("toy")

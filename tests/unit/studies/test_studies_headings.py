@@ -26,7 +26,7 @@ from mdnmt.studies.study import Study
 CONFIG = Path(__file__).parents[3] / "config"
 
 
-class Places:
+class ResultPaths:
     """Paths that mean nothing."""
 
     runs_table = "runs.tsv"
@@ -35,7 +35,7 @@ class Places:
         return lambda *args: name
 
 
-PLACES: Any = Places()
+PLACES: Any = ResultPaths()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from mdnmt.studies.study import Study
 CONFIG = Path(__file__).parents[3] / "config"
 
 
-class Places:
+class ResultPaths:
     """Paths that mean nothing."""
 
     def __getattr__(self, name: str) -> Any:
@@ -30,7 +30,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def spec_of(study: Study, key: str) -> Any:
-    places: Any = Places()
+    places: Any = ResultPaths()
     return table_spec(study, key, places)
 
 

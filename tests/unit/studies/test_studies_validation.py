@@ -16,11 +16,11 @@ from mdnmt.exhibits.in_one_process import validation_runs, validation_verbs
 from mdnmt.exhibits.rule_inputs import table_files
 from mdnmt.exhibits.table_selection import table_runs, table_spec
 from mdnmt.fingerprint import fingerprint
-from mdnmt.operations.plan.result_paths import decode_benchmarks
+from mdnmt.operations.plan.benchmark_paths import decode_benchmarks
 from mdnmt.operations.plan.run_plan import RunPlanner
 from mdnmt.studies.label_conditions import needs_validation, translations_of
-from mdnmt.studies.places import places_of
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,7 +39,7 @@ def paper() -> Study:
 
 
 def score_table(study: Study, key: str) -> specs.ScoreTableSpec:
-    spec = table_spec(study, key, places_of(study, RESULTS))
+    spec = table_spec(study, key, result_paths(study, RESULTS))
     assert isinstance(spec, specs.ScoreTableSpec)
     return spec
 
@@ -76,7 +76,7 @@ def test_the_address_leads_back_to_the_split(smoke: Study) -> None:
     run = next(run for run in smoke.makeable() if len(translations_of(smoke, run)) > 1)
     for one in translations_of(smoke, run):
         assert smoke.translation_of(run, smoke.decode_fingerprint(one)) == one
-    folders = [places_of(smoke, RESULTS).test(one) for one in translations_of(smoke, run)]
+    folders = [result_paths(smoke, RESULTS).test(one) for one in translations_of(smoke, run)]
     assert len({*folders}) == len(folders) and {Path(name).name.partition("-")[0] for name in folders} >= {"valid"}
 
 
@@ -110,7 +110,7 @@ def test_the_printed_development_score_stands_in_its_column(paper: Study) -> Non
 
 
 def test_one_job_translates_and_scores_all_validation_sets_of_a_toy_study(smoke: Study) -> None:
-    places = places_of(smoke, RESULTS)
+    places = result_paths(smoke, RESULTS)
     runs = validation_runs(smoke, places)
     keys = [key for key in smoke.config.tables if "validation" in key or key == "zhang2021-table3-zh-en"]
     shown = {str(path) for key in keys for path in table_files(table_spec(smoke, key, places))}

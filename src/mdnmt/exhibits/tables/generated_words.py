@@ -73,7 +73,7 @@ def build(spec: WordTableSpec) -> Grid:
 
 
 def read_words(path: Path) -> dict[str, Any]:
-    """Return what `mdnmt words` wrote.
+    """Return what `mdnmt word-accuracy` wrote.
 
     Raises:
         DataError: the file is not that.
@@ -81,10 +81,10 @@ def read_words(path: Path) -> dict[str, Any]:
     try:
         found = dict(read_json(path))
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: expected what `mdnmt words` writes ({error}); make it again") from error
+        raise DataError(f"{path}: expected what `mdnmt word-accuracy` writes ({error}); make it again") from error
     for key in _READ.values():
         if not isinstance(found.get(key), dict):
-            raise DataError(f"{path}: expected the key {key!r}; make it again with `mdnmt words`")
+            raise DataError(f"{path}: expected the key {key!r}; make it again with `mdnmt word-accuracy`")
     return found
 
 

@@ -14,14 +14,14 @@ from mdnmt.gpu import count_visible
 from mdnmt.operations.plan.expected_updates import expected_updates
 from mdnmt.operations.plan.model_work import Work, work_of
 from mdnmt.operations.plan.progress_of_runs import vocab_sizes
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
 
 class Jobs:
     """Resources of the workflow's jobs, from the size of each run's model and from config/cluster.yaml."""
 
-    def __init__(self, cluster: ClusterConfig, study: Study, places: Places, device: str = "auto") -> None:
+    def __init__(self, cluster: ClusterConfig, study: Study, places: ResultPaths, device: str = "auto") -> None:
         self._cluster, self._study = cluster, study
         self._places = places
         self._on_cpu = device == "cpu"

@@ -15,8 +15,8 @@ from mdnmt.exhibits import specs
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.table_selection import table_spec
 from mdnmt.exhibits.tables.resources import QUANTITIES
-from mdnmt.operations.plan.result_paths import name_of
-from mdnmt.studies.places import Places
+from mdnmt.operations.plan.benchmark_paths import name_of
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 SPLITS = 3  # of a domain: training, validation and test sentences
@@ -78,7 +78,7 @@ def table_of(tables: tuple[TableNeeds, ...], key: str) -> TableNeeds:
     return known[key]
 
 
-def table_needs(study: Study, key: str, places: Places, bundled: Container[str] = ()) -> TableNeeds:
+def table_needs(study: Study, key: str, places: ResultPaths, bundled: Container[str] = ()) -> TableNeeds:
     """Return what the cells of a table need; `bundled` are the addresses of runs that the bundle has."""
     task = study.config.tables[key].task
     try:
@@ -105,12 +105,12 @@ def table_needs(study: Study, key: str, places: Places, bundled: Container[str] 
     return TableNeeds(key, spec.title, task, tuple(rows))
 
 
-def figure_runs(study: Study, key: str, places: Places) -> tuple[str, ...]:
+def figure_runs(study: Study, key: str, places: ResultPaths) -> tuple[str, ...]:
     """Return the names of the runs that a figure is drawn from."""
     return _runs(_paths(figure_spec(study, key, places)), _folders(study, places))
 
 
-def _folders(study: Study, places: Places) -> dict[Path, str]:
+def _folders(study: Study, places: ResultPaths) -> dict[Path, str]:
     return {Path(places.run(run)): name_of(run) for run in study.makeable()}
 
 

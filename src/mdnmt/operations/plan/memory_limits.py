@@ -6,11 +6,11 @@ from mdnmt.config.cluster import ClusterConfig
 from mdnmt.config.run import RunSpec
 from mdnmt.gpu import count_visible
 from mdnmt.machine import Memory, host_memory
+from mdnmt.operations.plan.benchmark_paths import name_of
 from mdnmt.operations.plan.model_work import work_of
 from mdnmt.operations.plan.progress_of_runs import run_state, vocab_sizes
-from mdnmt.operations.plan.result_paths import name_of
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 from mdnmt.train.footprint import FLOAT, STATES, footprint
 
@@ -18,7 +18,7 @@ from mdnmt.train.footprint import FLOAT, STATES, footprint
 _NEAR = 0.1
 
 
-def require_memory(study: Study, places: Places, cluster: ClusterConfig | None, device: str) -> None:
+def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | None, device: str) -> None:
     """Refuse a study whose weights, gradients and Adam's moments alone exceed the memory for one of its runs.
 
     Where a GPU trains, its memory counts and only the start of training knows it: nothing is refused here.

@@ -10,7 +10,7 @@ from typing import Literal
 from mdnmt.corpora.manifest import MANIFEST
 from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Task
 
 State = Literal["done", "begun", "to do", "cannot be made"]
@@ -28,7 +28,7 @@ class Progress:
     max_updates: int | None = None
 
 
-def run_state(run: Run, places: Places) -> State:
+def run_state(run: Run, places: ResultPaths) -> State:
     """Return whether the model of a run is there."""
     if run.spec is None:
         return "cannot be made"
@@ -38,7 +38,7 @@ def run_state(run: Run, places: Places) -> State:
     return "begun" if paths.metrics.is_file() else "to do"
 
 
-def is_translated(run: Run, places: Places) -> bool:
+def is_translated(run: Run, places: ResultPaths) -> bool:
     """Say whether the test or validation sets, whichever it is about, were translated with a run and scored."""
     return run.spec is not None and Path(places.test(run), "scores.json").is_file()
 
@@ -62,7 +62,7 @@ def progress(metrics: Path) -> Progress:
     return Progress(updates, finished + current, most)
 
 
-def task_state(task: Task, places: Places) -> State:
+def task_state(task: Task, places: ResultPaths) -> State:
     """Return whether the data of a task is there."""
     if task.spec is None:
         return "cannot be made"
@@ -79,7 +79,7 @@ def size_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
 
 
-def vocab_sizes(task: Task, places: Places) -> tuple[VocabSizes, bool]:
+def vocab_sizes(task: Task, places: ResultPaths) -> tuple[VocabSizes, bool]:
     """Return the sizes of a task's vocabularies, and whether they were counted; else they follow from the merges."""
     config, folder = task.config, Path(places.task(task.name))
     files = [folder / f"vocab.{lang}.txt" for lang in (config.source_lang, config.target_lang)]

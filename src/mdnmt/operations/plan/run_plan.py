@@ -9,16 +9,16 @@ from pathlib import Path
 from mdnmt.config.run import RunSpec
 from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan import time_estimates
+from mdnmt.operations.plan.benchmark_paths import decode_benchmarks, name_of, train_benchmark
 from mdnmt.operations.plan.expected_updates import expected_updates
 from mdnmt.operations.plan.model_work import Work, work_of
 from mdnmt.operations.plan.progress_of_runs import Progress, State, is_translated, progress, run_state, size_bytes
-from mdnmt.operations.plan.result_paths import decode_benchmarks, name_of, train_benchmark
 from mdnmt.operations.plan.run_records import TrainingRecord, benchmark_seconds
 from mdnmt.operations.plan.time_estimates import NOTHING, Estimate
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.label_conditions import translations_of
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 from mdnmt.train.footprint import footprint
 
@@ -72,7 +72,7 @@ class RunPlanner:
     """Makes the plans of a study's runs; what was measured is looked up once."""
 
     study: Study
-    places: Places
+    places: ResultPaths
     benchmarks: Path
     vocabs: dict[str, VocabSizes]
     records: list[TrainingRecord]

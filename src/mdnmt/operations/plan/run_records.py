@@ -15,8 +15,8 @@ from mdnmt.config.run import RunSpec
 from mdnmt.errors import MdnmtError
 from mdnmt.fsio import read_json
 from mdnmt.methods.method import VocabSizes
+from mdnmt.operations.plan.benchmark_paths import train_benchmark
 from mdnmt.operations.plan.model_work import work_of
-from mdnmt.operations.plan.result_paths import train_benchmark
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
 from mdnmt.operations.plan.run_records import training_records
 from mdnmt.operations.plan.task_plan import TaskPlan, task_plans
 from mdnmt.operations.plan.time_estimates import Estimate, hardware, total
-from mdnmt.studies.places import Places, places_of
+from mdnmt.studies.result_paths import ResultPaths, result_paths
 from mdnmt.studies.study import Study
 
 
@@ -35,7 +35,7 @@ class Plan:
     """
 
     study: Study
-    places: Places
+    places: ResultPaths
     device: str
     hardware: str
     tasks: tuple[TaskPlan, ...]
@@ -106,7 +106,7 @@ def make_plan(
         device: what will compute, "cpu" or "cuda".
         bundled: addresses of the runs whose evidence is in the bundle; they count as done.
     """
-    places = places_of(study, results)
+    places = result_paths(study, results)
     records = training_records(results, benchmarks, device)
     vocabs = {name: vocab_sizes(task, places) for name, task in study.tasks.items()}
     sizes = {name: found for name, (found, _) in vocabs.items()}

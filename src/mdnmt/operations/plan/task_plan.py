@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.operations.plan.benchmark_paths import task_benchmark
 from mdnmt.operations.plan.progress_of_runs import State, is_fetched, size_bytes, task_state
-from mdnmt.operations.plan.result_paths import task_benchmark
 from mdnmt.operations.plan.run_records import benchmark_seconds
 from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FACTOR, Estimate, around
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study, Task
 
 # A pair of sentences: bytes of its text and arrays; and how many are made in a second, where nothing was measured.
@@ -47,7 +47,7 @@ class TaskPlan:
         return 0 if self.state == "done" else sum(one.size_bytes or 0 for one in self.corpora if not one.fetched)
 
 
-def task_plans(study: Study, places: Places, corpora: Path, benchmarks: Path) -> tuple[TaskPlan, ...]:
+def task_plans(study: Study, places: ResultPaths, corpora: Path, benchmarks: Path) -> tuple[TaskPlan, ...]:
     """Return the plans of all tasks of a study."""
     measured = {}
     for name, task in study.tasks.items():
@@ -57,7 +57,7 @@ def task_plans(study: Study, places: Places, corpora: Path, benchmarks: Path) ->
     return tuple(_plan(task, places, corpora, measured) for task in study.tasks.values())
 
 
-def _plan(task: Task, places: Places, corpora: Path, measured: dict[str, tuple[float, int]]) -> TaskPlan:
+def _plan(task: Task, places: ResultPaths, corpora: Path, measured: dict[str, tuple[float, int]]) -> TaskPlan:
     state, pairs = task_state(task, places), _pairs(task)
     used = size_bytes(Path(places.task(task.name)))
     done = state == "done"

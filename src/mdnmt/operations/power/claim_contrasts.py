@@ -43,7 +43,7 @@ from mdnmt.statements.claims.decide import comparisons
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.statements.claims.wording import title_of
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 FigureRule = MeasureRule | TrendRule | LabelsRule | AgreementRule
@@ -87,7 +87,7 @@ class CannotDecideError(Exception):
     """A rule compares something that this study does not have; the message says what."""
 
 
-def designs(study: Study, places: Places, spread: Spread) -> list[Design]:
+def designs(study: Study, places: ResultPaths, spread: Spread) -> list[Design]:
     """Return all claims of the study's papers, in their order."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -100,13 +100,13 @@ def designs(study: Study, places: Places, spread: Spread) -> list[Design]:
 class _Planner:
     """The claims of one paper."""
 
-    def __init__(self, study: Study, paper: str, places: Places, spread: Spread, folder: Path) -> None:
+    def __init__(self, study: Study, paper: str, places: ResultPaths, spread: Spread, folder: Path) -> None:
         self.study, self.paper, self.spread = study, paper, spread
         self.cells: list[_Place] = []
         self.families: dict[tuple[str, str], int] = {}
         self.spec = self._placeholders(claims_spec(study, paper, places), places, folder)
 
-    def _placeholders(self, spec: ClaimsSpec, places: Places, folder: Path) -> ClaimsSpec:
+    def _placeholders(self, spec: ClaimsSpec, places: ResultPaths, folder: Path) -> ClaimsSpec:
         """Return the spec with a table for each of its tables in which every cell has a number of its own."""
         printed = self.study.as_printed(self.paper)
         tables: dict[str, Path | None] = {}

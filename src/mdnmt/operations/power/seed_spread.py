@@ -20,7 +20,7 @@ from mdnmt.config.loader import load_model
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.score_files import AVERAGE, Facts, measure
 from mdnmt.exhibits.table_selection import table_spec
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 FILE = "seed-spread.yaml"
@@ -89,7 +89,7 @@ def pooled(groups: Iterable[tuple[float, ...]]) -> tuple[float, float]:
     return (squares / freedom, float(freedom)) if freedom else (0.0, 0.0)
 
 
-def spread_of(study: Study, places: Places, config_folder: Path) -> Spread:
+def spread_of(study: Study, places: ResultPaths, config_folder: Path) -> Spread:
     """Return what is known before or while a study runs.
 
     Raises:

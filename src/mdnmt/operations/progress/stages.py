@@ -13,7 +13,17 @@ STAGES: dict[str, frozenset[str]] = {
     "translations": frozenset({"decode", "other_labels", "bundled_translations", "validations"}),
     "scores": frozenset(
         {
-            *("score", "score_copy", "ter", "words", "comet", "comets", "analyse", "analyses", "bundled_analysis"),
+            *(
+                "score",
+                "score_copy",
+                "ter",
+                "word_accuracy",
+                "comet",
+                "comets",
+                "analyse",
+                "analyses",
+                "bundled_analysis",
+            ),
             *("significance", "ambiguous_words", "ambiguity", "measure"),
         }
     ),

@@ -13,12 +13,12 @@ from mdnmt.exhibits.headings import why_other
 from mdnmt.exhibits.table_selection import paper_table
 from mdnmt.score.metrics.comet_files import TOY
 from mdnmt.statements.claims.spec import ClaimsSpec
-from mdnmt.studies.places import Places
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study, Task
 from mdnmt.studies.study_exhibits import split_key
 
 
-def claims_spec(study: Study, paper: str, places: Places) -> ClaimsSpec:
+def claims_spec(study: Study, paper: str, places: ResultPaths) -> ClaimsSpec:
     """Return the claims of a paper, and the tables and figures of the study that decide them."""
     left_out = [item for of, item in map(split_key, study.config.claims_without) if of == paper]
     claims = {name: without_tables(claim, left_out) for name, claim in study.claims[paper].items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from workflow.snakemake_project import Project
 
-from mdnmt.operations.plan import result_paths
+from mdnmt.operations.plan import benchmark_paths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
 
@@ -36,11 +36,11 @@ def test_benchmark_records_stand_where_the_rules_write_them(study: Study) -> Non
     }
     written = {line.strip().strip('"').format(**wildcards) for line in rules.splitlines() if "logs/benchmarks/" in line}
     folder = Path("logs/benchmarks")
-    assert str(result_paths.train_benchmark(folder, run.task, run.directory, run.seed, run.fingerprint)) in written
-    assert str(result_paths.decode_benchmarks(folder, study, run)[-1]) in written
-    assert str(result_paths.task_benchmark(folder, run.task, run.fingerprint)) in written
+    assert str(benchmark_paths.train_benchmark(folder, run.task, run.directory, run.seed, run.fingerprint)) in written
+    assert str(benchmark_paths.decode_benchmarks(folder, study, run)[-1]) in written
+    assert str(benchmark_paths.task_benchmark(folder, run.task, run.fingerprint)) in written
 
 
 def test_names_of_runs_are_their_own(study: Study) -> None:
-    names = [result_paths.name_of(run) for run in study.runs]
+    names = [benchmark_paths.name_of(run) for run in study.runs]
     assert len(set(names)) == len(names) == 4

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `mdnmt words`."""
+    """Declare the options of `mdnmt word-accuracy`."""
     parser.add_argument("--run", type=Path, required=True, help="folder of the run")
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data, from generated corpora")
     parser.add_argument("--hypotheses", type=Path, required=True, help="directory with hyp.<domain>.txt, one per line")

@@ -15,7 +15,7 @@ def nowhere(paper: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Places:
+class ResultPaths:
     """Paths of what tables, figures and report are made of.
 
     Attributes:
@@ -53,7 +53,7 @@ class Places:
     audit: Callable[[str], str | None] = nowhere
 
 
-def places_of(study: Study, results: Path, audited: Collection[str] = ()) -> Places:
+def result_paths(study: Study, results: Path, audited: Collection[str] = ()) -> ResultPaths:
     """Return the paths of everything that a study is made of.
 
     Args:
@@ -72,7 +72,7 @@ def places_of(study: Study, results: Path, audited: Collection[str] = ()) -> Pla
         return f"{run(one)}/{one.translation(study.decode_fingerprint(one))}"
 
     own = f"{results}/{study.name}"
-    return Places(
+    return ResultPaths(
         task=task,
         run=run,
         test=test,
