@@ -33,14 +33,14 @@ def settle(spec: Table) -> Table:
         DataError: a run.json is not what it should be.
     """
     chosen: dict[int, AnyRow] = {}
-    told: dict[str, list[str]] = {}
+    texts_of: dict[str, list[str]] = {}
     for choice in dict.fromkeys(row.choice for row in spec.rows if row.choice is not None):
         rivals = [row for row in spec.rows if row.choice == choice]
         chosen[choice], measure, text = _best(rivals)
-        told.setdefault(measure, []).append(text)
+        texts_of.setdefault(measure, []).append(text)
     shown = [row if row.choice is None else chosen.pop(row.choice, None) for row in spec.rows]
     rows = tuple(row for row in shown if row is not None)
-    choices = tuple(f"Shown is the best by {what}: {'; '.join(texts)}." for what, texts in told.items())
+    choices = tuple(f"Shown is the best by {what}: {'; '.join(texts)}." for what, texts in texts_of.items())
     return spec.model_copy(update={"rows": rows, "notes": choices + spec.notes})
 
 

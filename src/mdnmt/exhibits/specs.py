@@ -51,7 +51,7 @@ class ScoreTableSpec(Compared):
     baseline: str | None = None  # a method: stars compare with it
     baseline_label: str | None = None  # what it is called where no row shows it
     significance: Path | None = None
-    predicted_labels: Path | None = None  # what a classifier guesses, where rows are told that
+    predicted_labels: Path | None = None  # a classifier's guesses, for rows that are given them
     notes: tuple[str, ...] = ()
 
 

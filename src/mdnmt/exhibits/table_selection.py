@@ -1,4 +1,4 @@
-"""From a study to what the verb `table` is told."""
+"""The spec of a table, selected from a study."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def _printed_name(task: Task, domain: str) -> str:
 
 
 def task_title(study: Study, task: Task) -> str:
-    """Return the task's title where a reader must be told which one is meant: in a study of several."""
+    """Return the task's title where readers need it: in a study with several tasks."""
     return task.config.title if len(study.tasks) > 1 else ""
 
 
 def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Return runs by the row they stand in: one a directory and what it is told, with all its seeds."""
+    """Return the runs of each row, grouped by directory and label condition, with all their seeds."""
     rows: dict[str, list[Run]] = {}
     for run in runs:
         rows.setdefault(run.row, []).append(run)
@@ -169,7 +169,7 @@ def is_tested(study: Study, key: str) -> bool:
 
 
 def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
-    """Return what the verb `significance` is told of a table: its systems, its baseline, where hypotheses stand."""
+    """Return the spec of a table's significance tests: its systems, its baseline, the folders of hypotheses."""
     table, task = paper_table(study, key)
     rows, how = compared_runs(study, key), study.config.comparison
     has_comet = "comet" in table.metrics and not study.no_comet

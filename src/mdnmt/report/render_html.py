@@ -26,8 +26,10 @@ def _cell(grid: Grid, header: Header, cell: Cell) -> str:
     text = escape(cell.text)
     text = f"<strong>{text}</strong>" if cell.best else text
     if cell.star:
-        told = in_words(cell.tested, grid.baseline_label) if cell.tested else "significantly better than the baseline"
-        text += f'<sup class="star" title="{escape(told)}">*</sup>'
+        explanation = (
+            in_words(cell.tested, grid.baseline_label) if cell.tested else "significantly better than the baseline"
+        )
+        text += f'<sup class="star" title="{escape(explanation)}">*</sup>'
     if cell.spread is not None:
         text += f' <span class="spread">\N{PLUS-MINUS SIGN}{escape(cell.spread)}</span>'
     return f'<td data-sort="{cell.mean!r}">{text}{published}</td>'

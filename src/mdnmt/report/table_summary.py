@@ -122,10 +122,10 @@ def _summary(grid: Grid, columns: list[tuple[int, Header]]) -> str:
         tested += len(cells)
         better = [label for label, cell in cells if cell.star]
         worse = [label for label, cell in cells if cell.verdict == "worse"]
-        told = [f"better on {_joined(better)}"] if better else []
-        told += [f"worse on {_joined(worse)}"] if worse else []
-        if told:
-            parts.append(f"{row.label} is {', '.join(told)}")
+        differences = [f"better on {_joined(better)}"] if better else []
+        differences += [f"worse on {_joined(worse)}"] if worse else []
+        if differences:
+            parts.append(f"{row.label} is {', '.join(differences)}")
     if not tested:
         return ""
     if not parts:

@@ -21,7 +21,7 @@ class ResultPaths:
     Attributes:
         task: of a task's name.
         run: of a run.
-        test: of a run's hypotheses and scores, with what it is told of the domain and the split that it translates.
+        test: of a run's hypotheses and scores, for its label condition and split.
         comet: of a run's scores by COMET.
         labels: of the domains that a classifier guesses for the test sentences of a task.
         copied: of the copied sources of a task and their scores.

@@ -180,9 +180,9 @@ def _dots(axes: Axes, labels: list[str], shares: list[list[float]]) -> None:
 
 
 def _described(made: list[NamedSystem], shares: list[list[float]], labels: list[str]) -> str:
-    told: list[Any] = [
+    parts: list[Any] = [
         f"{system.label}: "
         + ", ".join(f"{label} {half_up(value, 1)} %" for label, value in zip(labels, values, strict=True))
         for system, values in zip(made, shares, strict=True)
     ]
-    return f"Ambiguous words translated as their domain does. {'; '.join(told)}."
+    return f"Ambiguous words translated as their domain does. {'; '.join(parts)}."

@@ -255,9 +255,9 @@ def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: l
 
 
 def _describe(systems: list[CurveSystem], lines: dict[str, dict[tuple[str, str], Line]]) -> str:
-    told = []
+    parts = []
     for system in systems:
         line = lines[system.label].get(("valid", "ppl"))
         if line and line.updates:
-            told.append(f"{system.label} {line.middle[-1]:.2f} after {line.updates[-1]} updates")
-    return "Training curves. Validation perplexity at the end: " + ("; ".join(told) or "not measured") + "."
+            parts.append(f"{system.label} {line.middle[-1]:.2f} after {line.updates[-1]} updates")
+    return "Training curves. Validation perplexity at the end: " + ("; ".join(parts) or "not measured") + "."

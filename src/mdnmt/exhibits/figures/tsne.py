@@ -232,5 +232,5 @@ def _measures(system: Projected) -> str:
 
 
 def _describe(systems: list[Projected]) -> str:
-    told = [f"{system.label}: {_measures(system).replace(chr(10), ', ')}" for system in systems]
-    return "t-SNE pictures of encoder sentence vectors, coloured by domain. " + "; ".join(told) + "."
+    parts = [f"{system.label}: {_measures(system).replace(chr(10), ', ')}" for system in systems]
+    return "t-SNE pictures of encoder sentence vectors, coloured by domain. " + "; ".join(parts) + "."

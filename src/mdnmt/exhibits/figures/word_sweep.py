@@ -63,14 +63,14 @@ class SweepSpec(FigureSpec):
         head = 0.44 + more_room(detail)
         figure = new_figure(head + 2.6)
         axes = figure.subplots()
-        told = []
+        sentences = []
         for number, (kind, label) in enumerate(KINDS.items()):
             heights = [mean([seed[kind] for seed in seeds]) for seeds in found]
             axes.plot(
                 range(len(made)), heights, color=COLOURS[number], linestyle=DASHES[number % len(DASHES)],
                 marker=MARKERS[number], markersize=9 - 2 * number, label=label, clip_on=False,
             )  # fmt: skip
-            told.append(f"{label}: {', '.join(half_up(height, 1) for height in heights)}.")
+            sentences.append(f"{label}: {', '.join(half_up(height, 1) for height in heights)}.")
         axes.axhline(100 / self.num_domains, color=GREY, linewidth=0.9, linestyle=(0, (2, 2)))
         axes.set_ylim(0, 102)
         labels = [textwrap.fill(system.label, 66 // len(made)) for system in made]
@@ -89,4 +89,4 @@ class SweepSpec(FigureSpec):
             left=0.08, right=0.97, bottom=(0.62 + 0.15 * lines) / height, top=1 - (head + 0.1) / height
         )
         heading(figure, self.title, detail)
-        return figure, f"Right words in percent for {', '.join(system.label for system in made)}. {' '.join(told)}"
+        return figure, f"Right words in percent for {', '.join(system.label for system in made)}. {' '.join(sentences)}"

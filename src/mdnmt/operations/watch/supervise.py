@@ -55,9 +55,9 @@ class Supervisor:
             self._see_orphans_off()
             open_locks(locks(self.folder))
             before, view = self._made(), self.look()
-            told = view.last_start.log if view.last_start is not None else None
+            last_log = view.last_start.log if view.last_start is not None else None
             process = subprocess.Popen(self.command, cwd=self.folder)
-            status = self._follow(process, told)
+            status = self._follow(process, last_log)
             if status == 0:
                 return 0
             if status in (-signal.SIGINT, 128 + signal.SIGINT, -signal.SIGTERM):
@@ -71,12 +71,12 @@ class Supervisor:
             self.say(f"start {start} ended with status {status}; starting again")
         return status
 
-    def _follow(self, process: subprocess.Popen[bytes], told: Path | None) -> int:
-        """Look after one start until its end; `told` is the log of the start before, which says nothing of this one."""
+    def _follow(self, process: subprocess.Popen[bytes], last_log: Path | None) -> int:
+        """Look after one start until its end; `last_log` is that of the start before."""
         self._lost_since.clear()
         while process.poll() is None:
             view = self.look()
-            is_its_own = view.last_start is not None and view.last_start.log != told
+            is_its_own = view.last_start is not None and view.last_start.log != last_log
             if is_its_own and (lost := self._long_lost(view)):
                 for job in lost:
                     self.say(f"job {job}: Snakemake waits for it, but {view.lost[job]}")
@@ -95,12 +95,12 @@ class Supervisor:
         return long if long and len(long) == len(waiting) else []
 
     def _see_orphans_off(self) -> None:
-        told = False
+        announced = False
         while orphans := self.look().orphans:
             cancel([number for number, job in orphans.items() if job.state == "PENDING"], run=self.run)
-            if not told:
+            if not announced:
                 self.say(f"waiting for {len(orphans)} jobs that another start of Snakemake has sent")
-                told = True
+                announced = True
             _pause(self.every_seconds)
 
     def _made(self) -> int:

@@ -106,8 +106,8 @@ def detail(
 
 def options(values: Mapping[str, Any]) -> str:
     """Return options on one line: `model_dim 512, adam_betas [0.9, 0.98]`."""
-    told = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values.values())
-    return ", ".join(f"{name} {text}" for name, text in zip(values, told, strict=True))
+    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values.values())
+    return ", ".join(f"{name} {text}" for name, text in zip(values, texts, strict=True))
 
 
 def _what(

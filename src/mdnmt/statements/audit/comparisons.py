@@ -28,9 +28,9 @@ def order(inputs: AuditInput, paper: str, check: Order) -> Outcome:
             compared += len(check.better)
             agreed += len(check.better) - len(not_better)
             if not_better:
-                told = ", ".join(f"{row} {show(values[row])}" for row in not_better)
+                values_of = ", ".join(f"{row} {show(values[row])}" for row in not_better)
                 where = "on average" if check.averaged else name
-                broken.append(f"{where}: {told} against {other} {show(values[other])}")
+                broken.append(f"{where}: {values_of} against {other} {show(values[other])}")
     return Outcome("; ".join(broken) or f"true of all {compared}", compared, agreed)
 
 
@@ -73,6 +73,6 @@ def names(inputs: AuditInput, paper: str, check: Names) -> Outcome:
     first, second = (listed(table) for table in check.tables)
     alone = [(check.tables[0], [name for name in first if name not in second])]
     alone += [(check.tables[1], [name for name in second if name not in first])]
-    told = [f"only in {table}: {', '.join(found)}" for table, found in alone if found]
+    parts = [f"only in {table}: {', '.join(found)}" for table, found in alone if found]
     shared = len(set(first) & set(second))
-    return Outcome("; ".join(told) or "the same", len({*first, *second}), shared)
+    return Outcome("; ".join(parts) or "the same", len({*first, *second}), shared)

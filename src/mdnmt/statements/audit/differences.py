@@ -96,8 +96,8 @@ def gains_of_one_row(inputs: AuditInput, paper: str, check: Gains) -> Outcome:
             meetable = [rows for rows in met.values() if rows]
             compared += 1
             if meetable and not set.intersection(*meetable):
-                told = ", ".join(f"{metric} of {' or '.join(sorted(rows))}" for metric, rows in met.items() if rows)
-                mixed.append(f"over {over} ({listed.table}): {told}")
+                text = ", ".join(f"{metric} of {' or '.join(sorted(rows))}" for metric, rows in met.items() if rows)
+                mixed.append(f"over {over} ({listed.table}): {text}")
     return Outcome("; ".join(mixed) or "each list is of one row", compared, compared - len(mixed))
 
 

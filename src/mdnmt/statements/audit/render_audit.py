@@ -13,7 +13,7 @@ BEGIN = "<!-- begin: written by `mdnmt audit --markdown docs/audit.md` -->"
 END = "<!-- end -->"
 OURS = "†"
 FOUND_HERE = "found by this audit; the others had been found by reading the papers, before it was written"
-# What was compared, in the order in which it is told.
+# What was compared, in the order of the page.
 KINDS = {
     "average": "average of a row",
     "delta": "difference to the baseline's row",
@@ -66,10 +66,10 @@ def _overview(result: AuditResult) -> Iterator[str]:
     yield f"| compared | {' | '.join(result.papers)} |"
     yield f"|---|{'---:|' * len(result.papers)}"
     done = {(checked.paper, checked.kind): checked for checked in result.checked}
-    for kind, told in KINDS.items():
+    for kind, title in KINDS.items():
         cells = [done.get((paper, kind)) for paper in result.papers]
         if any(cells):
-            yield f"| {told} | {' | '.join(f'{cell.agreed} of {cell.compared}' if cell else '' for cell in cells)} |"
+            yield f"| {title} | {' | '.join(f'{cell.agreed} of {cell.compared}' if cell else '' for cell in cells)} |"
     sums = [[checked for checked in result.checked if checked.paper == paper] for paper in result.papers]
     total = [f"{sum(one.agreed for one in of)} of {sum(one.compared for one in of)}" for of in sums]
     yield f"| **agree, in all** | {' | '.join(total)} |"
@@ -105,8 +105,8 @@ def text(result: AuditResult, width: int) -> str:
         findings = result.of(paper)
         number = counts(findings)
         compared = sum(checked.compared for checked in result.checked if checked.paper == paper)
-        told = ", ".join(f"{number[status]} {status}" for status in TITLES)
-        lines += [f"{paper}: {told}; {compared} comparisons", ""]
+        by_status = ", ".join(f"{number[status]} {status}" for status in TITLES)
+        lines += [f"{paper}: {by_status}; {compared} comparisons", ""]
         for status in TITLES:
             for finding in findings:
                 if finding.status == status:
@@ -118,12 +118,12 @@ def text(result: AuditResult, width: int) -> str:
 
 def _lines(finding: Finding, width: int) -> Iterator[str]:
     yield f"  {finding.status:<13} {finding.id}{f' {OURS}' if finding.ours else ''}"
-    for name, told in (
+    for name, value in (
         ("where", finding.where),
         ("print", finding.printed),
         ("found", finding.recomputed),
         ("so", finding.comment),
     ):
-        if told:
+        if value:
             start = f"{'':16} {name:<5}  "
-            yield from textwrap.wrap(told, width, initial_indent=start, subsequent_indent=" " * len(start))
+            yield from textwrap.wrap(value, width, initial_indent=start, subsequent_indent=" " * len(start))

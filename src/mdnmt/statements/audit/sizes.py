@@ -48,8 +48,8 @@ def parameters(inputs: AuditInput, paper: str, check: Parameters) -> Outcome:
         number = inputs.number(paper, *split_cell(cell))
         printed, step = inputs.value(paper, *split_cell(cell)), unit(number.raw)
         agreed += any(reading.text and rounded(Decimal(found), step) == printed for reading, found in counts)
-    told = ", ".join(f"{millions(found)} ({reading.label})" for reading, found in counts)
-    return Outcome(told, len(check.cells), agreed)
+    text = ", ".join(f"{millions(found)} ({reading.label})" for reading, found in counts)
+    return Outcome(text, len(check.cells), agreed)
 
 
 def size_ratio(inputs: AuditInput, paper: str, check: SizeRatio) -> Outcome:
@@ -108,5 +108,5 @@ def peak(inputs: AuditInput, paper: str, check: Peak) -> Outcome:
         for update in range(1, STEPS + 1)
     )
     largest = exact(round(max(values), 9))
-    told = f"the largest value is {show(largest)} for H = {check.high} and L = {check.low}"
-    return Outcome(told, 1, int(largest == exact(check.high)))
+    text = f"the largest value is {show(largest)} for H = {check.high} and L = {check.low}"
+    return Outcome(text, 1, int(largest == exact(check.high)))

@@ -13,7 +13,7 @@ def to_markdown(outcomes: Outcomes) -> str:
     lines = [f"# Claims: {markdown(outcomes.title)}", "", f"{counts}.", ""]
     lines += ["| claim | place | says | verdict | reason |", "|---|---|---|---|---|"]
     for one in outcomes.outcomes:
-        told = f"{one.reason}; on other text: {one.on_other_text}" if one.on_other_text else one.reason
-        cells = [f"`{one.id}`", *(markdown(text) for text in (one.where, one.says, one.verdict, told))]
+        reason = f"{one.reason}; on other text: {one.on_other_text}" if one.on_other_text else one.reason
+        cells = [f"`{one.id}`", *(markdown(text) for text in (one.where, one.says, one.verdict, reason))]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

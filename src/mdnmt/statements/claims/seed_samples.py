@@ -76,9 +76,9 @@ def fulfils(threshold: Threshold, low: float, high: float) -> bool | None:
 
 
 def compare(
-    threshold: Threshold, left: Sample, right: Sample | None = None, *, times: float = 1.0, **told: Any
+    threshold: Threshold, left: Sample, right: Sample | None = None, *, times: float = 1.0, **details: Any
 ) -> Comparison:
-    """Return the comparison of `left - times * right` with the threshold; `told` are further fields of it.
+    """Return the comparison of `left - times * right` with the threshold; `details` are its further fields.
 
     It is decided with three seeds of each side or more, if the 95 % interval lies on one side of the threshold.
     """
@@ -99,5 +99,5 @@ def compare(
         p=_p(threshold, difference, error) if decided and error is not None else None,
         num_seeds=min(seeds, default=None),
         doubt=doubt,
-        **told,
+        **details,
     )
