@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt import provenance
     from mdnmt.code_hash import code_hash
     from mdnmt.config.loader import parse_spec
-    from mdnmt.exhibits.grid import Made
+    from mdnmt.exhibits.grid import Provenance
     from mdnmt.fsio import require_options, sealed, write_sealed, write_text
     from mdnmt.statements.claims.decide import decide
     from mdnmt.statements.claims.markdown import to_markdown
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> None:
 
     spec = parse_spec(args.spec, ClaimsSpec)
     require_options(spec.made_with)
-    made = Made(**provenance.made_by(code_hash("mdnmt.commands.claims")))
+    made = Provenance(**provenance.made_by(code_hash("mdnmt.commands.claims")))
     outcomes = decide(spec).model_copy(update={"made": made})
     evidence = sealed(path for path in (*spec.tables.values(), *spec.figures.values()) if path)
     write_sealed(args.json, outcomes.model_dump(mode="json"), evidence, made_with=spec.model_dump(mode="json"))

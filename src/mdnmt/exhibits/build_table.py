@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mdnmt import provenance
-from mdnmt.exhibits.grid import Grid, Made
+from mdnmt.exhibits.grid import Grid, Provenance
 from mdnmt.exhibits.registry import table_code, table_module
 from mdnmt.exhibits.specs import AnyTable
 
@@ -15,4 +15,4 @@ def build(spec: AnyTable) -> Grid:
         DataError: a file is not what it should be.
     """
     grid: Grid = table_module(spec.kind).build(spec)
-    return grid.model_copy(update={"made": Made(**provenance.made_by(table_code(spec.kind)))})
+    return grid.model_copy(update={"made": Provenance(**provenance.made_by(table_code(spec.kind)))})

@@ -21,7 +21,7 @@ FORMAT = 2  # of the file; raise it when the meaning of a field changes
 NONE = "\N{EN DASH}"  # in place of a number
 
 
-class Made(Frozen):
+class Provenance(Frozen):
     """Version, commit and code; the commit is None outside a repository."""
 
     mdnmt: str
@@ -113,7 +113,7 @@ class Grid(Frozen):
     split: Split = "test"  # of a table of scores: the text that was scored
     test_sentences: tuple[tuple[str, int], ...] = ()  # (domain, number)
     busy: bool = False  # resources: others used the machine, so times and memory are in doubt
-    made: Made | None = None
+    made: Provenance | None = None
 
     @property
     def full_title(self) -> str:

@@ -75,7 +75,7 @@ def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> floa
     return float(value)
 
 
-class Facts:
+class SharedConditions:
     """What all rows must share to stand in one table: test sets and signatures."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Facts:
                     self.signatures.setdefault(metric, set()).add(str(entry[metric].get("signature", "")))
 
 
-def measure(row: ScoreRow, spec: ScoreTableSpec, facts: Facts) -> dict[tuple[str, str], Measured]:
+def measure(row: ScoreRow, spec: ScoreTableSpec, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
     """Return the values of a row by (metric, column); a number that a seed lacks is left out for all.
 
     Raises:
@@ -118,7 +118,7 @@ def measure(row: ScoreRow, spec: ScoreTableSpec, facts: Facts) -> dict[tuple[str
     seeds = tuple(run.seed for run in runs)
     read = [(run.scores, _read(run)) for run in runs]
     for path, scores in read:
-        facts.add(path, scores, spec)
+        shared.add(path, scores, spec)
     found: dict[tuple[str, str], Measured] = {}
     for metric in spec.metrics:
         by_domain = []

@@ -10,7 +10,7 @@ from mdnmt.corpora.formats.archive import Archive, Budget, blocks_within, open_a
 from mdnmt.errors import DataError
 
 
-class Union:
+class JoinedArchives:
     """Archives side by side, in the order in which they were given."""
 
     def __init__(self, archives: Sequence[Archive], budget: Budget) -> None:
@@ -47,14 +47,14 @@ class Union:
 
 @contextmanager
 def open_files(paths: Sequence[Path], unpacked_bytes_max: int) -> Iterator[Archive]:
-    """Open the files of a corpus: one as it is, several as a `Union`; one called without a suffix is plain text.
+    """Open a corpus's files: one as it is, several as `JoinedArchives`; a file without a suffix is plain text.
 
     Raises:
         DataError: one of them is not an archive, is damaged, or has a refused member.
     """
     with ExitStack() as stack:
         archives = [stack.enter_context(_open(path, unpacked_bytes_max)) for path in paths]
-        yield archives[0] if len(archives) == 1 else Union(archives, Budget(unpacked_bytes_max))
+        yield archives[0] if len(archives) == 1 else JoinedArchives(archives, Budget(unpacked_bytes_max))
 
 
 def _open(path: Path, unpacked_bytes_max: int) -> AbstractContextManager[Archive]:

@@ -12,7 +12,7 @@ from mdnmt.exhibits.best_by_validation import settle
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, heading, more_room, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.score_files import AVERAGE, Facts, Measured, measure
+from mdnmt.exhibits.score_files import AVERAGE, Measured, SharedConditions, measure
 from mdnmt.exhibits.specs import ScoreTableSpec
 from mdnmt.exhibits.systems import ScoreRow
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
@@ -148,8 +148,8 @@ def effects(table: ScoreTableSpec) -> list[Effect]:
     metric = table.metrics[0]
     choice = next((row.choice for row in table.rows if row.method == table.baseline), None)
     settled = settle(table)
-    facts = Facts()
-    numbers = {row.method: measure(row, settled, facts).get((metric, AVERAGE)) for row in settled.rows}
+    shared = SharedConditions()
+    numbers = {row.method: measure(row, settled, shared).get((metric, AVERAGE)) for row in settled.rows}
     base = next(
         (row for row in settled.rows if row.method == table.baseline or (choice is not None and row.choice == choice)),
         None,

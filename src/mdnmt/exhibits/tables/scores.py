@@ -11,7 +11,7 @@ from mdnmt.exhibits.best_by_validation import settle
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.exhibits.label_notes import label_notes
 from mdnmt.exhibits.published_cells import annotate, beside, first
-from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Facts, Measured, measure, sorted_runs
+from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Measured, SharedConditions, measure, sorted_runs
 from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note
 from mdnmt.exhibits.specs import ScoreTableSpec
 from mdnmt.exhibits.systems import ScoreRow
@@ -60,21 +60,21 @@ def _cell(measured: Measured | None, tested: dict[str, Any], agreed: float | Non
     )
 
 
-def _agreement(metric: str, tested: dict[str, Any], facts: Facts) -> float | None:
+def _agreement(metric: str, tested: dict[str, Any], shared: SharedConditions) -> float | None:
     """Return how often people agree with a difference; None where that is not known."""
-    signatures = facts.signatures.get(metric, set())
+    signatures = shared.signatures.get(metric, set())
     if len(signatures) != 1 or "delta" not in tested:
         return None
     return agreement(metric, next(iter(signatures)), tested["delta"])
 
 
-def _people_note(facts: Facts) -> str:
+def _people_note(shared: SharedConditions) -> str:
     """Return the note on the agreement with people, of the metrics of this table."""
     why = {
         metric: why_not_covered(metric, next(iter(signatures)))
         if len(signatures) == 1
         else "rows were scored in different ways"
-        for metric, signatures in facts.signatures.items()
+        for metric, signatures in shared.signatures.items()
     }
     return people_note(
         [METRICS[metric].label for metric, reason in why.items() if reason is None],
@@ -105,11 +105,11 @@ def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
     return first(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
 
 
-def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, facts: Facts) -> Cell:
+def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, shared: SharedConditions) -> Cell:
     printed = row.printed.get(f"{header.metric}/{header.key}")
     differs = _differs(spec, header)
     split = "valid" if header.key == DEVELOPMENT else spec.split
-    resting = scoring_basis(facts.signatures.get(header.metric.removeprefix(DELTA), ()), split)
+    resting = scoring_basis(shared.signatures.get(header.metric.removeprefix(DELTA), ()), split)
     judgement = judge(cell.values, printed, differs, margin=spec.margin.points, basis=resting)
     if judgement is None and printed is not None and printed.value is not None and cell.mean is not None:
         reason = differs or "the baseline was trained with other seeds"
@@ -167,7 +167,11 @@ def _was_tested(rows: list[GridRow]) -> bool:
 
 
 def _notes(
-    spec: ScoreTableSpec, facts: Facts, rows: list[GridRow], significance: dict[str, Any], baseline: str | None
+    spec: ScoreTableSpec,
+    shared: SharedConditions,
+    rows: list[GridRow],
+    significance: dict[str, Any],
+    baseline: str | None,
 ) -> list[str]:
     notes = []
     trained = [row for row in rows if any(cell.num_seeds for cell in row.cells)]
@@ -175,27 +179,27 @@ def _notes(
         notes.append("Bold: the best trained system of its column.")
     if _was_tested(rows):
         tested = [cell.tested for row in rows for cell in row.cells if cell.tested]
-        notes += [star_note(significance, baseline, tested), _people_note(facts)]
+        notes += [star_note(significance, baseline, tested), _people_note(shared)]
     elif spec.baseline is not None and len(trained) > 1:
         notes.append("No significance test was made.")
     seeds = _seed_note(rows)
     if seeds:
         notes.append(seeds)
     labels = {column.name: column.label for column in spec.columns}
-    if facts.sentences:
-        sizes = ", ".join(f"{labels[name]} {count}" for name, (count, _) in facts.sentences.items())
+    if shared.sentences:
+        sizes = ", ".join(f"{labels[name]} {count}" for name, (count, _) in shared.sentences.items())
         split = "Test" if spec.split == "test" else "Validation"
         notes.append(f"{split} sentences: {sizes}. {spec.average_label} is the mean of the unrounded domain scores.")
     if spec.development:
         notes.append("Dev.: the validation sentences of all domains, scored as one text; not part of the average.")
-    if facts.text:
-        found = "; ".join(f"{labels[name]} {' and '.join(sorted(texts))}" for name, texts in facts.text.items())
-        several = any(len(texts) > 1 for texts in facts.text.values())
+    if shared.text:
+        found = "; ".join(f"{labels[name]} {' and '.join(sorted(texts))}" for name, texts in shared.text.items())
+        several = any(len(texts) > 1 for texts in shared.text.values())
         notes.append(f"{'Caution, several texts: identity' if several else 'Identity'} of {'/'.join(SPLITS)}: {found}.")
-    for metric, signatures in facts.signatures.items():
+    for metric, signatures in shared.signatures.items():
         text = f"{METRICS[metric].label}: {'; '.join(sorted(signatures))}"
         notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
-    notes += [METRICS[metric].caution for metric in facts.signatures if METRICS[metric].caution]
+    notes += [METRICS[metric].caution for metric in shared.signatures if METRICS[metric].caution]
     notes += [f"No {METRICS[metric].label}: {why}." for metric, why in spec.metric_missing.items()]
     notes += [f"Published numbers beside {METRICS[metric].label}: {text}" for metric, text in spec.metric_notes.items()]
     return [*notes, *label_notes(spec), *spec.notes]
@@ -211,8 +215,8 @@ def build(spec: ScoreTableSpec) -> Grid:
     baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), spec.baseline_label)
     spec = settle(spec)
     significance = _significance(spec)
-    headers, facts, reasons, rows = _headers(spec), Facts(), Reasons(), []
-    measured = [measure(row, spec, facts) for row in spec.rows]
+    headers, shared, reasons, rows = _headers(spec), SharedConditions(), Reasons(), []
+    measured = [measure(row, spec, shared) for row in spec.rows]
     is_told = any(row.against for row in spec.rows)
     of_row: dict[str | None, Numbers] = {row.method: numbers for row, numbers in zip(spec.rows, measured, strict=True)}
     for row, numbers in zip(spec.rows, measured, strict=True):
@@ -227,8 +231,8 @@ def build(spec: ScoreTableSpec) -> Grid:
                 cell = _delta_cell(numbers.get(key), base.get(key))
             else:
                 tested = tests.get(header.key, {}).get(header.metric, {})
-                cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, facts))
-            cells.append(_beside(spec, row, header, cell, facts))
+                cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, shared))
+            cells.append(_beside(spec, row, header, cell, shared))
         marks = [reasons.mark(why) for why in _absent(spec, row, numbers)]
         runs = tuple(RowRun(seed=r.seed, folder=r.scores.parent.parent.as_posix()) for r in sorted_runs(row))
         about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
@@ -245,9 +249,9 @@ def build(spec: ScoreTableSpec) -> Grid:
         alpha=significance.get("alpha", ALPHA) if _was_tested(rows) else None,
         correction=significance.get("correction", "none"),
         reasons=tuple(reasons.texts),
-        notes=tuple(_notes(spec, facts, rows, significance, baseline_label or spec.baseline)),
+        notes=tuple(_notes(spec, shared, rows, significance, baseline_label or spec.baseline)),
         split=spec.split,
-        test_sentences=tuple((name, count) for name, (count, _) in facts.sentences.items()),
+        test_sentences=tuple((name, count) for name, (count, _) in shared.sentences.items()),
     )
     return annotate(grid, spec.margin)
 

@@ -18,7 +18,7 @@ from pydantic import Field
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
 from mdnmt.exhibits import specs
-from mdnmt.exhibits.score_files import AVERAGE, Facts, measure
+from mdnmt.exhibits.score_files import AVERAGE, SharedConditions, measure
 from mdnmt.exhibits.table_selection import table_spec
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
@@ -101,7 +101,7 @@ def spread_of(study: Study, places: ResultPaths, config_folder: Path) -> Spread:
         if not isinstance(spec, specs.ScoreTableSpec) or spec.split != "test":
             continue
         for row in spec.rows:
-            for (metric, column), found in measure(row, spec, Facts()).items():
+            for (metric, column), found in measure(row, spec, SharedConditions()).items():
                 place = (shown.task, metric, column == AVERAGE)
                 values.setdefault(place, {})[row.method, column] = found.values  # a run in two tables counts once
     own = {place: pooled(of_rows.values()) for place, of_rows in values.items()}

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mdnmt.code_hash import code_hash
-from mdnmt.exhibits.grid import Made
+from mdnmt.exhibits.grid import Provenance
 from mdnmt.exhibits.registry import figure_code, table_code
 from mdnmt.exhibits.specs import ReportFigure, ReportSpec
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number, optional_json
@@ -33,7 +33,7 @@ class Origin:
     """
 
     name: str
-    made: Made | None
+    made: Provenance | None
     is_current: bool
 
 
@@ -147,12 +147,12 @@ def _of_picture(figure: ReportFigure) -> Any:
         found = json.loads(text)
     except ValueError:
         return None
-    return {key: found.get(key) for key in Made.model_fields} if isinstance(found, dict) else None
+    return {key: found.get(key) for key in Provenance.model_fields} if isinstance(found, dict) else None
 
 
 def _origin(name: str, record: Any, current: str) -> Origin:
     try:
-        made = Made.model_validate(record)
+        made = Provenance.model_validate(record)
     except ValidationError:
         return Origin(name, None, is_current=False)
     return Origin(name, made, is_current=made.code == current)

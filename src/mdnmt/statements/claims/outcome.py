@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdnmt.config.base import Frozen
-from mdnmt.exhibits.grid import Made
+from mdnmt.exhibits.grid import Provenance
 from mdnmt.fsio import read_json
 from mdnmt.numbers.verdicts import Verdict
 
@@ -56,7 +56,7 @@ class Outcomes(Frozen):
     title: str
     counts: dict[str, int]  # verdict -> how many claims
     outcomes: tuple[Outcome, ...]
-    made: Made | None = None  # written by the verb
+    made: Provenance | None = None  # written by the verb
 
 
 def read_outcomes(path: Path) -> Outcomes:
