@@ -15,6 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
     parser.add_argument("--runs-only", action="store_true", help="add no tasks and record no exhibits")
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign it with this Ed25519 private key (PEM)")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="write its runs, tables and claims to this Markdown page"
+    )
     restore = parser.add_argument_group("as the workflow calls it: bring parts of a run back")
     restore.add_argument("--restore", metavar="RUN", help="<task>/<method>/seed<k>-<fp>")
     restore.add_argument("--parts", nargs="+", default=[], help="files and folders of the run")
@@ -25,7 +28,9 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import ConfigError
     from mdnmt.exchange.bundle import MANIFEST, Bundle
     from mdnmt.exchange.pack_study import pack_study
+    from mdnmt.exchange.results_page import results_page
     from mdnmt.exchange.signature import read_private_key, sign
+    from mdnmt.fsio import write_text
     from mdnmt.studies.resolve import resolve
 
     bundle = Bundle(args.bundle.resolve())
@@ -40,5 +45,7 @@ def run(args: argparse.Namespace) -> None:
         print(line)
     size = sum(int(entry["size_bytes"]) for entry in bundle.archives.values())
     print(f"{args.bundle}: {len(bundle.runs)} runs, {size / 1e6:.1f} MB")
+    if args.page is not None:
+        write_text(args.page, results_page(bundle, args.study))
     if key is not None:
         print(f"signed with key {sign(bundle.folder / MANIFEST, key)}")

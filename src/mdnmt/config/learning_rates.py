@@ -62,15 +62,25 @@ def with_sweep(study: dict[str, Any]) -> dict[str, Any]:
     return {**study, "variants": {**swept, **study.get("variants", {})}}
 
 
-def chosen_rates(config_folder: Path, given: RatesFrom | None, where: str) -> dict[str, float]:
+def load_rates(config_folder: Path, given: RatesFrom | None) -> LearningRates | None:
+    """Return the table of learning rates that a study names; None if it names none.
+
+    Raises:
+        ConfigError: there is no such file, or a mistake in it.
+    """
+    if given is None:
+        return None
+    return load_model(find_named(config_folder / FOLDER, given.file, "table of learning rates"), LearningRates)
+
+
+def chosen_rates(table: LearningRates | None, given: RatesFrom | None, where: str) -> dict[str, float]:
     """Return method -> learning rate, of those with a sweep and of those that take over the rate of another one.
 
     Raises:
-        ConfigError: there is no such file, a mistake in it, or `same_as` names a method that has no rate.
+        ConfigError: `same_as` names a method that has no rate.
     """
-    if given is None:
+    if table is None or given is None:
         return {}
-    table = load_model(find_named(config_folder / FOLDER, given.file, "table of learning rates"), LearningRates)
     rates = {method: chosen.learning_rate for method, chosen in table.methods.items()}
     swept = dict(rates)
     for method, other in given.same_as.items() if swept else ():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims, uses
 from mdnmt.config.comet import CometConfig
-from mdnmt.config.learning_rates import chosen_rates
+from mdnmt.config.learning_rates import chosen_rates, load_rates
 from mdnmt.config.loader import did_you_mean, named_in, validate_model
 from mdnmt.config.method import MethodConfig, load_method
 from mdnmt.config.paper import PaperConfig, Recipe, compared_recipes, load_paper
@@ -95,7 +95,8 @@ def resolve(
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
     recipes, compared = _recipes(config_folder, config, tasks, papers)
-    rates = chosen_rates(config_folder, config.learning_rates, where)
+    rate_table = load_rates(config_folder, config.learning_rates)
+    rates = chosen_rates(rate_table, config.learning_rates, where)
     options = Options(config, methods, recipes, compared, where, config_folder / "methods", rates)
     runs = tuple(
         run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
@@ -108,7 +109,7 @@ def resolve(
     published = {paper: load_published(config_folder, paper) for paper in papers}
     comet, no_comet = _comet(config)
     claims = {paper: _claims(config_folder, paper, papers[paper]) for paper in papers}
-    return Study(name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs)
+    return Study(name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs, rate_table)
 
 
 def _claims(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Claim]:

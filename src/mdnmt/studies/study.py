@@ -11,6 +11,7 @@ from mdnmt.config.comet import CometConfig
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_reader import GeneratedReader
 from mdnmt.config.decoding import LABELS, SPLITS, Decoding, Labels, Split
+from mdnmt.config.learning_rates import LearningRates
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.published import Published
@@ -135,6 +136,7 @@ class Study:
     comet: CometConfig
     no_comet: str | None  # why COMET cannot score; None: it can
     runs: tuple[Run, ...]
+    learning_rates: LearningRates | None = None  # the sweep that the rates were chosen in
 
     def replace_by(self, other: Study) -> None:
         """Become `other`, the same study resolved again, for all who hold a reference to this one.

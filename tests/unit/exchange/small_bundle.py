@@ -58,6 +58,7 @@ def make_run(study: Study, run: Run, places: ResultPaths) -> None:
         "domains": list(run.domains),
     }
     record |= {"source_lang": "en", "target_lang": "fr", "seconds": 1.0, "updates": 6, "device": "cpu", "threads": 1}
+    record |= {"num_parameters": 1000, "validation": {"all": {"loss": 3.5}}}
     fsio.write_sealed(folder / "run.json", {**record, "resumes": 0, "provenance": {"cpu": "Processor"}})
     lines = [
         f"{update}\t1.0\t{split}\tall\t{generator.uniform(3, 4):.3f}\t3.5\t30.5\t0.25\t1.5\t\n"
