@@ -33,7 +33,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.train import trainer as trainer_module
 from mdnmt.train.device import choose_device
 from mdnmt.train.device_watch import DeviceWatch
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import train_run
 
 

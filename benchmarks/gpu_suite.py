@@ -121,10 +121,10 @@ def train_method(options: argparse.Namespace) -> dict[str, Any] | None:
     from mdnmt.cli import main as mdnmt_main
     from mdnmt.config.method import load_method
     from mdnmt.config.run import RunSpec
-    from mdnmt.config.training import Training, laid_over
+    from mdnmt.config.training import Training, merge_recipes
     from mdnmt.fsio import read_json
     from mdnmt.methods import validate
-    from mdnmt.train.metrics import read_metrics
+    from mdnmt.train.metrics_log import read_metrics
 
     sizes, recipe, (pairs, vocab, length) = STUDY[options.toy]
     demo = sorted((ROOT / "results" / "tasks").glob("demo-en-fr-*/task.json"))
@@ -141,7 +141,7 @@ def train_method(options: argparse.Namespace) -> dict[str, Any] | None:
         task_fingerprint=manifest["fingerprint"],
         builder=config.builder,
         architecture=validate(config.builder, {**config.architecture, **shared}, where=name).model_dump(),
-        training=Training.model_validate(laid_over([config.training, common, recipe])),
+        training=Training.model_validate(merge_recipes([config.training, common, recipe])),
         domains=tuple(manifest["domains"]),
         seed=1,
     )

@@ -30,8 +30,8 @@ from mdnmt import fsio, methods, provenance
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.method import load_method
 from mdnmt.config.training import Training
-from mdnmt.decode.batches import translate_ids
-from mdnmt.methods.method import Method, VocabSizes, WordCounts
+from mdnmt.decode.length_batches import translate_ids
+from mdnmt.methods.method import Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Split
 from mdnmt.train.batches import collate, epoch_batches, usable
@@ -121,7 +121,7 @@ def build(name: str, size: Size, vocab_size: int, domains: int, device: torch.de
     method.model.to(device).train()
     if method.prepare is not None:
         counts = torch.randint(0, 1000, (domains, vocab_size), generator=torch.Generator().manual_seed(1))
-        method.prepare(WordCounts(counts.to(device), counts.to(device)))
+        method.prepare(TokenCounts(counts.to(device), counts.to(device)))
     return method
 
 

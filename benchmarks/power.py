@@ -40,7 +40,7 @@ from mdnmt.operations.power.power_text import rows_of
 from mdnmt.operations.power.seed_spread import spread_of
 from mdnmt.score.significance.holm import holm
 from mdnmt.score.significance.variance_components import seed_test
-from mdnmt.statements.claims.decide import ALPHA, together, verdict_of
+from mdnmt.statements.claims.decide import ALPHA, combined_verdict, verdict_of
 from mdnmt.statements.claims.seed_samples import compare, of_values
 from mdnmt.studies.resolve import resolve
 
@@ -159,7 +159,7 @@ class Archive:
                 right = of_values(self._values(claim, one.right, seeds).tolist()) if one.right else None
                 found.append(compare(Threshold(**{one.side: one.bound}), left, right, times=one.times, what="x"))
             verdicts.append(verdict_of(group.needed, found, group.rules))
-        return together(verdicts)
+        return combined_verdict(verdicts)
 
     def _values(self, claim: Design, cell: CellOfRow, seeds: Mapping[str, int]) -> Array:
         # The numbers of a figure may rest on several rows.

@@ -44,7 +44,7 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.tasks import build
-from mdnmt.tasks.segmentation import encoder as encode
+from mdnmt.tasks.segmentation import token_encoder as encode
 from mdnmt.tasks.task_spec import task_spec
 
 HELD_OUT = 2000

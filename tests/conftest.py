@@ -15,7 +15,7 @@ from torch import Tensor
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.run import RunSpec
 from mdnmt.config.task import TaskConfig
-from mdnmt.config.training import Training, laid_over
+from mdnmt.config.training import Training, merge_recipes
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.methods import build, validate
@@ -119,7 +119,7 @@ def make_spec(toy_task: Path) -> SpecFactory:
             task_fingerprint=data.fingerprint,
             builder=builder,
             architecture=options.model_dump(),
-            training=Training.model_validate(laid_over([TOY_TRAINING, training])),
+            training=Training.model_validate(merge_recipes([TOY_TRAINING, training])),
             domains=tuple(domains or data.domains),
             seed=seed,
         )

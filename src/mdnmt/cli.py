@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdnmt import __version__, commands
-from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, shown
+from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, printable
 from mdnmt.paths import to_remove
 
 THEN = "then"  # between two verbs on one command line
@@ -135,7 +135,7 @@ def _one(arguments: list[str]) -> int:
             folder = to_remove(missing := Path(os.fsdecode(place)))
             if folder != missing and folder.is_dir():
                 what += f"; remove the folder {folder}, then start the same command again"
-        print(shown(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"), file=sys.stderr)
+        print(printable(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"), file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:

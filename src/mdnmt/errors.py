@@ -12,7 +12,7 @@ _MOST = 2000  # characters of a message
 EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     r"""Return `text` as one harmless line: control and invisible characters are written like `\x1b`."""
     # Format characters (Cf) turn the direction of text, separators (Zl, Zp) and controls (Cc) break or command.
     hidden = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -46,7 +46,7 @@ class MdnmtError(Exception):
     def __str__(self) -> str:
         """Return the line; names and text in it may come from anywhere, and be of any length."""
         line = super().__str__()
-        return shown(line if len(line) <= _MOST else f"{line[: _MOST - 505]} ... {line[-500:]}")
+        return printable(line if len(line) <= _MOST else f"{line[: _MOST - 505]} ... {line[-500:]}")
 
 
 class ConfigError(MdnmtError):

@@ -22,8 +22,8 @@ from pathlib import Path
 from mdnmt.errors import ConfigError, Interrupted
 
 POLL_SECONDS = 2.0
-_HELD = "MDNMT_GPU_HELD"  # what this process, or the one that started it, has locked
-_held: list[int] = []  # open files; CUDA is set up once in a process, so its cards are kept until it ends
+_ACQUIRED = "MDNMT_GPU_HELD"  # what this process, or the one that started it, has locked
+_lock_descriptors: list[int] = []  # open files; CUDA is set up once in a process, so its cards are kept until it ends
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def count_visible(device: str = "auto") -> int:
     return len(visible_cards())
 
 
-def take(
+def acquire(
     count: int = 1,
     number: int | None = None,
     *,
@@ -98,7 +98,7 @@ def take(
         ConfigError: there are GPUs, but not so many.
         Interrupted: the time to wait is over.
     """
-    if _HELD in os.environ:
+    if _ACQUIRED in os.environ:
         return []
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     cards = visible_cards()
@@ -119,18 +119,18 @@ def take(
         wait(POLL_SECONDS)
     if number is None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(card.token for card in taken)
-    os.environ[_HELD] = ",".join(card.token for card in taken)
+    os.environ[_ACQUIRED] = ",".join(card.token for card in taken)
     return taken
 
 
-def held_files() -> list[int]:
+def lock_descriptors() -> list[int]:
     """Return the open lock files, for a child process to inherit: a card is free when the last of them is closed."""
-    return list(_held)
+    return list(_lock_descriptors)
 
 
 def environment_of(card: Card) -> dict[str, str]:
     """Return what a child process is to have in its environment in order to compute on one of the cards taken."""
-    return {"CUDA_VISIBLE_DEVICES": card.token, _HELD: card.token}
+    return {"CUDA_VISIBLE_DEVICES": card.token, _ACQUIRED: card.token}
 
 
 def lock_folder() -> Path:
@@ -165,7 +165,7 @@ def _try(cards: Sequence[Card], count: int) -> list[Card]:
         for card, file in taken:
             os.ftruncate(file, 0)
             os.pwrite(file, str(os.getpid()).encode(), 0)
-            _held.append(file)
+            _lock_descriptors.append(file)
             if who := strangers.get(card.token):
                 print(
                     f"mdnmt: {card.label} is in use by {who}, which is no job of this program, and no other GPU is "

@@ -12,7 +12,7 @@ from PIL.PngImagePlugin import PngInfo
 from mdnmt import fsio
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, RowRun
-from mdnmt.exhibits.published_cells import annotate, beside
+from mdnmt.exhibits.published_cells import annotate, with_published
 from mdnmt.numbers.verdicts import Printed, judge
 
 SEEDS = (1, 2, 3)
@@ -193,11 +193,11 @@ def _write_grid(folder: Path) -> None:
             text = f"{sum(values) / 3:.2f}"
             cell = Cell(text=text, values=values, mean=sum(values) / 3, sd=0.125, spread="0.13", num_seeds=3)
             differs = "another corpus" if column == 1 and place == 0 else None
-            cells.append(beside(cell, number, judge(values, number, differs)))
+            cells.append(with_published(cell, number, judge(values, number, differs)))
         runs = tuple(RowRun(seed=seed, folder=run_folder(folder, method, seed).as_posix()) for seed in SEEDS)
         group = "Baselines" if place == 0 else "Others"
         rows.append(GridRow(group=group, label=label, method=method, cells=tuple(cells), runs=runs))
-    cells = [beside(Cell(), number, None) for number in printed]
+    cells = [with_published(Cell(), number, None) for number in printed]
     rows.append(GridRow(group="Others", label="Big", method="big", cells=tuple(cells), marks=(0,)))
     grid = Grid(
         kind="scores",

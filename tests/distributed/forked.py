@@ -15,7 +15,7 @@ import torch._dynamo  # torch imports it at the first update: here, so that it i
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from mdnmt.paths import RunPaths
-from mdnmt.train.parallel import Workers
+from mdnmt.train.data_parallel import Workers
 from mdnmt.train.run import train_run
 from mdnmt.train.trainer import RuntimeOptions
 

@@ -17,10 +17,10 @@ from forked import losses, train
 import mdnmt.train.trainer as trainer_module
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.paths import RunPaths
+from mdnmt.train.data_parallel import Workers
 from mdnmt.train.lease import RunLease
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.parallel import Workers
 
 UPDATES = 12
 NO_DROPOUT = {"dropout": 0.0}

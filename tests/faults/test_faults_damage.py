@@ -21,7 +21,7 @@ from mdnmt.cli import main
 from mdnmt.errors import EXIT_USER, MdnmtError
 from mdnmt.exhibits.figures.curves import read_curves
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.metrics import lost_validations, read_metrics, write_curves
+from mdnmt.train.metrics_log import lost_validations, read_metrics, write_curves
 
 TEXT = "bank rate order\nlaw court bank\n"
 # One way to read a result, as text or bytes: what it gives must not change unnoticed.

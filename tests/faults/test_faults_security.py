@@ -22,7 +22,7 @@ from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.errors import ConfigError, MdnmtError, shown
+from mdnmt.errors import ConfigError, MdnmtError, printable
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.tasks.task_spec import task_spec
 
@@ -113,7 +113,7 @@ def test_only_fetching_can_reach_the_network() -> None:
         "corpora/providers/http.py",
         "train/lease.py",
         "train/launch.py",
-        "train/parallel.py",
+        "train/data_parallel.py",
         "commands/serve.py",
     }
     tools = {"pip", "npm", "apt-get", "curl", "wget", "git"}
@@ -279,8 +279,8 @@ def test_translating_hostile_lines_prints_text(
 def test_errors_show_what_they_name_and_obey_nothing(
     whole: Finished, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    assert is_plain(shown(text)) and "\n" not in shown(text) and is_plain(str(ConfigError(text)))
-    assert shown("Übersetzung 翻译 \u00a0ok") == "Übersetzung 翻译 \u00a0ok"
+    assert is_plain(printable(text)) and "\n" not in printable(text) and is_plain(str(ConfigError(text)))
+    assert printable("Übersetzung 翻译 \u00a0ok") == "Übersetzung 翻译 \u00a0ok"
     line = refused(capsys, main(["translate", "--run", f"{whole.run}/{text.replace(chr(0), '')}"]))
     assert is_plain(line)
 

@@ -24,13 +24,13 @@ from mdnmt.config.decoding import Decoding
 from mdnmt.config.method import load_method
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
-from mdnmt.decode.batches import translate_ids
-from mdnmt.decode.forced import force, states_of
+from mdnmt.decode.forced_decoding import decoder_states, force_decode
+from mdnmt.decode.length_batches import translate_ids
 from mdnmt.fsio import write_text
 from mdnmt.methods import validate
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.device import make_deterministic
-from mdnmt.train.metrics import MetricsLog, read_metrics
+from mdnmt.train.metrics_log import MetricsLog, read_metrics
 from mdnmt.train.run import build_method
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.trainer import RuntimeOptions, Trainer
@@ -132,8 +132,8 @@ def _decode(model: Any, data: TaskData, config: Decoding, device: torch.device) 
     labels = torch.tensor([int(split.domains[row]) for row in rows])
     with torch.inference_mode():
         found = translate_ids(model, sources, config, device=device, domains=labels)
-        forced = force(
-            states_of(model, labels),
+        forced = force_decode(
+            decoder_states(model, labels),
             model.output_weight,
             sources,
             targets,

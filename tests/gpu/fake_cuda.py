@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from mdnmt.config.method import load_method
 from mdnmt.config.training import Training
 from mdnmt.methods import BUILDERS, build, validate
-from mdnmt.methods.method import Method, VocabSizes, WordCounts
+from mdnmt.methods.method import Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.train.device_watch import DeviceWatch
 from mdnmt.train.optimiser import Optimiser
@@ -92,7 +92,7 @@ def fake_method(name: str, mode: FakeTensorMode) -> Method:
     if method.prepare is not None:
         # It looks at the counts, which fake tensors do not have: prepared for real, then faked.
         counts = torch.ones(DOMAINS, VOCAB, dtype=torch.int64)
-        method.prepare(WordCounts(counts, counts))
+        method.prepare(TokenCounts(counts, counts))
         with mode:
             for loss in method.losses:
                 for key, value in vars(loss).items():

@@ -131,9 +131,9 @@ def test_two_processes_do_not_land_on_one_card(tmp_path: Path, monkeypatch: pyte
     first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert first.stdout is not None and first.stdout.readline() == "cuda 1\n"
     with pytest.raises(Interrupted, match="no GPU came free"):
-        gpu.take(limit_minutes=0.0)
+        gpu.acquire(limit_minutes=0.0)
     first.communicate()
-    assert len(gpu.take(limit_minutes=0.0)) == 1
+    assert len(gpu.acquire(limit_minutes=0.0)) == 1
 
 
 @pytest.mark.skipif(CARDS < 2, reason="two workers on GPUs need two of them: run it on such a machine")

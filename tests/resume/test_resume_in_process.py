@@ -21,7 +21,7 @@ from mdnmt.errors import CheckpointError, DataError, Interrupted, LeaseError
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.lease import RunLease
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.run import train_run
 from mdnmt.train.trainer import RuntimeOptions

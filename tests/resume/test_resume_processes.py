@@ -18,7 +18,7 @@ import pytest
 
 from mdnmt.cli import main
 from mdnmt.paths import RunPaths
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import train_run
 
 KILLS = 10

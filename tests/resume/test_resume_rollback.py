@@ -23,7 +23,7 @@ from mdnmt.models.losses import LabelSmoothedCrossEntropy
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import epoch_batches, usable
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import train_run
 from mdnmt.train.trainer import MAX_ROLLBACKS, RuntimeOptions, TrainingError
 

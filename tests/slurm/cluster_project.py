@@ -13,7 +13,7 @@ from slurm.real_slurm import RealSlurm, until
 from workflow.snakemake_project import Project
 
 from mdnmt.train.lease import read_holder
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 
 UPDATES = 600
 PROFILE = ("--profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "5")

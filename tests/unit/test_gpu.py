@@ -25,7 +25,7 @@ esac
 JOB = """
 import os, sys
 from mdnmt import gpu
-cards = gpu.take({count})
+cards = gpu.acquire({count})
 print(*(card.token for card in cards), os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
 sys.stdin.read()
 """
@@ -46,9 +46,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv(name, "")  # so that what the code sets is taken back at the end
         monkeypatch.delenv(name)
     yield tmp_path / "apps"
-    for file in gpu.held_files():
+    for file in gpu.lock_descriptors():
         os.close(file)
-    gpu._held.clear()
+    gpu._lock_descriptors.clear()
 
 
 def job(count: int = 1) -> subprocess.Popen[str]:
@@ -97,11 +97,11 @@ def test_a_strangers_process_is_kept_away_from_or_named(machine: Path, capsys: p
     machine.write_text("GPU-aaa, 4711, /usr/bin/elsewhere\n")
     first = job()
     assert line(first) == "GPU-bbb GPU-bbb"
-    [card] = gpu.take()
+    [card] = gpu.acquire()
     assert card.token == "GPU-aaa" and os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-aaa"
     said = capsys.readouterr().err
     assert "GPU 0 (Fake 80GB) is in use by process 4711 (elsewhere)" in said and said.count("\n") == 1
-    assert gpu.take() == []  # held already: a second verb of this process stays where it is
+    assert gpu.acquire() == []  # held already: a second verb of this process stays where it is
     end(first)
 
 
@@ -123,35 +123,35 @@ def test_what_a_scheduler_or_a_user_leaves_is_respected(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", said)
     assert [card.token for card in gpu.visible_cards()] == tokens
-    assert [card.token for card in gpu.take()] == tokens[:1]
+    assert [card.token for card in gpu.acquire()] == tokens[:1]
     assert os.environ["CUDA_VISIBLE_DEVICES"] == (tokens[0] if tokens else said)
 
 
 def test_without_nvidia_smi_the_numbers_of_the_scheduler_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "_ask", lambda query: None)
     monkeypatch.setattr(gpu, "_installed", list)
-    assert gpu.visible_cards() == [] and gpu.take() == [] and not gpu.held_files()
+    assert gpu.visible_cards() == [] and gpu.acquire() == [] and not gpu.lock_descriptors()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     assert [card.token for card in gpu.visible_cards()] == ["3", "5"]
 
 
 def test_one_card_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [card.token for card in gpu.take(number=1)] == ["GPU-bbb"]
+    assert [card.token for card in gpu.acquire(number=1)] == ["GPU-bbb"]
     assert "CUDA_VISIBLE_DEVICES" not in os.environ  # cuda:1 goes on meaning what it means
     monkeypatch.delenv("MDNMT_GPU_HELD")
     with pytest.raises(ConfigError, match="found 2 GPUs that this process may use, expected GPU 2; or choose"):
-        gpu.take(number=2)
+        gpu.acquire(number=2)
     with pytest.raises(ConfigError, match="found 2 GPUs that this process may use, expected 3 GPUs"):
-        gpu.take(3)
+        gpu.acquire(3)
 
 
 def test_waiting_may_have_an_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    gpu.take(2)
+    gpu.acquire(2)
     monkeypatch.delenv("MDNMT_GPU_HELD")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     looks: list[float] = []
     with pytest.raises(Interrupted, match="no GPU came free in 0 min"):
-        gpu.take(limit_minutes=0.0, wait=looks.append)
+        gpu.acquire(limit_minutes=0.0, wait=looks.append)
     assert looks == []
 
 
@@ -159,11 +159,11 @@ def test_a_folder_of_somebody_else_is_refused(monkeypatch: pytest.MonkeyPatch, t
     (tmp_path / "theirs").symlink_to(tmp_path)
     monkeypatch.setenv("MDNMT_LOCKS", str(tmp_path / "theirs"))
     with pytest.raises(ConfigError, match="name another in MDNMT_LOCKS"):
-        gpu.take()
+        gpu.acquire()
 
 
 def test_a_removed_lock_file_is_not_a_free_card(tmp_path: Path) -> None:
-    [card] = gpu.take(number=0)
+    [card] = gpu.acquire(number=0)
     inode = card.lock.stat().st_ino
     file = os.open(card.lock, os.O_RDWR)
     card.lock.unlink()

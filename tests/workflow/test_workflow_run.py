@@ -11,7 +11,7 @@ import pytest
 from workflow.snakemake_project import STUDY, Project
 
 from mdnmt import results
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ import pytest
 from workflow.snakemake_project import Project
 
 from mdnmt.train.lease import read_holder
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 
 pytestmark = pytest.mark.slow
 

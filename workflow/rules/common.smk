@@ -18,7 +18,7 @@ from mdnmt.exhibits.files_with_numbers import number_sources
 from mdnmt.exhibits.rule_inputs import SpecFiles, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.machine import require_writable
-from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, settle, shell_prefix
+from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, set_defaults, shell_prefix
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.report import report_selection
 from mdnmt.score.metrics.comet_files import segments_of
@@ -60,7 +60,7 @@ except MdnmtError as error:
 
 IN_JOB = workflow.remote_exec  # a job of a cluster starts Snakemake once more, on the node
 shell.prefix(shell_prefix(CLUSTER, IN_JOB))
-settle(workflow, PROJECT.device)
+set_defaults(workflow, PROJECT.device)
 spec_file = SpecFiles(at_once=not HAS_ONSTART)
 
 

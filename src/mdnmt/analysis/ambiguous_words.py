@@ -30,7 +30,7 @@ class AmbiguityConfig(Frozen):
 
 
 @dataclass(frozen=True)
-class Counts:
+class CooccurrenceCounts:
     """In how many sentences of a domain words occur, separately ([S], [T]) and together ([S, T], sparse)."""
 
     num_sentences: int
@@ -43,7 +43,7 @@ class Counts:
         return float(self.both_ST[source, target]) / max(1, int(self.source_S[source]))
 
 
-def find(data: TaskData, config: AmbiguityConfig) -> list[dict[str, Any]]:
+def find_ambiguous_words(data: TaskData, config: AmbiguityConfig) -> list[dict[str, Any]]:
     """Return the ambiguous words of a task, the most telling first.
 
     A word's translation in a domain is the target word with the highest Dice coefficient with it, if the word is also
@@ -82,7 +82,7 @@ def find(data: TaskData, config: AmbiguityConfig) -> list[dict[str, Any]]:
     return sorted(found, key=lambda word: (-word["contrast"], word["word"]))[: config.max_words]
 
 
-def differ(one: str, other: str) -> bool:
+def are_different_words(one: str, other: str) -> bool:
     """Return whether two words are more than forms of one: less than half of the shorter is a common beginning."""
     shorter = min(len(one), len(other))
     alike = next((place for place in range(shorter) if one[place] != other[place]), shorter)
@@ -101,14 +101,14 @@ def _presence(side: Ragged, vocab: Vocab, rows: NDArray[np.int64], words: dict[s
     return sparse.csr_matrix((data, columns, ends), shape=(len(rows), max(1, len(words))))
 
 
-def _counted(x_NS: Any, y_NT: Any, shape: tuple[int, int]) -> Counts:
+def _counted(x_NS: Any, y_NT: Any, shape: tuple[int, int]) -> CooccurrenceCounts:
     x_NS.resize(x_NS.shape[0], shape[0])
     y_NT.resize(y_NT.shape[0], shape[1])
     alone = [np.asarray(matrix.sum(axis=0), dtype=np.int64).ravel() for matrix in (x_NS, y_NT)]
-    return Counts(x_NS.shape[0], alone[0], alone[1], (x_NS.T @ y_NT).tocsr())
+    return CooccurrenceCounts(x_NS.shape[0], alone[0], alone[1], (x_NS.T @ y_NT).tocsr())
 
 
-def _translations(counts: Counts, config: AmbiguityConfig) -> dict[int, int]:
+def _translations(counts: CooccurrenceCounts, config: AmbiguityConfig) -> dict[int, int]:
     """Return source word -> target word of one domain, for words that are each other's best."""
     pairs = counts.both_ST.tocoo()
     frequent = counts.source_S[pairs.row] >= config.min_sentences
@@ -129,11 +129,11 @@ def _translations(counts: Counts, config: AmbiguityConfig) -> dict[int, int]:
 
 
 def _contrast(
-    domains: dict[str, Counts], own: dict[str, int], number: int, meanings: list[str], pair: tuple[str, str]
+    domains: dict[str, CooccurrenceCounts], own: dict[str, int], number: int, meanings: list[str], pair: tuple[str, str]
 ) -> float:
     """Return how much rarer, at least, each domain's translation of a word is in the other domain of the pair."""
     one, other = pair
-    if not differ(meanings[own[one]], meanings[own[other]]):
+    if not are_different_words(meanings[own[one]], meanings[own[other]]):
         return 0.0
     return min(
         domains[here].given(number, own[here]) - domains[there].given(number, own[here])

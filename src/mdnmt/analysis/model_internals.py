@@ -16,7 +16,7 @@ from mdnmt import fsio
 from mdnmt.analysis.lexicon import training_counts
 from mdnmt.analysis.word_records import MeanGates, WordRecords, shares
 from mdnmt.config.study import AnalysisConfig
-from mdnmt.decode.batches import length_batches
+from mdnmt.decode.length_batches import length_batches
 from mdnmt.decode.translator import Translator
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext, Side

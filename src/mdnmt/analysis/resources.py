@@ -19,9 +19,9 @@ from mdnmt.config.run import RunSpec
 from mdnmt.fsio import read_json
 from mdnmt.models.batch import Batch
 from mdnmt.paths import RunPaths
-from mdnmt.pretrained.files import PRETRAINED
 from mdnmt.pretrained.run import setup_of
 from mdnmt.pretrained.translator import open_run
+from mdnmt.pretrained.weight_files import PRETRAINED
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import autocast_dtype

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdnmt.analysis.ambiguous_words import differ
+from mdnmt.analysis.ambiguous_words import are_different_words
 from mdnmt.config.base import Frozen
 from mdnmt.tasks.segmentation.segmenter import Segmentation, Segmenter
-from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.normalisation import Normaliser
 
 NUM_EXAMPLES = 3  # words
 EXAMPLE_LENGTH = 12  # words of the source: long enough to say something, short enough to read
@@ -33,24 +33,26 @@ class ChoiceSpec(Frozen):
 
 
 @dataclass(frozen=True)
-class Words:
+class LowercasedText:
     """The words of each sentence of a text, without case."""
 
     sentences: list[frozenset[str]]
 
     @classmethod
-    def of(cls, lines: Sequence[str], task_folder: Path, lang: str, domain: str) -> Words:
+    def of(cls, lines: Sequence[str], task_folder: Path, lang: str, domain: str) -> LowercasedText:
         """Take lines apart as the task's training text was.
 
         Raises:
             ConfigError: a package that tokenises is not installed.
         """
         how = Segmentation.load(task_folder)
-        segmenter = Segmenter(None, lang, how.tokenizer(lang), how.forms.get(domain, Form()))
+        segmenter = Segmenter(None, lang, how.tokenizer(lang), how.forms.get(domain, Normaliser()))
         return cls([frozenset(word.casefold() for word in segmenter.encode(line)) for line in lines])
 
 
-def cases(words: Sequence[Mapping[str, Any]], domain: str, sources: Words, references: Words) -> list[tuple[int, int]]:
+def cases(
+    words: Sequence[Mapping[str, Any]], domain: str, sources: LowercasedText, references: LowercasedText
+) -> list[tuple[int, int]]:
     """Return (sentence, word) wherever a source has an ambiguous word and its reference the domain's translation."""
     return [
         (sentence, number)
@@ -61,7 +63,7 @@ def cases(words: Sequence[Mapping[str, Any]], domain: str, sources: Words, refer
 
 
 def judge(
-    words: Sequence[Mapping[str, Any]], domain: str, found: Sequence[tuple[int, int]], hypotheses: Words
+    words: Sequence[Mapping[str, Any]], domain: str, found: Sequence[tuple[int, int]], hypotheses: LowercasedText
 ) -> dict[str, int]:
     """Count the cases of a domain, those with the domain's translation in the hypothesis, and those with another's.
 
@@ -71,7 +73,7 @@ def judge(
     counts = {"words": len(found), "right": 0, "confused": 0}
     for sentence, number in found:
         right, said = words[number]["translations"][domain], hypotheses.sentences[sentence]
-        others = [other for other in words[number]["translations"].values() if differ(right, other)]
+        others = [other for other in words[number]["translations"].values() if are_different_words(right, other)]
         counts["right"] += right in said
         counts["confused"] += right not in said and any(other in said for other in others)
     return counts
@@ -108,14 +110,14 @@ def examples(
             right = word["translations"][domain]
             example = _example(word["word"], domain, sentences, texts, hypotheses)
             rows.append({**example, "right": right})
-        if any(differ(one["right"], other["right"]) for one in rows for other in rows):
+        if any(are_different_words(one["right"], other["right"]) for one in rows for other in rows):
             chosen.append(rows)
     return [row for rows in chosen[:NUM_EXAMPLES] for row in rows]
 
 
 def examples_of(
     words: Sequence[str],
-    sources: Mapping[str, Words],
+    sources: Mapping[str, LowercasedText],
     texts: Mapping[str, Sequence[tuple[str, str]]],
     hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> list[dict[str, Any]]:

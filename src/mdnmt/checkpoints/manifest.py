@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdnmt.checkpoints.refused import RefusedCheckpoint, read_or_refuse
+from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint, read_bytes
 from mdnmt.fingerprint import canonical_json
 from mdnmt.fsio import write_json
 
@@ -36,17 +36,17 @@ class Manifest:
         """Return the bytes of one file, which are those that were written.
 
         Raises:
-            RefusedCheckpoint: the file is missing, truncated or altered.
+            InvalidCheckpoint: the file is missing, truncated or altered.
         """
         path = folder / name
         if name not in self.files:
-            raise RefusedCheckpoint(path, "missing file", f"{MANIFEST} does not list it")
-        data = read_or_refuse(path, f"a file of {MANIFEST}")
+            raise InvalidCheckpoint(path, "missing file", f"{MANIFEST} does not list it")
+        data = read_bytes(path, f"a file of {MANIFEST}")
         size_bytes = self.files[name]["size_bytes"]
         if len(data) < size_bytes:
-            raise RefusedCheckpoint(path, "truncated", f"expected {size_bytes} bytes, found {len(data)}")
+            raise InvalidCheckpoint(path, "truncated", f"expected {size_bytes} bytes, found {len(data)}")
         if hashlib.sha256(data).hexdigest() != self.files[name]["sha256"]:
-            raise RefusedCheckpoint(path, "altered", f"its sha256 is not the one in {MANIFEST}")
+            raise InvalidCheckpoint(path, "altered", f"its sha256 is not the one in {MANIFEST}")
         return data
 
 
@@ -68,23 +68,23 @@ def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a checkpoint directory.
 
     Raises:
-        RefusedCheckpoint: there is none, it is unreadable or altered, or of another format.
+        InvalidCheckpoint: there is none, it is unreadable or altered, or of another format.
     """
     path = folder / MANIFEST
     if not folder.is_dir():
-        raise RefusedCheckpoint(folder, "missing file", "no such checkpoint directory")
+        raise InvalidCheckpoint(folder, "missing file", "no such checkpoint directory")
     if not path.exists():
-        raise RefusedCheckpoint(folder, "no manifest", f"{MANIFEST} is written last, so the save was not finished")
+        raise InvalidCheckpoint(folder, "no manifest", f"{MANIFEST} is written last, so the save was not finished")
     try:
-        value = json.loads(read_or_refuse(path, "the manifest"))
+        value = json.loads(read_bytes(path, "the manifest"))
         said = value.pop("sha256")
         found = _digest(value)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise RefusedCheckpoint(path, "unreadable", f"not a manifest in JSON ({type(error).__name__})") from error
+        raise InvalidCheckpoint(path, "unreadable", f"not a manifest in JSON ({type(error).__name__})") from error
     if found != said or value.keys() != _KEYS:
-        raise RefusedCheckpoint(path, "altered", "its contents do not give the sha256 it ends with")
+        raise InvalidCheckpoint(path, "altered", "its contents do not give the sha256 it ends with")
     if value["format_version"] != FORMAT_VERSION:
-        raise RefusedCheckpoint(
+        raise InvalidCheckpoint(
             path, "unreadable", f"format version {value['format_version']}, this program reads {FORMAT_VERSION}"
         )
     return Manifest(identity=value["identity"], update=value["update"], files=value["files"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def kept(updates: Iterable[int], last: int) -> set[int]:
+def updates_to_keep(updates: Iterable[int], last: int) -> set[int]:
     """Return the updates whose checkpoints are kept whole, to resume from: the `last` newest.
 
     Raises:
@@ -16,6 +16,6 @@ def kept(updates: Iterable[int], last: int) -> set[int]:
     return set(sorted(set(updates))[-last:])
 
 
-def kept_weights(best: int | None, average: Iterable[int] = ()) -> set[int]:
+def weights_to_keep(best: int | None, average: Iterable[int] = ()) -> set[int]:
     """Return the updates whose weights the run still needs: the best by validation, and those to be averaged."""
     return set(average) | ({best} if best is not None else set())

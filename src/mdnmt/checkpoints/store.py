@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 from torch import Tensor
 
 from mdnmt.checkpoints import weights as tensor_files
+from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.manifest import Manifest, read_manifest, write_manifest
-from mdnmt.checkpoints.refused import RefusedCheckpoint
 from mdnmt.errors import CheckpointError, owned_by_another
 from mdnmt.fsio import atomic_path, remove_tree, sync_directory, write_bytes
 
@@ -53,7 +53,7 @@ class Checkpoint:
         update: number of the update after which it was saved.
         weights: the model's tensors by name, on the CPU.
         optimizer: the optimiser's tensors by name, on the CPU.
-        generators: what `mdnmt.checkpoints.generators.capture` returned.
+        generators: what `mdnmt.checkpoints.random_state.capture` returned.
         state: the loop's own counters, as JSON holds them.
     """
 
@@ -132,7 +132,7 @@ class CheckpointStore:
         """Return the checkpoint of `update`, every byte of it checked against its manifest.
 
         Raises:
-            RefusedCheckpoint: it is missing, damaged or of another identity.
+            InvalidCheckpoint: it is missing, damaged or of another identity.
         """
         return self._first_whole(update, self._read)
 
@@ -140,7 +140,7 @@ class CheckpointStore:
         """Return the model's tensors of one checkpoint; its other files are not read.
 
         Raises:
-            RefusedCheckpoint: as `load`.
+            InvalidCheckpoint: as `load`.
         """
         return self._first_whole(update, self._read_weights, [self.weights_path(update)])
 
@@ -152,11 +152,11 @@ class CheckpointStore:
         Raises:
             CheckpointError: there are checkpoints, but none is whole: starting from scratch would hide the damage.
         """
-        refusals: list[RefusedCheckpoint] = []
+        refusals: list[InvalidCheckpoint] = []
         for update in reversed(self.updates()):
             try:
                 checkpoint = self.load(update)
-            except RefusedCheckpoint as refusal:
+            except InvalidCheckpoint as refusal:
                 refusals.append(refusal)
                 self._refused.update(self._candidates(update))
                 continue
@@ -236,12 +236,12 @@ class CheckpointStore:
         return [folder for folder in (final, final.with_name(final.name + _REPLACED)) if folder.exists()]
 
     def _first_whole(self, update: int, read: Callable[[int, Path], _T], others: Iterable[Path] = ()) -> _T:
-        first_refusal: RefusedCheckpoint | None = None
+        first_refusal: InvalidCheckpoint | None = None
         folders = [*self._candidates(update), *(folder for folder in others if folder.exists())]
         for folder in folders or [self.path(update)]:
             try:
                 return read(update, folder)
-            except RefusedCheckpoint as refusal:
+            except InvalidCheckpoint as refusal:
                 first_refusal = first_refusal or refusal
         assert first_refusal is not None
         raise first_refusal
@@ -249,11 +249,11 @@ class CheckpointStore:
     def _manifest(self, update: int, folder: Path) -> Manifest:
         manifest = read_manifest(folder)
         if manifest.identity != self.identity:
-            raise RefusedCheckpoint(
+            raise InvalidCheckpoint(
                 folder, "other identity", f"it belongs to run {manifest.identity}, this is run {self.identity}"
             )
         if manifest.update != update:
-            raise RefusedCheckpoint(folder, "altered", f"it was saved after update {manifest.update}, not {update}")
+            raise InvalidCheckpoint(folder, "altered", f"it was saved after update {manifest.update}, not {update}")
         return manifest
 
     def _read(self, update: int, folder: Path) -> Checkpoint:

@@ -15,7 +15,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from mdnmt.checkpoints.refused import RefusedCheckpoint, read_or_refuse
+from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint, read_bytes
 from mdnmt.fsio import write_bytes
 
 _ALIASES = "mdnmt.aliases"  # JSON: name of a tied tensor -> name under which its bytes are stored
@@ -39,12 +39,12 @@ def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
         sha256: of the file, as the record of its run says (`model_sha256`); None: any weights will do.
 
     Raises:
-        RefusedCheckpoint: the file is missing, truncated, altered, no safetensors file, or not the one of the record.
+        InvalidCheckpoint: the file is missing, truncated, altered, no safetensors file, or not the one of the record.
     """
-    data = read_or_refuse(path, "the weights file")
+    data = read_bytes(path, "the weights file")
     weights = decode(data, path)
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise RefusedCheckpoint(
+        raise InvalidCheckpoint(
             path,
             "other identity",
             "these are not the weights that run.json beside it describes (model_sha256); put the run's own file back, "
@@ -77,30 +77,30 @@ def decode(data: bytes, path: Path) -> dict[str, Tensor]:
     """Return the tensors in `data`, sorted by name; `path` is what errors name.
 
     Raises:
-        RefusedCheckpoint: `data` is truncated, altered or no safetensors file.
+        InvalidCheckpoint: `data` is truncated, altered or no safetensors file.
     """
     if len(data) < _LENGTH_BYTES:
-        raise RefusedCheckpoint(path, "truncated", f"{len(data)} bytes are not a weights file")
+        raise InvalidCheckpoint(path, "truncated", f"{len(data)} bytes are not a weights file")
     body_start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
     if body_start > len(data):
-        raise RefusedCheckpoint(path, "truncated", f"the header says {body_start} bytes or more, found {len(data)}")
+        raise InvalidCheckpoint(path, "truncated", f"the header says {body_start} bytes or more, found {len(data)}")
     header = _parse_header(data[_LENGTH_BYTES:body_start], path)
     metadata = header.pop("__metadata__", {})
     ends = [entry["data_offsets"][1] for entry in header.values() if _is_entry(entry)]
     if body_start + max(ends, default=0) > len(data):
-        raise RefusedCheckpoint(path, "truncated", f"expected {body_start + max(ends)} bytes, found {len(data)}")
+        raise InvalidCheckpoint(path, "truncated", f"expected {body_start + max(ends)} bytes, found {len(data)}")
     # safetensors itself checks no contents, so a file without the digest could hold anything.
     digest = metadata.pop(_DIGEST, None)
     if digest is None:
-        raise RefusedCheckpoint(path, "unreadable", f"its header has no {_DIGEST}: it is not a file of this program")
+        raise InvalidCheckpoint(path, "unreadable", f"its header has no {_DIGEST}: it is not a file of this program")
     if digest != _digest(metadata, header, memoryview(data)[body_start:]):
-        raise RefusedCheckpoint(path, "altered", "its contents do not give the sha256 it was written with")
+        raise InvalidCheckpoint(path, "altered", "its contents do not give the sha256 it was written with")
     try:
         weights = safetensors.torch.load(data)
         aliases = json.loads(metadata.get(_ALIASES, "{}"))
         weights |= {name: weights[stored] for name, stored in aliases.items()}
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
-        raise RefusedCheckpoint(path, "unreadable", f"no safetensors file: {error}") from error
+        raise InvalidCheckpoint(path, "unreadable", f"no safetensors file: {error}") from error
     return dict(sorted(weights.items()))
 
 
@@ -141,8 +141,8 @@ def _parse_header(text: bytes, path: Path) -> dict[str, Any]:
     try:
         header = json.loads(text)
     except ValueError as error:
-        raise RefusedCheckpoint(path, "unreadable", f"its header is not JSON: {error}") from error
+        raise InvalidCheckpoint(path, "unreadable", f"its header is not JSON: {error}") from error
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise RefusedCheckpoint(path, "unreadable", "its header is not that of a safetensors file")
+        raise InvalidCheckpoint(path, "unreadable", "its header is not that of a safetensors file")
     return dict(header)

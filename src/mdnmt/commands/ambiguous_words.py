@@ -17,10 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Write the words, the most telling first."""
-    from mdnmt.analysis.ambiguous_words import AmbiguityConfig, find
+    from mdnmt.analysis.ambiguous_words import AmbiguityConfig, find_ambiguous_words
     from mdnmt.config.loader import parse_spec
     from mdnmt.fsio import write_sealed
     from mdnmt.tasks.task_data import TaskData
 
     config = parse_spec(args.spec, AmbiguityConfig)
-    write_sealed(args.out, {"words": find(TaskData.load(args.task), config), "rule": config.model_dump(mode="json")})
+    write_sealed(
+        args.out,
+        {"words": find_ambiguous_words(TaskData.load(args.task), config), "rule": config.model_dump(mode="json")},
+    )

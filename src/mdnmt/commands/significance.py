@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Write the comparison of all systems of the specification with its baseline."""
     from mdnmt.fsio import write_sealed
-    from mdnmt.score.significance.systems import Tests, compare_systems
+    from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
     from mdnmt.score.test_sets import load_test_sets, sums_of
 
     spec = _parse(args.spec)
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
         options["metrics"] = tuple(spec["metrics"])
     test_sets = load_test_sets(Path(spec["task"]), spec.get("limit"))
     systems, comet = _paths(spec["systems"]), _paths(spec.get("comet", {}))
-    found = compare_systems(test_sets, spec["baseline"], systems, Tests(**options), comet)
+    found = compare_systems(test_sets, spec["baseline"], systems, SignificanceOptions(**options), comet)
     translations = [path for seeds in systems.values() for folder in seeds.values() for path in sums_of(folder)]
     segments = [path for seeds in comet.values() for path in seeds.values()]
     write_sealed(args.out, found, made_from=[*translations, *segments], made_with=spec)

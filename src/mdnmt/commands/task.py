@@ -38,11 +38,11 @@ def _hold(out: Path, lock: Path) -> None:
     from mdnmt.errors import DataError
     from mdnmt.fsio import read_json
     from mdnmt.tasks.task_data import MANIFEST
-    from mdnmt.tasks.task_lock import hold
+    from mdnmt.tasks.task_lock import check_or_record
 
     manifest = read_json(out / MANIFEST)
     try:
-        hold(lock, manifest["name"], manifest["fingerprint"], manifest["splits"])
+        check_or_record(lock, manifest["name"], manifest["fingerprint"], manifest["splits"])
     except DataError:
         (out / MANIFEST).unlink()
         raise

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mdnmt.train.parallel import Workers
+    from mdnmt.train.data_parallel import Workers
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
     """Train."""
     import torch
 
-    from mdnmt.train.parallel import LostWorker
+    from mdnmt.train.data_parallel import LostWorker
 
     try:
         _train(args)
@@ -101,8 +101,8 @@ def _train(args: argparse.Namespace) -> None:
 def _group(args: argparse.Namespace) -> Iterator[Workers]:
     """Yield the workers that train together: those started here, or those that somebody else started."""
     from mdnmt.errors import ConfigError
+    from mdnmt.train.data_parallel import from_environment
     from mdnmt.train.launch import launched
-    from mdnmt.train.parallel import from_environment
 
     workers = from_environment()
     if args.workers < 1 or (workers.count > 1 and args.workers not in {1, workers.count}):

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int | None:
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError
     from mdnmt.operations.plan.benchmark_paths import name_of
-    from mdnmt.operations.watch.overview import View, look, view_text
+    from mdnmt.operations.watch.overview import Overview, overview_text, read_overview
     from mdnmt.operations.watch.supervise import Supervisor
     from mdnmt.studies.resolve import resolve
 
@@ -63,15 +63,15 @@ def run(args: argparse.Namespace) -> int | None:
             for one in study.makeable()
         }
 
-    def view() -> View:
-        return look(folder, updates())
+    def view() -> Overview:
+        return read_overview(folder, updates())
 
     if args.restart:
         return Supervisor(
             args.words, folder, view, patience_seconds=args.patience, every_seconds=min(args.every, args.patience)
         )()
     while True:
-        print(view_text(view()), flush=True)
+        print(overview_text(view()), flush=True)
         if args.once:
             return None
         print(flush=True)

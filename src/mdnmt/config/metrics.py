@@ -10,7 +10,7 @@ Metric = Literal["bleu", "bleu_tok", "chrf", "ter", "comet", "perplexity", "accu
 
 
 @dataclass(frozen=True)
-class About:
+class MetricInfo:
     """How a metric is presented.
 
     Attributes:
@@ -26,18 +26,18 @@ class About:
     file: str = "scores.json"
 
 
-METRICS: Mapping[str, About] = {
-    "bleu": About("BLEU"),
-    "bleu_tok": About("BLEU (tokenised)"),
-    "chrf": About("chrF"),
-    "ter": About("TER", lower_is_better=True, file="ter.json"),
-    "comet": About("COMET", file="comet.json"),
-    "perplexity": About(
+METRICS: Mapping[str, MetricInfo] = {
+    "bleu": MetricInfo("BLEU"),
+    "bleu_tok": MetricInfo("BLEU (tokenised)"),
+    "chrf": MetricInfo("chrF"),
+    "ter": MetricInfo("TER", lower_is_better=True, file="ter.json"),
+    "comet": MetricInfo("COMET", file="comet.json"),
+    "perplexity": MetricInfo(
         "Perplexity",
         lower_is_better=True,
         caution="Perplexity is of a piece: over different vocabularies it cannot be compared.",
     ),
-    "accuracy": About(
+    "accuracy": MetricInfo(
         "Accuracy",
         caution="Accuracy is the share of pieces, in percent, that are predicted rightly after the reference's own: "
         "over different vocabularies it cannot be compared.",

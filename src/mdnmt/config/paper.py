@@ -13,7 +13,7 @@ from mdnmt.config.exhibit_kinds import FigureKind
 from mdnmt.config.loader import find_named, load_model, named_in, validate_model
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name
-from mdnmt.config.training import Training, laid_over
+from mdnmt.config.training import Training, merge_recipes
 
 WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # of generated text, where the truth is known
 PlainTableKind = Literal["corpora", "examples", "notation"]  # nothing in them is a score
@@ -226,7 +226,7 @@ def compared_recipes(config_folder: Path, name: str, paper: PaperConfig) -> dict
         with named_in(where):
             find_named(config_folder / "methods", method, "method")
             base = load_paper(config_folder, own.recipe_of).recipe if own.recipe_of else paper.recipe
-        training = laid_over([base.training, own.training])
+        training = merge_recipes([base.training, own.training])
         validate_model(training, Training, f"{where}.{method}.training")
         found[method] = Recipe(architecture={**base.architecture, **own.architecture}, training=training)
     return found

@@ -147,10 +147,10 @@ def load_study(config_folder: Path, name: str) -> StudyConfig:
         ConfigError: there is no such file, it has a mistake, or studies inherit from each other in a circle.
     """
     path = find_named(config_folder / "studies", name, "study")
-    return validate_model(with_sweep(_laid_over(config_folder, name, ())), StudyConfig, str(path))
+    return validate_model(with_sweep(_merge_base(config_folder, name, ())), StudyConfig, str(path))
 
 
-def _laid_over(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[str, Any]:
+def _merge_base(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[str, Any]:
     path = find_named(config_folder / "studies", name, "study")
     own = load_mapping(path)
     like = own.get("like")
@@ -159,7 +159,7 @@ def _laid_over(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[s
     if not isinstance(like, str) or like in (*above, name):
         raise ConfigError(f"{path}: like: {like!r} leads back to this study; expected another one")
     with named_in(f"{path}: like"):
-        below = _laid_over(config_folder, like, (*above, name))
+        below = _merge_base(config_folder, like, (*above, name))
     return _merged(below, own)
 
 

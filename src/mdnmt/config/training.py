@@ -99,7 +99,7 @@ class Training(Frozen):
         return self
 
 
-def laid_over(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def merge_recipes(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return options of the recipe in layers as one; of two that say the same thing the later one counts.
 
     A layer that sets one of `ALTERNATIVES` takes the other away from the layers beneath it.

@@ -10,10 +10,10 @@ from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_source import GeneratedSource, LocalSource, ManualSource
 from mdnmt.corpora.corpus_lock import NO_LOCK, Lock, LockRow
 from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec, locked_file
+from mdnmt.corpora.fetch_manifest import MANIFEST, read_manifest
 from mdnmt.corpora.local_files import local_files
-from mdnmt.corpora.manifest import MANIFEST, read_manifest
 from mdnmt.corpora.providers import manual
-from mdnmt.corpora.providers.client import lacking
+from mdnmt.corpora.providers.package_client import why_client_missing
 from mdnmt.errors import DataError
 
 
@@ -140,7 +140,7 @@ def why_missing(corpus: CorpusConfig, folder: Path, lock: Lock = NO_LOCK) -> str
         return None if there else f"needs {corpus.title}: {manual.what_to_do(source)}"
     manifest = read_manifest(folder)
     for one in (source, *corpus.more_sources):
-        client = lacking(one.provider)
+        client = why_client_missing(one.provider)
         if client is not None and not _is_verified(locked_file(folder.name, one, lock), manifest, folder):
             return f"needs {getattr(one, 'package', one.file)}: {client}"
     return None

@@ -98,7 +98,7 @@ def add_rows(config_folder: Path, corpus: str, rows: Mapping[str, LockRow]) -> N
         ConfigError: as `read_lock`.
     """
     path = own_lock(config_folder / LOCK)
-    with alone(config_folder):
+    with locked_folder(config_folder):
         known = {row.file for row in read_lock(config_folder).corpora.get(corpus, ())}
         new = [row for file, row in rows.items() if file not in known]
         if not new:
@@ -114,7 +114,7 @@ def pin_rows(config_folder: Path) -> list[str]:
         ConfigError: as `read_lock`.
     """
     path = config_folder / LOCK
-    with alone(config_folder):
+    with locked_folder(config_folder):
         merged, own = read_lock(config_folder), _read(own_lock(path))
         if not own.corpora:
             return []
@@ -139,7 +139,7 @@ def _write(path: Path, lock: Lock, header: str) -> None:
     fsio.write_text(path, header + yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120))
 
 
-def differing(lock: Lock, corpus: str, rows: Mapping[str, LockRow]) -> list[str]:
+def differences_from_known(lock: Lock, corpus: str, rows: Mapping[str, LockRow]) -> list[str]:
     """Return a line for each of some files that is another one than the project's own results were made of."""
     known = {row.file: row for row in lock.known.get(corpus, ())}
     return [
@@ -151,7 +151,7 @@ def differing(lock: Lock, corpus: str, rows: Mapping[str, LockRow]) -> list[str]
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Keep other processes of this machine from writing a lock in `folder` meanwhile, where its system can do that."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mdnmt.corpora import generated
 from mdnmt.corpora.corpus_spec import CorpusSpec
-from mdnmt.corpora.manifest import files_folder
+from mdnmt.corpora.fetch_manifest import files_folder
 from mdnmt.corpora.read import open_corpus
 from mdnmt.corpora.readers import Pair, reader
 from mdnmt.errors import DataError

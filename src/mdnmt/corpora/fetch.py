@@ -22,13 +22,13 @@ from mdnmt.config.corpus_source import (
 )
 from mdnmt.corpora.corpus_lock import LOCK, OWN_LOCK, LockRow
 from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec
+from mdnmt.corpora.fetch_manifest import read_manifest, write_manifest
 from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.local_files import check_text, local_files
-from mdnmt.corpora.manifest import read_manifest, write_manifest
 from mdnmt.corpora.providers import apt, http, manual, npm, pip
 from mdnmt.corpora.read import open_corpus
 from mdnmt.corpora.readers import reader
-from mdnmt.corpora.temporary_folder import part_folder
+from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import DataError, FetchError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import sync_directory
@@ -157,7 +157,7 @@ def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, fol
 def _part(source: FileSource, target: Path) -> Iterator[Path]:
     """Yield a temporary folder; that of a download that can be resumed stays when it fails."""
     if not isinstance(source, HttpSource):
-        with part_folder(target) as folder:
+        with partial_folder(target) as folder:
             yield folder
         return
     folder, finished = target / f".{source.file}.part", False

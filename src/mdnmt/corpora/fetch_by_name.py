@@ -10,7 +10,7 @@ from mdnmt.config.corpus_source import GeneratedSource, LocalSource
 from mdnmt.config.study import load_study
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import why_missing
-from mdnmt.corpora.corpus_lock import LockRow, add_rows, differing, read_lock
+from mdnmt.corpora.corpus_lock import LockRow, add_rows, differences_from_known, read_lock
 from mdnmt.corpora.corpus_spec import FetchSpec, fetch_spec
 from mdnmt.corpora.fetch import Download, Record, fetch
 from mdnmt.corpora.task_corpora import corpora_of
@@ -65,7 +65,7 @@ def recorder(config_folder: Path, name: str, files: Collection[str], say: Say) -
 
     def record(rows: dict[str, LockRow]) -> None:
         new = {file: row for file, row in rows.items() if file in files}
-        for line in differing(read_lock(config_folder), name, new):
+        for line in differences_from_known(read_lock(config_folder), name, new):
             say(line)
         add_rows(config_folder, name, new)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from mdnmt.corpora import generated
 from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.corpora.fetch_manifest import files_folder
 from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.formats.joined_archives import open_files
-from mdnmt.corpora.manifest import files_folder
 from mdnmt.corpora.readers import HELD_OUT, Pair, folder_reader, read_held_out, reader
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file

@@ -13,7 +13,7 @@ _STALE_S = 24 * 3600
 
 
 @contextmanager
-def part_folder(target: Path) -> Iterator[Path]:
+def partial_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `target`; it is gone afterwards, as are those that a kill left a day ago."""
     target.parent.mkdir(parents=True, exist_ok=True)
     for stale in target.parent.glob(f".{target.name}.*.part"):

@@ -19,10 +19,10 @@ from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.decoding import Decoding, Weights
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.run import RunSpec
-from mdnmt.decode.batches import translate_ids
-from mdnmt.decode.forced import force, states_of
+from mdnmt.decode.forced_decoding import decoder_states, force_decode
+from mdnmt.decode.length_batches import translate_ids
 from mdnmt.decode.likelihood import Likelihood
-from mdnmt.decode.products import prepared, require
+from mdnmt.decode.low_precision import prepare_for_decoding, require_support
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import read_json
 from mdnmt.methods import build, validate
@@ -88,13 +88,13 @@ class Translator:
             ) from None
         self.model.to(device).eval()
         # Once a precision: rounding all weights for every few lines would take longer than translating them.
-        self._prepared = cache(lambda precision: prepared(self.model, precision))
+        self._prepared = cache(lambda precision: prepare_for_decoding(self.model, precision))
 
     def with_model(self, model: Transformer, *more_domains: str) -> Translator:
         """Return a translator for another model of the same vocabularies; its labels go on with `more_domains`."""
         other = copy.copy(self)
         other.model, other.domains = model, (*self.domains, *more_domains)
-        other._prepared = cache(lambda precision: prepared(model, precision))
+        other._prepared = cache(lambda precision: prepare_for_decoding(model, precision))
         return other
 
     @cached_property
@@ -192,8 +192,8 @@ class Translator:
             ConfigError: the run knows no such domain, or it needs one.
         """
         self._domain_is_there(domain, config)
-        return force(
-            states_of(self.model, self._labels(domain, list(range(len(sources))))),
+        return force_decode(
+            decoder_states(self.model, self._labels(domain, list(range(len(sources))))),
             self.model.output_weight,
             sources,
             targets,
@@ -235,7 +235,7 @@ def require_precision(translator: object, config: Decoding) -> None:
     if config.precision == "int8" and not isinstance(translator, Translator):
         raise ConfigError("found precision int8 for pretrained weights, expected fp32 or bf16: set one of them")
     if isinstance(translator, Translator):
-        require(config.precision, translator.device)
+        require_support(config.precision, translator.device)
 
 
 def weights_of(record: dict[str, Any], paths: RunPaths, weights: Weights) -> tuple[Path, str]:

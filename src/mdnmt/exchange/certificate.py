@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mdnmt import fsio, provenance
-from mdnmt.corpora.temporary_folder import part_folder
+from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError, MdnmtError
 from mdnmt.exchange import appendix, ro_crate
 from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, Bundle
@@ -110,7 +110,7 @@ def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
     Raises:
         MdnmtError: a file is missing or was altered, or the bundle does not verify.
     """
-    with part_folder(out) as temporary, ExitStack() as stack:
+    with partial_folder(out) as temporary, ExitStack() as stack:
         part = temporary / out.name
         part.mkdir()
         if sources.bundle is None:

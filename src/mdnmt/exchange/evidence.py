@@ -27,7 +27,7 @@ from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import comparison, table_spec
 from mdnmt.numbers import table as numbers_table
 from mdnmt.numbers.sources import NumberSources
-from mdnmt.score.significance.systems import Tests, compare_systems
+from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
 from mdnmt.score.test_sets import load_test_sets
 from mdnmt.statements.claims.decide import decide
 from mdnmt.statements.claims.selection import claims_spec
@@ -83,7 +83,7 @@ def without_code(value: dict[str, Any]) -> dict[str, Any]:
 def _significance(text: str) -> dict[str, Any]:
     spec = json.loads(text)
     options = {key: spec[key] for key in ("num_resamples", "num_trials", "correction")}
-    tests = Tests(metrics=tuple(spec["metrics"]), **options)
+    tests = SignificanceOptions(metrics=tuple(spec["metrics"]), **options)
     systems, comet = (
         {name: {seed: Path(path) for seed, path in seeds.items()} for name, seeds in spec[key].items()}
         for key in ("systems", "comet")

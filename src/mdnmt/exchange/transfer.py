@@ -21,7 +21,7 @@ from mdnmt.config.corpus_source import HttpSource
 from mdnmt.config.run import RunSpec
 from mdnmt.corpora.corpus_spec import FileSpec
 from mdnmt.corpora.providers.http import download
-from mdnmt.corpora.temporary_folder import part_folder
+from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.exchange.bundle import RUNS
 from mdnmt.fingerprint import sha256_file
@@ -83,7 +83,7 @@ def push(results: Path, store: Path, address: str) -> bool:
         if lacking := sorted(there.keys() - files.keys()):
             raise DataError(f"{target}: has {lacking[0]}, which {source} lacks; pull the run first, or remove it there")
     require_space(store, sum(file["size_bytes"] for file in files.values()), "the run")
-    with part_folder(store / RUNS / address.replace("/", "--")) as part:
+    with partial_folder(store / RUNS / address.replace("/", "--")) as part:
         new = part / RUNS / address
         for name in names:
             _copy(source / name, new / name)
@@ -112,7 +112,7 @@ def pull(store: str, results: Path, address: str) -> bool:
     if target.exists():
         raise DataError(f"{target}: is here but not finished; if nothing trains there, remove it, then pull again")
     fetch = _fetcher(store, address)
-    with part_folder(results / ".pulled") as part:
+    with partial_folder(results / ".pulled") as part:
         new = part / RUNS / address
         new.mkdir(parents=True)
         fetch(MANIFEST, new / MANIFEST, None)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mdnmt import fsio
-from mdnmt.errors import MdnmtError, shown
+from mdnmt.errors import MdnmtError, printable
 from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, TASKS, Bundle
 from mdnmt.exchange.evidence import KINDS, SPECS, link_text, read_recorded, recompute, recorded_at
 from mdnmt.fingerprint import sha256_file
@@ -41,7 +41,7 @@ class Finding:
 
     def line(self) -> str:
         """Return it as one printable line."""
-        return shown(f"{self.what}: {self.status}{': ' if self.detail else ''}{self.detail}")
+        return printable(f"{self.what}: {self.status}{': ' if self.detail else ''}{self.detail}")
 
 
 def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
                 bundle.restore_all(key, Path("results"))
                 sound.append(key)
             except _MISTAKES as error:
-                yield Finding(key, "differs", _said(error))
+                yield Finding(key, "differs", _error_text(error))
         rebuild = f"snakemake --cores all data --config study={(bundle.keys(STUDIES) or ['STUDY'])[0]}"
         lacking: dict[str, list[str]] = {}
         for key in (key for key in sound if key.startswith(f"{TASKS}/")):
@@ -79,11 +79,11 @@ def _checked(what: str, look: Callable[[], Finding | str]) -> Finding:
     try:
         found = look()
     except _MISTAKES as error:
-        return Finding(what, "differs", _said(error))
+        return Finding(what, "differs", _error_text(error))
     return found if isinstance(found, Finding) else Finding(what, "differs" if found else "ok", found)
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if not isinstance(error, MdnmtError) else str(error)
 
 
@@ -172,7 +172,7 @@ def _study(study: str, lacking: dict[str, list[str]], rebuild: str) -> Iterator[
         found = fsio.read_json(path)["specs"]
         specs = [(kind, key, spec) for kind in KINDS for key, spec in found[kind].items()]
     except _MISTAKES as error:
-        yield Finding(f"{STUDIES}/{study}/{SPECS}", "differs", _said(error))
+        yield Finding(f"{STUDIES}/{study}/{SPECS}", "differs", _error_text(error))
         return
     for kind, key, spec in specs:
         what = f"{STUDIES}/{study}/{kind}/{key}" if kind != "numbers" else f"{STUDIES}/{study}/numbers.csv"

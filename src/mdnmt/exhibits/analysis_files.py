@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits.systems import AnalysedRun, Column
+from mdnmt.exhibits.spec_fields import AnalysedRun, Column
 from mdnmt.fsio import check_listed, read_json
 
 Floats = npt.NDArray[np.float64]
@@ -21,15 +21,15 @@ MEDIUM = 14  # words of a sentence: long enough to say something, short enough t
 
 
 @dataclass(frozen=True)
-class Words:
+class SentenceWords:
     """The words of one side of a sentence and their proportions, shape [layers, words, domains]."""
 
     words: list[str]
     proportions: Floats
 
-    def first(self, count: int) -> Words:
+    def first(self, count: int) -> SentenceWords:
         """Return the first words."""
-        return Words(self.words[:count], self.proportions[:, :count])
+        return SentenceWords(self.words[:count], self.proportions[:, :count])
 
 
 def files(run: AnalysedRun, *names: str) -> list[Path]:
@@ -110,7 +110,7 @@ def find_sentence(directory: Path, number: int | None, domain: str | None, max_w
     return found
 
 
-def whole_words(pieces: Sequence[str], proportions: Any) -> Words:
+def whole_words(pieces: Sequence[str], proportions: Any) -> SentenceWords:
     """Join BPE pieces (`trans@@ late`) to words, each with the mean proportion of its pieces.
 
     Args:
@@ -133,4 +133,4 @@ def whole_words(pieces: Sequence[str], proportions: Any) -> Words:
             members.append([position])
         inside = piece.endswith("@@")
     shown = [{"</s>": "(end)", "<s>": "(start)"}.get(word, word) for word in words]
-    return Words(shown, np.stack([p_LTK[:, at, :].mean(axis=1) for at in members], axis=1))
+    return SentenceWords(shown, np.stack([p_LTK[:, at, :].mean(axis=1) for at in members], axis=1))

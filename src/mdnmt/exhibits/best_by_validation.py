@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mdnmt.errors import DataError
+from mdnmt.exhibits.spec_fields import ScoreRow
 from mdnmt.exhibits.specs import ResourceRow, ResourceTableSpec, ScoreTableSpec
-from mdnmt.exhibits.systems import ScoreRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
 
@@ -23,7 +23,7 @@ MEASURES = {
 }
 
 
-def settle(spec: Table) -> Table:
+def choose_best(spec: Table) -> Table:
     """Return the table with one row for each choice, and notes that say what was chosen with which values.
 
     The better mean over seeds of validation BLEU, itself a mean over domains, decides; the loss, where a run measured

@@ -13,8 +13,8 @@ from mdnmt.config.paper import PaperFigure
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.headings import printed_heading
 from mdnmt.exhibits.registry import FigureSpec, figure_class
+from mdnmt.exhibits.spec_fields import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
 from mdnmt.exhibits.specs import ScoreTableSpec
-from mdnmt.exhibits.systems import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
 from mdnmt.exhibits.table_selection import by_row, columns, paper_table, score_row, table_spec, task_title
 from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing
 from mdnmt.studies.result_paths import ResultPaths

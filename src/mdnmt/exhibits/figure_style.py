@@ -114,7 +114,7 @@ def new_figure(height: float) -> Figure:
     return Figure(figsize=(WIDTH, height), dpi=DPI)
 
 
-def empty(title: str, reason: str) -> Figure:
+def empty_page(title: str, reason: str) -> Figure:
     """Return a page that says why there is nothing to draw."""
     figure = new_figure(1.7)
     figure.text(0.04, 0.86, title, weight="bold", va="top", wrap=True)
@@ -126,7 +126,7 @@ def _wrapped(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(text, width)[:6])
 
 
-def more_room(detail: str) -> float:
+def detail_height(detail: str) -> float:
     """Return the inches that a detail needs beyond its first line: a figure's head must be that much higher."""
     return 0.15 * max(0, _wrapped(detail, DETAIL).count("\n"))
 
@@ -151,7 +151,7 @@ def legend_grid(labels: Sequence[str], handle: float, most: int = 4) -> tuple[in
     return columns, LEGEND_ROW * (-(-len(labels) // columns) - 1)
 
 
-def quiet(axes: Axes) -> None:
+def remove_frame(axes: Axes) -> None:
     """Take the frame away and keep a faint grid of horizontal lines."""
     axes.grid(axis="y")
     axes.set_axisbelow(True)

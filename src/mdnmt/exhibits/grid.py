@@ -136,7 +136,7 @@ def mark(index: int) -> str:
     return letters
 
 
-def letters(marks: tuple[int, ...]) -> str:
+def reason_letters(marks: tuple[int, ...]) -> str:
     """Return the letters of several reasons: `a, c`."""
     return ", ".join(mark(index) for index in marks)
 

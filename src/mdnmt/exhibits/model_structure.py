@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from mdnmt.methods import build, validate
-from mdnmt.methods.method import Architecture, Method, VocabSizes, WordCounts, sized
-from mdnmt.methods.outline import shapes_only
+from mdnmt.methods.meta_device import on_meta_device
+from mdnmt.methods.method import Architecture, Method, TokenCounts, VocabSizes, with_size
 from mdnmt.models.batch import Batch
 
 Status = Literal["plain", "exchanged", "added"]
@@ -44,7 +44,7 @@ _PLACES = (
 
 
 @dataclass(frozen=True)
-class Part:
+class Block:
     """A block of a model, or the blocks of one kind in layers that are alike.
 
     Attributes:
@@ -82,7 +82,7 @@ class Structure:
     """
 
     sizes: str
-    parts: tuple[Part, ...]
+    parts: tuple[Block, ...]
     losses: dict[str, str]
     parameters: int
     plain: int
@@ -101,13 +101,13 @@ def structure(builder: str, options: dict[str, Any], num_domains: int) -> Struct
         ConfigError: the builder or an option is not known.
     """
     method = _outline(builder, options, num_domains)
-    size = sized(validate(builder, options, where=builder), num_domains)
+    size = with_size(validate(builder, options, where=builder), num_domains)
     plain = _outline("transformer", {key: options[key] for key in options if key in Architecture.model_fields}, 1)
     losses, trained = trained_by(builder, options, num_domains)
     return Structure(
         sizes=f"width {size.model_dim}, feed-forward {size.ffn_dim}, {size.num_heads} heads, {size.norm}-norm, "
         f"{num_domains} domains",
-        parts=tuple(_Parts(method.model, plain.model, trained)),
+        parts=tuple(_BlockWalker(method.model, plain.model, trained)),
         losses=losses,
         parameters=_without_words(method.model),
         plain=_without_words(plain.model),
@@ -117,7 +117,7 @@ def structure(builder: str, options: dict[str, Any], num_domains: int) -> Struct
 
 def _outline(builder: str, options: dict[str, Any], num_domains: int) -> Method:
     architecture = validate(builder, options, where=builder)
-    with shapes_only():
+    with on_meta_device():
         return build(builder, architecture, VocabSizes(VOCAB, VOCAB, True), num_domains)
 
 
@@ -136,7 +136,7 @@ def first_sentence(value: object) -> str:
     return re.sub(r" \([^()]*(?:\d{4}|eq\.|sec\.)[^()]*\)$", "", text)
 
 
-class _Parts:
+class _BlockWalker:
     """Walks a model from below and yields its parts."""
 
     def __init__(self, model: nn.Module, plain: nn.Module, trained: dict[str, tuple[str, ...]]) -> None:
@@ -146,17 +146,17 @@ class _Parts:
         self.trained = trained
         self.counted = _words(model)
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[Block]:
         for stack, name in _PLACES:
             if name.endswith(".layers"):
                 yield from self._layers(stack, name)
             elif name in self.modules:
                 yield self._part(stack, name, name in self.plain)
         losses = self.trained.get("output_weight", self.trained.get("target_embedding.weight", ()))
-        yield Part("Decoder", "Output layer", "plain", (), "output_weight", 0, 0, losses)
+        yield Block("Decoder", "Output layer", "plain", (), "output_weight", 0, 0, losses)
 
-    def _layers(self, stack: str, name: str) -> list[Part]:
-        groups: list[list[Part]] = []
+    def _layers(self, stack: str, name: str) -> list[Block]:
+        groups: list[list[Block]] = []
         for number, _ in enumerate(self.modules[name].children()):
             found = list(self._layer(stack, f"{name}.{number}"))
             if groups and [_kind(part) for part in groups[-1]] == [_kind(part) for part in found]:
@@ -165,7 +165,7 @@ class _Parts:
                 groups.append(found)
         return [part for group in groups for part in group]
 
-    def _layer(self, stack: str, name: str) -> Iterator[Part]:
+    def _layer(self, stack: str, name: str) -> Iterator[Block]:
         children = [child for child, _ in self.modules[name].named_children()]
         inner = sorted(
             (child for child in children if not child.endswith("_residual")),
@@ -177,7 +177,7 @@ class _Parts:
         if residual.status != "plain":
             yield replace(residual, title="Residual connections")
 
-    def _part(self, stack: str, name: str, in_plain: bool, layers: int = 0) -> Part:
+    def _part(self, stack: str, name: str, in_plain: bool, layers: int = 0) -> Block:
         module = self.modules[name]
         what = tuple(dict.fromkeys(self._what(module)))
         parameters = {id(one): one.numel() for one in module.parameters() if id(one) not in self.counted}
@@ -188,7 +188,7 @@ class _Parts:
         key = name.rpartition(".")[2]
         title = _TITLES.get(key) or _spaced(type(module).__name__)
         status: Status = ("exchanged" if what else "plain") if in_plain else "added"
-        return Part(stack, title, status, what, name, layers, sum(parameters.values()), tuple(losses))
+        return Block(stack, title, status, what, name, layers, sum(parameters.values()), tuple(losses))
 
     def _what(self, module: nn.Module) -> Iterator[str]:
         """Yield a sentence for each of the outermost modules of kinds that the plain Transformer does not have."""
@@ -199,11 +199,11 @@ class _Parts:
             yield first_sentence(module)
 
 
-def _kind(part: Part) -> tuple[Any, ...]:
+def _kind(part: Block) -> tuple[Any, ...]:
     return part.title, part.status, part.what, part.losses
 
 
-def _added(one: Part, other: Part) -> Part:
+def _added(one: Block, other: Block) -> Block:
     return replace(one, layers=one.layers + 1, parameters=one.parameters + other.parameters)
 
 
@@ -267,7 +267,7 @@ def _small(builder: str, options: dict[str, Any], num_domains: int) -> Method:
     method = build(builder, small, VocabSizes(VOCAB, VOCAB, True), num_domains)
     if method.prepare is not None:
         counts = torch.ones(num_domains, VOCAB)
-        method.prepare(WordCounts(counts, counts))
+        method.prepare(TokenCounts(counts, counts))
     return method
 
 

@@ -15,7 +15,7 @@ UNAVAILABLE = "not available"
 _EQUAL = "the two are equal, ours rounded as the published one is"
 
 
-def rules(kind: str, margin: Margin) -> dict[Verdict, str]:
+def verdict_rules(kind: str, margin: Margin) -> dict[Verdict, str]:
     """Return what each verdict says in a table of this kind, for its legend."""
     if kind in {"corpora", "resources"}:
         return {"reproduced": _EQUAL, "not reproduced": "they are not"}
@@ -28,12 +28,12 @@ def rules(kind: str, margin: Margin) -> dict[Verdict, str]:
     }
 
 
-def first(*reasons: str | None) -> str | None:
+def first_reason(*reasons: str | None) -> str | None:
     """Return the first reason that there is."""
     return next((reason for reason in reasons if reason), None)
 
 
-def beside(cell: Cell, printed: Printed | None, judgement: Judgement | None, percent: bool = False) -> Cell:
+def with_published(cell: Cell, printed: Printed | None, judgement: Judgement | None, percent: bool = False) -> Cell:
     """Return the cell with the published number; `percent` shows the difference as a share of that."""
     if printed is None:
         return cell
@@ -99,14 +99,14 @@ def _legend(grid: Grid, shared: Judgement | None, margin: Margin) -> list[str]:
     if not number:
         return ["The published numbers are not available; whoever has them may type them into config/published."]
     text = "Beside or below ours: the published number"
-    if any(_is_told(cell) for row in grid.rows for cell in row.cells):
+    if any(_shows_difference(cell) for row in grid.rows for cell in row.cells):
         share = "" if grid.kind == "scores" else " in percent of it"
         text += f", and how much higher or lower ours is{share}"
     if absent := counts[NOT_MADE]:
         text += f"; beside {absent} of {number} stands none of ours yet"
     if shared is not None:
         return [f"{text}. {shared.verdict.capitalize()}: {shared.reason.rstrip('.')}."]
-    meaning = rules(grid.kind, margin)
+    meaning = verdict_rules(grid.kind, margin)
     weaker = sum(bool(cell.judgement and cell.judgement.only_inside) for row in grid.rows for cell in row.cells)
     shown = dict.fromkeys(VERDICTS, "") | {"reproduced": f", {weaker} of them not significant only" if weaker else ""}
     return [
@@ -120,13 +120,13 @@ def _legend(grid: Grid, shared: Judgement | None, margin: Margin) -> list[str]:
     ]
 
 
-def _is_told(cell: Cell) -> bool:
+def _shows_difference(cell: Cell) -> bool:
     """Return whether the difference is shown: between what cannot be compared it says nothing."""
     comparable = cell.judgement is not None and cell.judgement.verdict != "not comparable"
     return comparable and bool(cell.difference_text)
 
 
-def shown_beside(grid: Grid, cell: Cell) -> tuple[str, ...]:
+def published_parts(grid: Grid, cell: Cell) -> tuple[str, ...]:
     """Return what is shown beside our number: the published one, the difference, the verdict's sign.
 
     Each is left out where it says nothing.
@@ -134,7 +134,7 @@ def shown_beside(grid: Grid, cell: Cell) -> tuple[str, ...]:
     if not grid.is_compared or not cell.published_text or (cell.published is None and cell.mean is None):
         return ()
     parts = ["n/a" if cell.published_text == UNAVAILABLE else cell.published_text]
-    if _is_told(cell):
+    if _shows_difference(cell):
         parts.append(cell.difference_text)
     if cell.judgement is not None and grid.verdict is None:
         parts.append(SIGNS[cell.judgement.verdict])
@@ -149,7 +149,12 @@ def judged_cells(grid: Grid) -> list[tuple[str, str, Cell, Judgement]]:
     if grid.verdict is not None:
         return []
     return [
-        (row.label, column, cell if _is_told(cell) else cell.model_copy(update={"difference_text": ""}), cell.judgement)
+        (
+            row.label,
+            column,
+            cell if _shows_difference(cell) else cell.model_copy(update={"difference_text": ""}),
+            cell.judgement,
+        )
         for row in grid.rows
         for column, cell in zip(column_names(grid), row.cells, strict=True)
         if cell.judgement is not None

@@ -22,8 +22,8 @@ from mdnmt.config.loader import did_you_mean, parse_spec
 from mdnmt.config.paper import TableKind
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import empty
-from mdnmt.exhibits.systems import Titled
+from mdnmt.exhibits.figure_style import empty_page
+from mdnmt.exhibits.spec_fields import Titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ class FigureSpec(Titled):
 
     def not_drawn(self, reason: str) -> tuple[Figure, str]:
         """Return a page with the reason why there is nothing to draw, and the same in words."""
-        return empty(self.full_title, reason), f"Not drawn: {reason}"
+        return empty_page(self.full_title, reason), f"Not drawn: {reason}"
 
     @property
     def task_first(self) -> str:

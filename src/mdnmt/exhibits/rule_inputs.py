@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from mdnmt.errors import EXIT_USER, owned_by_another, shown
+from mdnmt.errors import EXIT_USER, owned_by_another, printable
 from mdnmt.exhibits import specs
 from mdnmt.fsio import write_text
 
@@ -59,7 +59,7 @@ class SpecFiles:
             except OSError as error:
                 owner = owned_by_another(path) if error.errno in {EACCES, EPERM} else ""
                 said = f"{path}: {error.strerror or error}{owner}; make room or give write permission, then start again"
-                print(f"snakemake: {shown(said)}", file=sys.stderr)
+                print(f"snakemake: {printable(said)}", file=sys.stderr)
                 raise SystemExit(EXIT_USER) from None
         self._waiting.clear()
 

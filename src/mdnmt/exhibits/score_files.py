@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.errors import DataError
+from mdnmt.exhibits.spec_fields import ScoreRow, ScoreRun
 from mdnmt.exhibits.specs import ScoreTableSpec
-from mdnmt.exhibits.systems import ScoreRow, ScoreRun
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import mean
 

@@ -18,8 +18,8 @@ from mdnmt.config.margin import Margin
 from mdnmt.config.metrics import Metric
 from mdnmt.config.paper import TableKind, WordTableKind
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits.systems import *  # noqa: F403
-from mdnmt.exhibits.systems import Column, ScoreRow, Titled, WordRow
+from mdnmt.exhibits.spec_fields import *  # noqa: F403
+from mdnmt.exhibits.spec_fields import Column, ScoreRow, Titled, WordRow
 from mdnmt.numbers.verdicts import Printed
 
 Spec = TypeVar("Spec")
@@ -169,7 +169,7 @@ class ReportFigure(Titled):
     missing: str | None = None
 
 
-class ReportItem(Frozen):
+class ReportExhibit(Frozen):
     """A table or figure of a paper, in its place; no id: the study does not show it."""
 
     kind: Literal["table", "figure"]
@@ -184,7 +184,7 @@ class ReportPaper(Frozen):
     name: str = Field(pattern=r"^[a-z0-9-]+$")
     title: str
     citation: str
-    items: tuple[ReportItem, ...] = ()  # in the paper's own order
+    items: tuple[ReportExhibit, ...] = ()  # in the paper's own order
     claims: Path | None = None  # what `mdnmt claims --json` wrote; None: no claims are written down for it
     audit: Path | None = None  # what `mdnmt audit --json` wrote; None: there is nothing to audit
 

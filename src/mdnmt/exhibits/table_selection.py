@@ -369,7 +369,9 @@ def _with_others(
 def _score_row(
     row: TableRow, runs: list[Run], places: ResultPaths, partial: bool, file: str = "scores.json"
 ) -> specs.ScoreRow:
-    return named(score_row(row.group, row.label or runs[0].label, runs, places, partial, file), row, runs[0])
+    return with_condition_label(
+        score_row(row.group, row.label or runs[0].label, runs, places, partial, file), row, runs[0]
+    )
 
 
 def score_row(group: str, label: str, runs: list[Run], places: ResultPaths, partial: bool, file: str) -> specs.ScoreRow:
@@ -383,7 +385,7 @@ def score_row(group: str, label: str, runs: list[Run], places: ResultPaths, part
     return specs.ScoreRow(group=group, label=label, method=runs[0].row, runs=made, missing=missing)
 
 
-def named(found: specs.ScoreRow, row: TableRow, run: Run) -> specs.ScoreRow:
+def with_condition_label(found: specs.ScoreRow, row: TableRow, run: Run) -> specs.ScoreRow:
     """Return a row with its label condition in its label, and the row under gold labels that it is compared with."""
     if row.labels == ("given",):
         return found

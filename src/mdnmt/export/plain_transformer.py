@@ -11,7 +11,7 @@ from torch import Tensor
 from mdnmt.decode.translator import Translator, read_record
 from mdnmt.errors import ConfigError
 from mdnmt.methods import validate
-from mdnmt.methods.method import Architecture, sized
+from mdnmt.methods.method import Architecture, with_size
 from mdnmt.paths import RunPaths
 
 # A domain tag is one more word of the source; the classifiers of multi-task learning take no part in translation.
@@ -69,7 +69,7 @@ def plain_transformer(folder: Path, translator: Translator, format_name: str) ->
             "use --to onnx"
         )
     model = translator.model
-    config = sized(validate(spec.builder, spec.architecture, where=str(folder)), len(translator.domains))
+    config = with_size(validate(spec.builder, spec.architecture, where=str(folder)), len(translator.domains))
     source_embedding = model.source_embedding.weight.detach()
     tags: dict[str, str] = {}
     if model.domain_tag is not None:

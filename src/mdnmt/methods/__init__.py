@@ -10,7 +10,7 @@ from typing import Any
 
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.errors import ConfigError
-from mdnmt.methods.method import Architecture, Method, VocabSizes, sized
+from mdnmt.methods.method import Architecture, Method, VocabSizes, with_size
 
 _MODULES = {found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)}
 # Each offers `config_type` (its Architecture) and `build(config, vocab, num_domains)`.
@@ -40,5 +40,5 @@ def validate(builder: str, options: dict[str, Any], *, where: str, others: Itera
 
 def build(builder: str, architecture: Architecture, vocab: VocabSizes, num_domains: int) -> Method:
     """Return the method that `builder` makes of a validated architecture."""
-    method: Method = BUILDERS[builder].build(sized(architecture, num_domains), vocab, num_domains)
+    method: Method = BUILDERS[builder].build(with_size(architecture, num_domains), vocab, num_domains)
     return method

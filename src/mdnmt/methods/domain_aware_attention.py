@@ -11,7 +11,7 @@ from torch import nn
 
 from mdnmt.errors import ConfigError
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
-from mdnmt.methods.method import Architecture, Method, VocabSizes, WordCounts
+from mdnmt.methods.method import Architecture, Method, TokenCounts, VocabSizes
 from mdnmt.models.context import Side
 from mdnmt.models.domain_attention import DomainAttention, DomainAwareProjection, domain_vectors
 from mdnmt.models.guided_loss import GuidedLoss, word_domains
@@ -84,7 +84,7 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
         )
     guided = GuidedLoss(config.guidance_weight)
 
-    def prepare(counts: WordCounts) -> None:
+    def prepare(counts: TokenCounts) -> None:
         if not counts.source_KV.any(dim=1).all():
             raise ConfigError(
                 "guided learning needs training text of every domain of the task; train the method with train_on: all"

@@ -16,7 +16,7 @@ from mdnmt.models.transformer import Transformer
 
 
 @dataclass(frozen=True)
-class WordCounts:
+class TokenCounts:
     """How often each word (BPE piece) stands in the training text of each domain, on the device of the model.
 
     Attributes:
@@ -47,7 +47,7 @@ class Method:
     clip_apart: list[nn.Parameter] = field(default_factory=list)
     schedules: Sequence[Scheduled] = ()
     needs_domain: bool = False
-    prepare: Callable[[WordCounts], None] | None = None
+    prepare: Callable[[TokenCounts], None] | None = None
 
     def begin_update(self, update: int, max_updates: int) -> None:
         """Take the scheduled values of an update, counted from 1."""
@@ -90,7 +90,7 @@ class Architecture(Frozen):
         return self
 
 
-def sized(config: Architecture, num_domains: int) -> Architecture:
+def with_size(config: Architecture, num_domains: int) -> Architecture:
     """Return the architecture with the widths that its `size` means for k domains.
 
     Enlarged widths are the nearest multiple of num_heads to sqrt(k) x model_dim (k = 2: 724 of 512) and the same

@@ -11,7 +11,7 @@ from torch import nn
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
 from mdnmt.methods.method import Architecture, Method, VocabSizes
 from mdnmt.models.context import Side
-from mdnmt.models.gradient import GradientLink
+from mdnmt.models.gradient_reversal import GradientLink
 from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss, ProportionLoss
 from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.models.proportion import DomainProportion

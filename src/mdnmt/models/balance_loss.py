@@ -1,4 +1,4 @@
-"""Losses on the gates of the experts, and the factor that they are weighed by (Song et al. 2026, sec. 4.3)."""
+"""Losses on the gates of the experts, and the factor that they are weighted by (Song et al. 2026, sec. 4.3)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
-from mdnmt.models.weighing import weighed, weighed_sum
+from mdnmt.models.weighted_sum import weighted, weighted_sum
 
 # (input width, output width) -> a module called with (x [..., input width], context)
 ProjectionFactory = Callable[[int, int], nn.Module]
@@ -83,11 +83,11 @@ class MixedLinear(nn.Module):
         x_BTD, proportion_BTK = x_BTD.to(dtype), proportion_BTK.to(dtype)
         mixed_bias: Tensor = proportion_BTK @ self.bias
         if self.sum_inside:
-            widened = weighed(x_BTD, proportion_BTK).flatten(-2)
+            widened = weighted(x_BTD, proportion_BTK).flatten(-2)
             y_NO = torch.addmm(mixed_bias.flatten(0, -2), widened.flatten(0, -2), self.weight.flatten(1).t())
             return y_NO.view_as(mixed_bias)
         outputs_BTKO = F.linear(x_BTD, self.weight.flatten(0, 1)).view(*x_BTD.shape[:-1], self.num_domains, -1)
-        return weighed_sum(outputs_BTKO, proportion_BTK) + mixed_bias
+        return weighted_sum(outputs_BTKO, proportion_BTK) + mixed_bias
 
 
 def dtype_of_products(x: Tensor) -> torch.dtype:

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext, Side
-from mdnmt.models.gradient import GradientLink, link
+from mdnmt.models.gradient_reversal import GradientLink, link_gradient
 
 
 def smoothed(logits_BTK: Tensor, smoothing: float) -> Tensor:
@@ -61,7 +61,7 @@ class DomainProportion(nn.Module):
         # The loss takes logarithms of what may be small numbers: float32 also under autocast.
         with torch.autocast(x_BTD.device.type, enabled=False):
             weight, bias = self.classifier.weight, self.classifier.bias
-            logits_BTK = F.linear(link(x_BTD, self.input_link).to(weight.dtype), weight, bias)
+            logits_BTK = F.linear(link_gradient(x_BTD, self.input_link).to(weight.dtype), weight, bias)
             context.record("proportion", self.side, logits_BTK)
             proportion_BTK = smoothed(logits_BTK, self.smoothing).to(x_BTD.dtype)
             return proportion_BTK if self.weight_link_open else proportion_BTK.detach()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext, Side
-from mdnmt.models.gradient import GradientLink, link
+from mdnmt.models.gradient_reversal import GradientLink, link_gradient
 from mdnmt.models.projection import Linear
 
 
@@ -49,6 +49,6 @@ class SentenceClassifier(nn.Module):
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor, context: DomainContext) -> None:
         """Leave the logits [B, K] of the sentences in `context`."""
-        pooled_BD, _ = self.pooling(link(x_BTD, self.gradient), mask_BT)
+        pooled_BD, _ = self.pooling(link_gradient(x_BTD, self.gradient), mask_BT)
         with torch.autocast(pooled_BD.device.type, enabled=False):
             context.record("sentence", self.side, self.perceptron(pooled_BD))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
-from mdnmt.models.gradient import reverse_gradient
+from mdnmt.models.gradient_reversal import reverse_gradient
 from mdnmt.models.projection import Linear
 from mdnmt.models.sentence_classifier import AttentionPooling
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt.errors import DataError
-from mdnmt.pretrained.files import PIECES
+from mdnmt.pretrained.weight_files import PIECES
 from mdnmt.tasks.task_data import Ragged, Split, TaskData
 from mdnmt.train.batches import spread
 

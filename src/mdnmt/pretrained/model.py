@@ -15,7 +15,7 @@ from mdnmt.fsio import read_json
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext
 from mdnmt.models.transformer import Output
-from mdnmt.pretrained.files import CONFIG, files_of
+from mdnmt.pretrained.weight_files import CONFIG, files_of
 
 
 class Mbart(nn.Module):
@@ -86,7 +86,7 @@ def load_trained(folder: Path, weights: Path, sha256: str) -> Mbart:
 
     Raises:
         DataError: they do not fit together.
-        RefusedCheckpoint: the weights are damaged, or not those of the run.
+        InvalidCheckpoint: the weights are damaged, or not those of the run.
     """
     model = empty(folder)
     try:

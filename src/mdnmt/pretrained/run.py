@@ -19,10 +19,10 @@ from mdnmt.models.transformer import Transformer
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER, Mbart50Config, language_codes, validate
 from mdnmt.pretrained.data import MbartData, MbartTokenizer
-from mdnmt.pretrained.files import CONFIG, PIECES, PRETRAINED, verified_folder
 from mdnmt.pretrained.model import count_parameters, empty, load_pretrained
+from mdnmt.pretrained.weight_files import CONFIG, PIECES, PRETRAINED, verified_folder
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.metrics import write_curves
+from mdnmt.train.metrics_log import write_curves
 from mdnmt.train.run import Setup, describe, train_run
 
 

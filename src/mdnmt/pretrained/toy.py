@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.fsio import write_bytes
-from mdnmt.pretrained.files import CONFIG, PIECES
+from mdnmt.pretrained.weight_files import CONFIG, PIECES
 
 _SIZES = {
     "d_model": 16,

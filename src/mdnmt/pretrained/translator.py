@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding, Split, Weights
-from mdnmt.decode.batches import length_batches
-from mdnmt.decode.forced import force
+from mdnmt.decode.forced_decoding import force_decode
+from mdnmt.decode.length_batches import length_batches
 from mdnmt.decode.likelihood import Likelihood
 from mdnmt.decode.translator import Translation, Translator, label_of, read_record, weights_of
 from mdnmt.errors import DataError
@@ -21,8 +21,8 @@ from mdnmt.fsio import check_listed, read_json
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER, language_codes, validate
 from mdnmt.pretrained.data import MbartTokenizer
-from mdnmt.pretrained.files import PIECES, PRETRAINED, verified_folder
 from mdnmt.pretrained.model import Mbart, load_pretrained, load_trained
+from mdnmt.pretrained.weight_files import PIECES, PRETRAINED, verified_folder
 from mdnmt.tasks.task_data import TaskData
 
 
@@ -115,7 +115,7 @@ class MbartTranslator:
         def states(source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor, numbers: list[int]) -> Tensor:
             return model.states(source_BS, mask_BS, target_BT)
 
-        return force(
+        return force_decode(
             states,
             model.net.lm_head.weight,
             sources,

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mdnmt.escape import html as escape
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, column_names, emphasised, groups, letters, mark, spans
-from mdnmt.exhibits.published_cells import SIGNS, judged_cells, shown_beside
+from mdnmt.exhibits.grid import (
+    Cell,
+    Grid,
+    GridRow,
+    Header,
+    column_names,
+    emphasised,
+    groups,
+    mark,
+    reason_letters,
+    spans,
+)
+from mdnmt.exhibits.published_cells import SIGNS, judged_cells, published_parts
 from mdnmt.exhibits.significance_stars import HEADS, columns, in_words
 
 Links = Mapping[str, str]
 
 
 def _marks(marks: tuple[int, ...]) -> str:
-    return f'<sup class="mark">{letters(marks)}</sup>' if marks else ""
+    return f'<sup class="mark">{reason_letters(marks)}</sup>' if marks else ""
 
 
 def _cell(grid: Grid, header: Header, cell: Cell) -> str:
@@ -37,7 +48,7 @@ def _cell(grid: Grid, header: Header, cell: Cell) -> str:
 
 def _published(grid: Grid, cell: Cell) -> str:
     """Return the second line of a cell: the published number, the difference, the verdict as a sign with its words."""
-    parts = [escape(part) for part in shown_beside(grid, cell)]
+    parts = [escape(part) for part in published_parts(grid, cell)]
     if not parts:
         return ""
     if cell.judgement is not None and grid.verdict is None:

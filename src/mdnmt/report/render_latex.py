@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mdnmt import escape
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, emphasised, groups, letters, mark, spans
-from mdnmt.exhibits.published_cells import shown_beside
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, emphasised, groups, mark, reason_letters, spans
+from mdnmt.exhibits.published_cells import published_parts
 
 # Above this number of columns a table takes the whole page's width and is made to fit it.
 WIDE = 8
 
 
 def _marks(marks: tuple[int, ...]) -> str:
-    return rf"$^{{\mathrm{{{letters(marks)}}}}}$" if marks else ""
+    return rf"$^{{\mathrm{{{reason_letters(marks)}}}}}$" if marks else ""
 
 
 def _cell(header: Header, cell: Cell) -> str:
@@ -25,7 +25,7 @@ def _cell(header: Header, cell: Cell) -> str:
 
 def _beside(grid: Grid, cell: Cell) -> str:
     """Return the published number with difference and verdict, for the line below our number."""
-    parts = [escape.latex(part) for part in shown_beside(grid, cell)]
+    parts = [escape.latex(part) for part in published_parts(grid, cell)]
     return rf"{{\scriptsize {' '.join(parts)}{_marks(cell.marks)}}}" if parts else ""
 
 

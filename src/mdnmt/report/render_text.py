@@ -6,8 +6,8 @@ import csv
 import io
 
 from mdnmt import escape
-from mdnmt.exhibits.grid import Cell, Grid, Header, column_names, emphasised, groups, letters, mark
-from mdnmt.exhibits.published_cells import shown_beside
+from mdnmt.exhibits.grid import Cell, Grid, Header, column_names, emphasised, groups, mark, reason_letters
+from mdnmt.exhibits.published_cells import published_parts
 
 CSV_FIELDS = (
     *("group", "label", "method", "column", "metric", "text", "mean", "sd", "n_seeds", "values", "p", "star"),
@@ -53,9 +53,9 @@ def _markdown_cell(grid: Grid, header: Header, cell: Cell) -> str:
         return emphasised(cell, escape.markdown, "**{}**")
     text = f"**{cell.text}**" if cell.best else escape.markdown(cell.text)
     spread = f" \N{PLUS-MINUS SIGN} {cell.spread}" if cell.spread is not None else ""
-    found = [escape.markdown(part) for part in shown_beside(grid, cell)]
+    found = [escape.markdown(part) for part in published_parts(grid, cell)]
     published = f" \\[{', '.join(found)}\\]" if found else ""
-    marks = f" ({letters(cell.marks)})" if cell.marks else ""
+    marks = f" ({reason_letters(cell.marks)})" if cell.marks else ""
     return text + (r"\*" if cell.star else "") + spread + published + marks
 
 
@@ -71,7 +71,7 @@ def to_markdown(grid: Grid) -> str:
     ]
     for group, rows in groups(grid.rows):
         for position, row in enumerate(rows):
-            name = escape.markdown(row.label) + (f" ({letters(row.marks)})" if row.marks else "")
+            name = escape.markdown(row.label) + (f" ({reason_letters(row.marks)})" if row.marks else "")
             first = [escape.markdown(group) if position == 0 else ""] if grouped else []
             cells = [_markdown_cell(grid, header, cell) for header, cell in zip(grid.headers, row.cells, strict=True)]
             lines.append("| " + " | ".join([*first, name, *cells]) + " |")

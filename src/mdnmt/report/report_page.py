@@ -14,20 +14,20 @@ from markupsafe import Markup
 from mdnmt import provenance
 from mdnmt.config.margin import Margin
 from mdnmt.escape import visible
-from mdnmt.exhibits.published_cells import SIGNS, rules
+from mdnmt.exhibits.published_cells import SIGNS, verdict_rules
 from mdnmt.exhibits.specs import ReportSpec, ReportTask
 from mdnmt.numbers.rounding import duration
 from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.report import plain_tables, sample_translations
 from mdnmt.report.sample_translations import Sample
-from mdnmt.report.sections import curve, items, papers, run_details, runs
+from mdnmt.report.sections import curve, exhibit_sections, papers, run_details, runs
 from mdnmt.report.sections.origins import origins
 from mdnmt.report.sections.papers import Section
 
 # More than this, and readings of tables and translations are folded away, each under its own line.
 MANY_TABLES, MANY_OUTPUTS = 4, 120
 RULES_IN_SHORT = {
-    **rules("scores", Margin()),
+    **verdict_rules("scores", Margin()),
     "not reproduced": "the interval lies outside these bounds altogether",
     "not comparable": "corpus, split or metric is not the paper's: the two numbers say nothing about each other",
 }
@@ -62,7 +62,7 @@ def _task(task: ReportTask, spec: ReportSpec) -> TaskSection:
 
 
 def _missing(
-    spec: ReportSpec, records: list[runs.RunRecord], shown: list[items.Item], sections: list[Section]
+    spec: ReportSpec, records: list[runs.RunRecord], shown: list[exhibit_sections.Item], sections: list[Section]
 ) -> list[tuple[str, str]]:
     """Return everything that is absent and why, each once."""
     found = [(item.what, item.why) for item in spec.missing] + runs.missing(records)
@@ -142,9 +142,9 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
     records = runs.read_runs(spec.runs, spec.run_json)
     links = runs.links(records)
     tasks = [_task(task, spec) for task in spec.tasks]
-    shown: dict[str, items.Item] = {}
-    shown |= {table.id: items.table(table, links) for table in spec.tables}
-    shown |= {figure.id: items.figure(figure, links) for figure in spec.figures}
+    shown: dict[str, exhibit_sections.Item] = {}
+    shown |= {table.id: exhibit_sections.table(table, links) for table in spec.tables}
+    shown |= {figure.id: exhibit_sections.figure(figure, links) for figure in spec.figures}
     sections = [papers.section(paper, shown, partial=spec.partial) for paper in spec.papers]
     by_name = {one.task.name: one for one in tasks}
     software = run_details.Software()
@@ -155,7 +155,9 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
             given, chosen = (task.task, task.samples) if task is not None else (None, {})
             details.append(run_details.detail(record, given, chosen, software))
     made = provenance.collect()
-    readings = sum(isinstance(item, items.TableSection) and item.reading is not None for item in shown.values())
+    readings = sum(
+        isinstance(item, exhibit_sections.TableSection) and item.reading is not None for item in shown.values()
+    )
     outputs = sum(len(sample.outputs) for one in tasks for found in one.samples.values() for sample in found)
     return {
         "spec": spec,

@@ -72,12 +72,12 @@ def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportP
     )
 
 
-def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> specs.ReportItem:
+def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> specs.ReportExhibit:
     """Return a table or figure in its place; one that the study does not show has its number in the paper alone."""
     kind, shown = ("table", study.config.tables) if isinstance(item, PaperTable) else ("figure", study.config.figures)
     task = study.tasks[shown[key].task] if key in shown else None
     where = _where(study, key, item, task)
-    return specs.ReportItem.model_validate(
+    return specs.ReportExhibit.model_validate(
         {"kind": kind, "where": where, "title": item.title, "id": key if key in shown else None}
     )
 

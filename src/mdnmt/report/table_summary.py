@@ -12,7 +12,7 @@ from mdnmt.numbers.rounding import half_up, p_value, unbroken
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableSummary:
     """A headline, a point for each domain, and what keeps a careful reader from concluding more."""
 
     headline: str
@@ -170,7 +170,7 @@ def _caveats(grid: Grid, columns: list[tuple[int, Header]], average: int | None,
     return caveats
 
 
-def read(grid: Grid) -> Reading:
+def summarise(grid: Grid) -> TableSummary:
     """Return what the first metric of a results table shows."""
     metric = grid.headers[0].metric
     name = METRICS[metric].label if metric in METRICS else metric
@@ -180,6 +180,6 @@ def read(grid: Grid) -> Reading:
     headline = _headline(grid, average, name) if average is not None else None
     scored = points or (average is not None and _ranked(grid, average))
     if not scored:
-        return Reading("No system has been scored yet.", caveats=_caveats(grid, columns, average, name))
+        return TableSummary("No system has been scored yet.", caveats=_caveats(grid, columns, average, name))
     headline = headline or "No two systems have scores on every domain yet: there is no average to compare."
-    return Reading(headline, points, _summary(grid, columns), _caveats(grid, columns, average, name))
+    return TableSummary(headline, points, _summary(grid, columns), _caveats(grid, columns, average, name))

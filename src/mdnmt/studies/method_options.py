@@ -12,14 +12,14 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import Recipe
 from mdnmt.config.study import Overrides, StudyConfig
-from mdnmt.config.training import Training, laid_over
+from mdnmt.config.training import Training, merge_recipes
 from mdnmt.errors import ConfigError
 from mdnmt.methods import validate
 from mdnmt.methods.method import Architecture
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.pretrained.config import Mbart50Config
 from mdnmt.pretrained.config import validate as validate_pretrained
-from mdnmt.pretrained.files import PRETRAINED, plan
+from mdnmt.pretrained.weight_files import PRETRAINED, plan
 from mdnmt.studies.study import Task
 from mdnmt.train.domain_sampling import check_weights
 
@@ -86,10 +86,10 @@ class Options:
         def check(options: Given, where: str) -> Training:
             return validate_model(options, Training, f"{where}: training")
 
-        given = laid_over([self._recipe(task, name).training, self.methods[name].training])
+        given = merge_recipes([self._recipe(task, name).training, self.methods[name].training])
         study = self._study(task, name).training
         try:
-            found = check(laid_over([given, study]), f"{self.where}: {name}")
+            found = check(merge_recipes([given, study]), f"{self.where}: {name}")
         except ConfigError:
             check(given, self._file(name))
             raise
@@ -154,5 +154,5 @@ def _joined(layers: Iterable[Overrides]) -> Overrides:
     found = list(layers)
     return Overrides(
         architecture={key: value for layer in found for key, value in layer.architecture.items()},
-        training=laid_over(layer.training for layer in found),
+        training=merge_recipes(layer.training for layer in found),
     )

@@ -11,8 +11,8 @@ from typing import Any
 from mdnmt.errors import CheckpointError, ConfigError
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate
-from mdnmt.methods.method import Architecture, Method, VocabSizes, sized
-from mdnmt.methods.outline import shapes_only
+from mdnmt.methods.meta_device import on_meta_device
+from mdnmt.methods.method import Architecture, Method, VocabSizes, with_size
 from mdnmt.train.initialise import InitialWeights, initialise
 
 _VOCAB_SIZE = 16  # how many words there are is not known yet, and changes no answer
@@ -64,7 +64,7 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
     Raises:
         ConfigError: a tensor of the other one has no place in it, or the two differ in what shapes do not show.
     """
-    mine, other = (sized(one.architecture, one.num_domains).model_dump() for one in (model, start))
+    mine, other = (with_size(one.architecture, one.num_domains).model_dump() for one in (model, start))
     for key in _ALIKE:
         if mine[key] != other[key]:
             raise ConfigError(f"starts from {start_name}: {key} is {other[key]} there, but {mine[key]} here")
@@ -77,5 +77,5 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
 
 def _build(model: Model) -> Method:
     vocab = VocabSizes(_VOCAB_SIZE, _VOCAB_SIZE, model.joint)
-    with shapes_only():
+    with on_meta_device():
         return build(model.builder, model.architecture, vocab, model.num_domains)

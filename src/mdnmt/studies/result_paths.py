@@ -9,7 +9,7 @@ from pathlib import Path
 from mdnmt.studies.study import Run, Study
 
 
-def nowhere(paper: str) -> str | None:
+def no_path(paper: str) -> str | None:
     """Return no path: nothing of this kind is made of any paper."""
     return None
 
@@ -49,8 +49,8 @@ class ResultPaths:
     table: Callable[[str, str], str]
     figure: Callable[[str, str], str]
     runs_table: str
-    claims: Callable[[str], str | None] = nowhere
-    audit: Callable[[str], str | None] = nowhere
+    claims: Callable[[str], str | None] = no_path
+    audit: Callable[[str], str | None] = no_path
 
 
 def result_paths(study: Study, results: Path, audited: Collection[str] = ()) -> ResultPaths:

@@ -19,7 +19,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.fingerprint import fingerprint
-from mdnmt.pretrained.files import TOY
+from mdnmt.pretrained.weight_files import TOY
 from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000

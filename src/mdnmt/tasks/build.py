@@ -8,24 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
-from mdnmt.corpora.temporary_folder import part_folder
+from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
 from mdnmt.tasks.domain_text import Say, domain_texts, sides_of
 from mdnmt.tasks.segmentation.binarise import encode_split
-from mdnmt.tasks.segmentation.encoder import Encoder, learn_encoder
 from mdnmt.tasks.segmentation.length_limits import drop_by_pieces
 from mdnmt.tasks.segmentation.segmenter import Segmentation
+from mdnmt.tasks.segmentation.token_encoder import Encoder, learn_encoder
 from mdnmt.tasks.segmentation.tokenised_text import SIDES, Tokenised, tokenise_splits
 from mdnmt.tasks.split_files import write_sides
 from mdnmt.tasks.splits.leakage import leakage
 from mdnmt.tasks.splits.split import SPLITS, DomainSplit, split
 from mdnmt.tasks.statistics import split_stats
 from mdnmt.tasks.task_spec import TaskSpec
-from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.normalisation import Normaliser
 from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK
-from mdnmt.tasks.workers import Map, workers
+from mdnmt.tasks.workers import ParallelMap, workers
 
 MANIFEST = "task.json"
 # Text and arrays of a pair, and temporary data beside them; more with long sentences.
@@ -66,7 +66,7 @@ def build_task(
     _check_corpora(spec, corpora)
     pairs = sum((domain.train or 0) + (domain.valid or 0) + (domain.test or 0) for domain in spec.domains)
     require_space(out, pairs * LEAST_BYTES_A_PAIR, f"data of {pairs:,} pairs")
-    with part_folder(out) as part, workers(jobs) as run:
+    with partial_folder(out) as part, workers(jobs) as run:
         scratch = part / "scratch"
         texts, cleaning = domain_texts(spec, corpora, scratch, run, say, lines_per_chunk)
         # What a rule took from the corpora's text is cleaned like the rest of it; their own files are not.
@@ -108,7 +108,7 @@ def _say_what_it_is(splits: Sequence[DomainSplit], leaks: dict[str, Any], encode
 
 
 def _write_text(
-    part: Path, langs: tuple[str, str], splits: Sequence[DomainSplit], scratch: Path, run: Map
+    part: Path, langs: tuple[str, str], splits: Sequence[DomainSplit], scratch: Path, run: ParallelMap
 ) -> dict[str, dict[str, str]]:
     """Write all text and return split -> domain -> its identity."""
     hashes: dict[str, dict[str, str]] = {name: {} for name in SPLITS}
@@ -121,9 +121,9 @@ def _write_text(
 
 def _write_segmentation(part: Path, spec: TaskSpec, encoder: Encoder) -> None:
     """Write all that turns text into pieces: copied to a run's folder, it is what translating needs."""
-    forms = {domain.name: Form.by(spec.cleaning_of(domain)) for domain in spec.domains}
+    forms = {domain.name: Normaliser.from_config(spec.cleaning_of(domain)) for domain in spec.domains}
     tokenizers = {side.lang: side.tokenizer for side in sides_of(spec)}
-    plain = {name: form for name, form in forms.items() if form != Form()}
+    plain = {name: form for name, form in forms.items() if form != Normaliser()}
     Segmentation(spec.segmentation.bpe, tokenizers, plain).save(part)
     for name, codes in encoder.codes.items():
         fsio.write_text(part / name, codes)
@@ -132,7 +132,7 @@ def _write_segmentation(part: Path, spec: TaskSpec, encoder: Encoder) -> None:
 
 
 def _write_arrays(
-    part: Path, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: Map
+    part: Path, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: ParallelMap
 ) -> dict[str, dict[str, Any]]:
     """Write the arrays of all splits and return domain -> split -> the statistics of its text."""
     stats: dict[str, dict[str, Any]] = {}

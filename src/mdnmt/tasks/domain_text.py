@@ -17,10 +17,10 @@ from mdnmt.corpora.read import read_corpus
 from mdnmt.tasks.splits.split import HELD_OUT, DomainText, by_modulo
 from mdnmt.tasks.task_spec import DomainSpec, TaskSpec
 from mdnmt.tasks.text.clean import Pair, Side, Sides, as_pair, held_out, lengths_of, make_pair, why_dropped
-from mdnmt.tasks.text.duplicates import Digests, Repeats, pair_digests
-from mdnmt.tasks.text.normalisation import Form
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, PairText, Part, block_of, save_pairs, write_pairs
-from mdnmt.tasks.workers import Map
+from mdnmt.tasks.text.duplicates import Digests, DuplicateIndex, pair_digests
+from mdnmt.tasks.text.normalisation import Normaliser
+from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, PairText, block_of, save_pairs, write_pairs
+from mdnmt.tasks.workers import ParallelMap
 
 # Split -> text; `valid` and `test` only where the corpus brings its own.
 RawText = dict[str, PairText]
@@ -39,7 +39,7 @@ def raw_texts(
     corpora: Path,
     langs: tuple[str, str],
     out: Path,
-    run: Map,
+    run: ParallelMap,
     lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> Iterator[RawText]:
     """Yield the text of each corpus, several of them being read at a time.
@@ -73,7 +73,7 @@ def _read(job: _Job) -> RawText:
 
 
 @dataclass
-class Pool:
+class CleanedText:
     """Cleaned pairs on disk.
 
     Attributes:
@@ -84,7 +84,7 @@ class Pool:
     """
 
     text: PairText
-    repeats: Repeats | None
+    repeats: DuplicateIndex | None
     read: int
     dropped: Counter[str]
 
@@ -93,10 +93,10 @@ def clean_text(
     raw: PairText,
     rules: CleaningConfig,
     sides: Sides,
-    run: Map,
+    run: ParallelMap,
     path: Path,
     lines_per_chunk: int = LINES_PER_CHUNK,
-) -> Pool:
+) -> CleanedText:
     """Return the pairs that pass `rules`; of those that compare equal the first alone, unless the rules say otherwise.
 
     Args:
@@ -107,7 +107,7 @@ def clean_text(
         path: the file that is written, without its suffix.
         lines_per_chunk: of what is written.
     """
-    repeats = Repeats(path.with_name(f"{path.name}.digests"))
+    repeats = DuplicateIndex(path.with_name(f"{path.name}.digests"))
     dropped: Counter[str] = Counter()
     with write_pairs(path.with_name(f"{path.name}.pairs"), lines_per_chunk) as out:
         for block, digests, reasons in run(_clean_part, ((part, rules, sides) for part in raw.parts())):
@@ -120,14 +120,14 @@ def clean_text(
         repeats.remove()
         if len(unique) < len(text):
             dropped["duplicate"] = len(text) - len(unique)
-        return Pool(unique, None, len(raw), dropped)
-    return Pool(text, repeats, len(raw), dropped)
+        return CleanedText(unique, None, len(raw), dropped)
+    return CleanedText(text, repeats, len(raw), dropped)
 
 
-def _clean_part(job: tuple[Part, CleaningConfig, Sides]) -> tuple[bytes, Digests, Counter[str]]:
+def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[bytes, Digests, Counter[str]]:
     """Return the lines that are kept, what tells them apart, and why the others are not: one job of a process."""
     part, rules, sides = job
-    form, kept = Form.by(rules), []
+    form, kept = Normaliser.from_config(rules), []
     dropped: Counter[str] = Counter()
     pairs = [make_pair(source, target, form, sides) for source, target in part.pairs()]
     lengths = [None] * len(pairs) if rules.unit == "pieces" else lengths_of(pairs, rules.unit, sides)
@@ -152,7 +152,7 @@ def sides_of(spec: TaskSpec) -> Sides:
 
 
 def domain_texts(
-    spec: TaskSpec, corpora: Path, scratch: Path, run: Map, say: Say, lines_per_chunk: int = LINES_PER_CHUNK
+    spec: TaskSpec, corpora: Path, scratch: Path, run: ParallelMap, say: Say, lines_per_chunk: int = LINES_PER_CHUNK
 ) -> tuple[list[DomainText], dict[str, Any]]:
     """Read and clean the corpora; what is dropped is counted by reason.
 
@@ -186,12 +186,12 @@ def domain_texts(
 class _Cleaning:
     """How the text of one domain is cleaned, and by what rule it is divided."""
 
-    def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: Map, lines_per_chunk: int) -> None:
+    def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: ParallelMap, lines_per_chunk: int) -> None:
         self.domain, self.rules, self.rule = domain, spec.cleaning_of(domain), spec.split_of(domain)
-        self.sides, self.form = sides_of(spec), Form.by(self.rules)
+        self.sides, self.form = sides_of(spec), Normaliser.from_config(self.rules)
         self.path, self.run, self.lines_per_chunk = path, run, lines_per_chunk
 
-    def domain_text(self, texts: Sequence[RawText], say: Say) -> tuple[DomainText, Pool]:
+    def domain_text(self, texts: Sequence[RawText], say: Say) -> tuple[DomainText, CleanedText]:
         own = self.own_sets(texts, say)
         raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
         if self.rule.modulo:
@@ -220,6 +220,6 @@ class _Cleaning:
                 own[name] = held_out((pair for text in sets for pair in text), self.form, self.sides)
         return own
 
-    def cleaned(self, raw: PairText, split: str) -> Pool:
+    def cleaned(self, raw: PairText, split: str) -> CleanedText:
         path = self.path.with_name(f"{self.path.name}.{split}")
         return clean_text(raw, self.rules, self.sides, self.run, path, self.lines_per_chunk)

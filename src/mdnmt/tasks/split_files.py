@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from mdnmt import fsio
-from mdnmt.tasks.text.duplicates import Buckets, Digests
-from mdnmt.tasks.text.pair_text import PairText, Part
-from mdnmt.tasks.workers import Map
+from mdnmt.tasks.text.duplicates import DigestBuckets, Digests
+from mdnmt.tasks.text.pair_text import ChunkSelection, PairText
+from mdnmt.tasks.workers import ParallelMap
 
 _DIGEST = np.dtype("S32")
 
 
-class Identity:
+class TextIdentity:
     """The hash of the sorted hashes of sentences that come in any order."""
 
     def __init__(self, folder: Path) -> None:
-        self._digests = Buckets(folder, _DIGEST)
+        self._digests = DigestBuckets(folder, _DIGEST)
 
     def add(self, digests: Digests) -> None:
         """Take the hashes of sentences."""
@@ -39,7 +39,7 @@ def line_digests(lines: list[bytes]) -> Digests:
     return np.frombuffer(b"".join(hashlib.sha256(line).digest() for line in lines), dtype=_DIGEST)
 
 
-def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: Map) -> str:
+def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: ParallelMap) -> str:
     """Write a text's sources and targets, a line each, and return its identity.
 
     Args:
@@ -48,7 +48,7 @@ def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: Ma
         scratch: a folder for hashes.
         run: applies a function to jobs, in processes.
     """
-    identity = Identity(scratch)
+    identity = TextIdentity(scratch)
     with fsio.atomic_open(paths[0], "wb") as sources, fsio.atomic_open(paths[1], "wb") as targets:
         for source, target, digests in run(_sides, text.parts()):
             sources.write(source)
@@ -57,7 +57,7 @@ def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: Ma
     return identity.hexadecimal()
 
 
-def _sides(part: Part) -> tuple[bytes, bytes, Digests]:
+def _sides(part: ChunkSelection) -> tuple[bytes, bytes, Digests]:
     """Return the lines of both sides and the hashes of the pairs: one job of a worker process."""
     lines = part.lines()
     halves = [line.partition(b"\t") for line in lines]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdnmt.tasks.segmentation.encoder import Encoder, WordTable
+from mdnmt.tasks.segmentation.token_encoder import Encoder, WordTable
 
 
 def side_stats(counts: NDArray[np.int64], table: WordTable, seen: NDArray[np.bool_]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from mdnmt import fsio
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
 from mdnmt.config.task import Name
-from mdnmt.corpora.corpus_lock import alone, own_lock
+from mdnmt.corpora.corpus_lock import locked_folder, own_lock
 from mdnmt.errors import DataError
 
 LOCK = "tasks.lock.yaml"
@@ -54,7 +54,7 @@ def read_task_lock(path: Path) -> TaskLock:
     return load_model(path, TaskLock) if path.exists() else TaskLock()
 
 
-def hold(path: Path, name: str, fingerprint: str, splits: Splits) -> bool:
+def check_or_record(path: Path, name: str, fingerprint: str, splits: Splits) -> bool:
     """Compare a task with the locks, or record it in the checkout's own lock; return whether it was new.
 
     Args:
@@ -68,7 +68,7 @@ def hold(path: Path, name: str, fingerprint: str, splits: Splits) -> bool:
         ConfigError: as `read_task_lock`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with alone(path.parent):
+    with locked_folder(path.parent):
         own = read_task_lock(own_lock(path))
         for file, lock in ((path, read_task_lock(path)), (own_lock(path), own)):
             known = lock.tasks.get(name, {}).get(fingerprint)
@@ -85,7 +85,7 @@ def pin_tasks(path: Path) -> list[str]:
     Raises:
         ConfigError: as `read_task_lock`.
     """
-    with alone(path.parent):
+    with locked_folder(path.parent):
         shared, own = read_task_lock(path), read_task_lock(own_lock(path))
         if not own.tasks:
             return []

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 _JOBS_AHEAD = 4
 
 
-class Map(Protocol):
+class ParallelMap(Protocol):
     """Applies a function to jobs; the results come in the order of the jobs, one after the other."""
 
     def __call__(self, function: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
@@ -31,7 +31,7 @@ def in_this_process(function: Callable[[Job], Result], jobs: Iterable[Job]) -> I
 
 
 @contextmanager
-def workers(number: int) -> Iterator[Map]:
+def workers(number: int) -> Iterator[ParallelMap]:
     """Yield a map over `number` processes (1: this one)."""
     if number <= 1:
         yield in_this_process

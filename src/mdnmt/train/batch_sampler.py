@@ -13,7 +13,7 @@ from mdnmt.train.progress import Progress
 
 
 @dataclass(frozen=True)
-class Chosen:
+class UpdateBatches:
     """The batches of one update.
 
     Attributes:
@@ -45,7 +45,7 @@ class BatchSampler:
         self.shares = None if sampling is None else domain_shares(split.domains, indices, sampling, domains)
         self._epoch: tuple[int, list[Indices]] = (-1, [])
 
-    def next(self, progress: Progress) -> Chosen:
+    def next(self, progress: Progress) -> UpdateBatches:
         """Return the batches of the next update and move `progress` behind them; what it says to skip is left out."""
         while True:
             batches, epoch = self._batches(progress.epoch), progress.epoch
@@ -58,7 +58,7 @@ class BatchSampler:
             if positions:
                 chosen = [batches[position] for position in positions]
                 num_words = sum(int(self.split.target.lengths[rows].sum()) for rows in chosen)
-                return Chosen(epoch, positions, chosen, num_words)
+                return UpdateBatches(epoch, positions, chosen, num_words)
             progress.epoch, progress.position = epoch + 1, 0
 
     def epochs(self, progress: Progress) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdnmt.decode.batches import length_batches
+from mdnmt.decode.length_batches import length_batches
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Ragged, Split
 from mdnmt.train.domain_sampling import sample

@@ -30,9 +30,9 @@ OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  #
 # Chinese text) the readers of corpora. A repair in one of them must not stop a run.
 _CHANGE_NO_WEIGHT = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
-    *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.refused"),
-    *("mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.outline"),
-    *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics", "mdnmt.train.conditions"),
+    *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
+    *("mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.meta_device"),
+    *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics_log", "mdnmt.train.conditions"),
     *("mdnmt.corpora", "mdnmt.corpora.checksum_cache", "mdnmt.tasks.text.stanford_segmenter"),
 )
 

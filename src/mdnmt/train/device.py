@@ -14,7 +14,7 @@ import torch
 
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
-from mdnmt.gpu import take
+from mdnmt.gpu import acquire
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -28,7 +28,7 @@ def choose_device(name: str = "auto") -> torch.device:
     # Before CUDA is asked for anything: what it may see is settled by its first answer.
     is_set_up = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
     if name.startswith(("auto", "cuda")) and torch.version.cuda is not None and not is_set_up:
-        take(number=int(number) if (number := name.partition(":")[2]).isdecimal() else None)
+        acquire(number=int(number) if (number := name.partition(":")[2]).isdecimal() else None)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:

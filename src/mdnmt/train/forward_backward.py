@@ -16,7 +16,7 @@ from mdnmt.train.device import quick_float32
 
 
 @dataclass(frozen=True)
-class Found:
+class UpdateResult:
     """What an update found, on the device.
 
     Attributes:
@@ -39,7 +39,7 @@ def forward_backward(
     weights: Sequence[Callable[[Loss], float | None]] | None = None,
     combine: Callable[[], None] | None = None,
     want_norms: bool = False,
-) -> Found:
+) -> UpdateResult:
     """Leave the clipped gradients of the objective, a target word, over all batches of an update.
 
     Args:
@@ -74,4 +74,4 @@ def forward_backward(
         norms = [torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm) for group in method.clip_groups()]
     elif want_norms:
         norms = [torch.nn.utils.get_total_norm([p.grad for p in method.model.parameters() if p.grad is not None])]
-    return Found(found, norms)
+    return UpdateResult(found, norms)

@@ -18,8 +18,8 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from mdnmt import gpu
 from mdnmt.errors import EXIT_USER, MdnmtError
+from mdnmt.train.data_parallel import STORE, LostWorker, Workers
 from mdnmt.train.device import refuse_one_gpu_for_all
-from mdnmt.train.parallel import STORE, LostWorker, Workers
 
 ADDRESS = "127.0.0.1"
 # How long after a broken connection the process behind it is looked for.
@@ -32,7 +32,7 @@ class _Child:
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
 
-    def said(self) -> str:
+    def stderr_text(self) -> str:
         self.errors.seek(0)
         return self.errors.read().decode(errors="replace")
 
@@ -55,7 +55,7 @@ def launched(command: Sequence[str], count: int, *, device: str, limit_minutes: 
     """
     refuse_one_gpu_for_all(device, count)
     uses_cuda = device != "cpu" and torch.version.cuda is not None
-    cards = gpu.take(count, limit_minutes=limit_minutes) if uses_cuda else []
+    cards = gpu.acquire(count, limit_minutes=limit_minutes) if uses_cuda else []
     # By its name a machine may be found at an address that a firewall closes; all workers are on this one.
     for name in _loopback():
         os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
@@ -90,7 +90,7 @@ def _start(command: Sequence[str], rank: int, environment: dict[str, str]) -> _C
         env=environment,
         # A group of its own: Ctrl-C is for the first worker.
         process_group=0,
-        pass_fds=gpu.held_files(),
+        pass_fds=gpu.lock_descriptors(),
     )
     return _Child(rank, process, errors)
 
@@ -103,10 +103,10 @@ def _raise_for_dead(children: Sequence[_Child], seconds: float = 0.0) -> None:
     ended = {child.process.returncode: child for child in children if child.process.returncode is not None}
     if 1 in ended:
         # A bug: its traceback is all there is to say.
-        sys.stderr.write(ended[1].said())
+        sys.stderr.write(ended[1].stderr_text())
         raise SystemExit(1)
     if EXIT_USER in ended:
-        lines = ended[EXIT_USER].said().splitlines() or ["ended with status 2"]
+        lines = ended[EXIT_USER].stderr_text().splitlines() or ["ended with status 2"]
         raise MdnmtError(lines[-1].removeprefix("mdnmt train: "))
     for status, child in ended.items():
         if status < 0:

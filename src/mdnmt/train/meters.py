@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from mdnmt.train.batch_sampler import Chosen
-from mdnmt.train.parallel import Workers
+from mdnmt.train.batch_sampler import UpdateBatches
+from mdnmt.train.data_parallel import Workers
 
 # Entries of the sums beside tokens and losses: a norm of all gradients, summed over updates, and how many were added.
 GRADIENT_NORM, NUM_NORMS = "gradient_norm", "num_norms"
@@ -32,7 +32,7 @@ class Step:
     """
 
     update: int
-    chosen: Chosen
+    chosen: UpdateBatches
     losses: Mapping[int, Mapping[str, Tensor]]
     norms: list[Tensor]
 

@@ -11,7 +11,7 @@ import torch
 
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Split
-from mdnmt.train.batch_sampler import BatchSampler, Chosen
+from mdnmt.train.batch_sampler import BatchSampler, UpdateBatches
 from mdnmt.train.batches import collate
 from mdnmt.train.progress import Progress
 from mdnmt.train.sharding import Shard
@@ -32,7 +32,7 @@ class Prepared:
         epochs: likewise, as a number of epochs with its fraction.
     """
 
-    chosen: Chosen
+    chosen: UpdateBatches
     shards: list[Shard]
     batches: list[Batch]
     epoch: int
@@ -53,7 +53,7 @@ class Prefetcher:
         self,
         split: Split,
         sampler: BatchSampler,
-        shard: Callable[[Chosen], list[Shard]],
+        shard: Callable[[UpdateBatches], list[Shard]],
         *,
         bos: int,
         device: torch.device,

@@ -15,39 +15,39 @@ import torch
 
 from mdnmt import fsio, provenance
 from mdnmt.checkpoints.average import average_weights
-from mdnmt.checkpoints.refused import RefusedCheckpoint
+from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.checkpoints.weights import load_model, save_model
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import CheckpointError, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.methods import build, validate
+from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import Method, VocabSizes
-from mdnmt.methods.outline import shapes_only
 from mdnmt.models.kernels import using
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.segmentation.segmenter import segmentation_files
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import usable
 from mdnmt.train.conditions import BEGINS, OF_ATTEMPT, attempt, attempts, last_training
-from mdnmt.train.counts import count_words
+from mdnmt.train.data_parallel import Workers, from_environment
 from mdnmt.train.device import choose_device, make_deterministic, refuse_one_gpu_for_all
 from mdnmt.train.footprint import device_memory, footprint, require_disk
 from mdnmt.train.initialise import InitialWeights, initialise, read_initial
 from mdnmt.train.lease import RunLease
-from mdnmt.train.metrics import MetricsLog, lost_validations, read_metrics, write_curves
-from mdnmt.train.parallel import Workers, from_environment
+from mdnmt.train.metrics_log import MetricsLog, lost_validations, read_metrics, write_curves
 from mdnmt.train.profiling import profiled
 from mdnmt.train.shared_state import share_weights
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.tensorboard import TensorBoardLog
+from mdnmt.train.token_counts import count_tokens
 from mdnmt.train.trainer import RuntimeOptions, Trainer
 
 
 def count_parameters(spec: RunSpec, data: TaskData) -> int:
     """Return the parameters of a run's model, without memory for them."""
     architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
-    with shapes_only():
+    with on_meta_device():
         method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains))
     return sum(parameter.numel() for parameter in method.model.parameters())
 
@@ -64,7 +64,7 @@ def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
     method.model.to(device)
     if method.prepare is not None:
         labels = [data.domains.index(domain) for domain in spec.domains]
-        method.prepare(count_words(data, usable(data.split("train"), labels, spec.training.max_length), device))
+        method.prepare(count_tokens(data, usable(data.split("train"), labels, spec.training.max_length), device))
     return method
 
 
@@ -290,7 +290,7 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
             weights = load_model(store.result(path))  # the run was finished before
         else:
             weights = average_weights(store.load_weights(update) for update in updates)
-    except RefusedCheckpoint as refusal:
+    except InvalidCheckpoint as refusal:
         raise CheckpointError(
             f"{refusal}; the final weights need it: remove it and all later checkpoints, then start the same command "
             "again, which resumes from the last one before that is whole"

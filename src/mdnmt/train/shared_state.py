@@ -9,7 +9,7 @@ from torch import nn
 
 from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.checkpoints.weights import decode, encode
-from mdnmt.train.parallel import Workers
+from mdnmt.train.data_parallel import Workers
 
 _SENT = Path("sent by the first worker")
 

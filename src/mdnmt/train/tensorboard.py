@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdnmt.errors import ConfigError
 from mdnmt.paths import RunPaths
-from mdnmt.train.metrics import deduplicate, read_metrics
+from mdnmt.train.metrics_log import deduplicate, read_metrics
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter

@@ -10,25 +10,25 @@ from typing import Any, Literal
 
 import torch
 
-from mdnmt.checkpoints import generators
-from mdnmt.checkpoints.retention import kept, kept_weights
+from mdnmt.checkpoints import random_state
+from mdnmt.checkpoints.retention import updates_to_keep, weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.methods.method import Method
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.batch_sampler import BatchSampler, Chosen
+from mdnmt.train.batch_sampler import BatchSampler, UpdateBatches
 from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.compiled import compile_model, compiler_errors, width_multiple
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
+from mdnmt.train.data_parallel import Workers
 from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.lease import RunLease
 from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, BrokenUpdate, Meters, NotFinite, Step
-from mdnmt.train.metrics import TRAINING_SAMPLE, VALIDATION, MetricsLog
+from mdnmt.train.metrics_log import TRAINING_SAMPLE, VALIDATION, MetricsLog
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.parallel import Workers
 from mdnmt.train.prefetch import Prefetcher
 from mdnmt.train.progress import Progress
 from mdnmt.train.schedule import learning_rate
@@ -159,7 +159,7 @@ class Trainer:
         self.conditions = resumed(checkpoint, self.conditions, self.recipe, self.device)
         self.method.model.load_state_dict(checkpoint.weights)
         self.optimiser.load(checkpoint.optimizer)
-        generators.restore(checkpoint.generators)
+        random_state.restore(checkpoint.generators)
         self.progress = progress_in(checkpoint)
         self._saved_update = checkpoint.update
         self._meters.restore(self.progress.window)
@@ -225,7 +225,7 @@ class Trainer:
         """Return the time since this trainer was made."""
         return time.monotonic() - self._started
 
-    def _shards(self, chosen: Chosen) -> list[Shard]:
+    def _shards(self, chosen: UpdateBatches) -> list[Shard]:
         return shard(chosen.batches, self.workers.rank, self.workers.count, can_shard=self.can_shard)
 
     def _update(self) -> None:
@@ -356,10 +356,10 @@ class Trainer:
             self.lease.check()
         model = self.method.model
         state = self.conditions.with_progress(progress)
-        self.store.save(progress.update, model.state_dict(), self.optimiser.state(), generators.capture(), state)
+        self.store.save(progress.update, model.state_dict(), self.optimiser.state(), random_state.capture(), state)
         self.store.prune(
-            kept(self.store.updates(), last=KEEP_LAST),
-            weights_of=kept_weights(progress.best_update, progress.newest(self.recipe)),
+            updates_to_keep(self.store.updates(), last=KEEP_LAST),
+            weights_of=weights_to_keep(progress.best_update, progress.newest(self.recipe)),
         )
         self._last_save = time.monotonic()
 

@@ -13,7 +13,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
-from mdnmt.decode.batches import length_batches, translate_ids
+from mdnmt.decode.length_batches import length_batches, translate_ids
 from mdnmt.models.transformer import Transformer
 from mdnmt.tasks.segmentation.bpe import join_pieces
 from mdnmt.tasks.task_data import Split, TaskData

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mdnmt.analysis.ambiguous_words import AmbiguityConfig, differ, find
-from mdnmt.analysis.word_choice import NUM_EXAMPLES, Words, cases, examples, examples_of, judge
+from mdnmt.analysis.ambiguous_words import AmbiguityConfig, are_different_words, find_ambiguous_words
+from mdnmt.analysis.word_choice import NUM_EXAMPLES, LowercasedText, cases, examples, examples_of, judge
 from mdnmt.cli import main
 from mdnmt.fsio import write_json, write_lines
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
@@ -52,7 +52,7 @@ def text(ambiguous: dict[str, tuple[str, str]], number: int = 20) -> dict[str, l
 
 
 def test_a_word_with_another_translation_in_each_domain_is_found() -> None:
-    found = find(task(text({"article": ("paragraphe", "texte"), "Dog": ("chien", "chien")})), RULE)
+    found = find_ambiguous_words(task(text({"article": ("paragraphe", "texte"), "Dog": ("chien", "chien")})), RULE)
     assert found == [
         {
             "word": "article",
@@ -68,24 +68,24 @@ def test_a_word_with_another_translation_in_each_domain_is_found() -> None:
     [("total", "totaux"), ("Texte", "texte")],  # forms of one word, capitals
 )
 def test_forms_of_one_word_are_one_translation(meanings: tuple[str, str]) -> None:
-    assert find(task(text({"article": meanings})), RULE) == []
+    assert find_ambiguous_words(task(text({"article": meanings})), RULE) == []
 
 
 def test_function_words_and_rare_words_are_left_out() -> None:
     pairs = text({"article": ("paragraphe", "texte")}, number=4)
-    assert find(task(pairs), RULE) == []
-    assert find(task(pairs), RULE.model_copy(update={"min_sentences": 4}))[0]["word"] == "article"
+    assert find_ambiguous_words(task(pairs), RULE) == []
+    assert find_ambiguous_words(task(pairs), RULE.model_copy(update={"min_sentences": 4}))[0]["word"] == "article"
     common = text({"article": ("paragraphe", "texte")}, number=60)
-    assert find(task(common), RULE) == []  # 60 of 100 sentences
-    assert len(find(task(common), RULE.model_copy(update={"max_share": 0.6}))) == 1
+    assert find_ambiguous_words(task(common), RULE) == []  # 60 of 100 sentences
+    assert len(find_ambiguous_words(task(common), RULE.model_copy(update={"max_share": 0.6}))) == 1
 
 
 def test_a_translation_that_both_domains_use_tells_nothing() -> None:
     pairs = text({"article": ("paragraphe", "texte")})
     mixed = {"law": pairs["law"], "news": [*pairs["news"], *pairs["law"][:18]]}
-    contrast = find(task(mixed), RULE)[0]["contrast"]
+    contrast = find_ambiguous_words(task(mixed), RULE)[0]["contrast"]
     assert contrast == pytest.approx(20 / 38)  # paragraphe: 20 of 20 against 18 of 38; texte: 20 of 38 against none
-    assert find(task(mixed), RULE.model_copy(update={"min_contrast": 0.6})) == []
+    assert find_ambiguous_words(task(mixed), RULE.model_copy(update={"min_contrast": 0.6})) == []
 
 
 def test_a_neighbour_is_no_translation() -> None:
@@ -95,12 +95,12 @@ def test_a_neighbour_is_no_translation() -> None:
         beside = [(f"census {word} w{n % 7}a", f"{meaning} m{n % 7}b") for n in range(20)]
         alone = [(f"the {word} w{n % 7}a", f"le {meaning} m{n % 7}b") for n in range(10)]
         pairs[domain] = [*beside, *alone, *((f"w{n % 7}a x", f"m{n % 7}b z") for n in range(40))]
-    assert find(task(pairs), RULE) == []
+    assert find_ambiguous_words(task(pairs), RULE) == []
 
 
 def test_what_counts_as_two_words() -> None:
-    assert differ("usines", "plantes") and differ("条", "文章")
-    assert not differ("maladie", "maladies") and not differ("sang", "sanguin")
+    assert are_different_words("usines", "plantes") and are_different_words("条", "文章")
+    assert not are_different_words("maladie", "maladies") and not are_different_words("sang", "sanguin")
 
 
 WORDS = [
@@ -109,8 +109,8 @@ WORDS = [
 ]
 
 
-def words(*lines: str) -> Words:
-    return Words([frozenset(line.split()) for line in lines])
+def words(*lines: str) -> LowercasedText:
+    return LowercasedText([frozenset(line.split()) for line in lines])
 
 
 def test_a_case_has_the_word_and_a_reference_that_translates_it_as_the_domain_does() -> None:

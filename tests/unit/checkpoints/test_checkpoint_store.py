@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from mdnmt.checkpoints.generators import capture
-from mdnmt.checkpoints.refused import RefusedCheckpoint
-from mdnmt.checkpoints.retention import kept, kept_weights
+from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
+from mdnmt.checkpoints.random_state import capture
+from mdnmt.checkpoints.retention import updates_to_keep, weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.errors import CheckpointError
 
@@ -30,8 +30,8 @@ def state_of(update: int) -> dict[str, object]:
     return {"update": update, "best_loss": 0.1 + update, "best_update": None, "name": "é", "history": [1.5, 2]}
 
 
-def refusal(store: CheckpointStore, update: int) -> RefusedCheckpoint:
-    with pytest.raises(RefusedCheckpoint) as caught:
+def refusal(store: CheckpointStore, update: int) -> InvalidCheckpoint:
+    with pytest.raises(InvalidCheckpoint) as caught:
         store.load(update)
     assert "\n" not in str(caught.value)
     return caught.value
@@ -189,17 +189,17 @@ def test_pruning_keeps_what_it_is_told(tmp_path: Path) -> None:
     store = store_with(tmp_path, 1, 2, 3, 4)
     store.prune({1, 3, 4, 77})
     assert store.updates() == [1, 3, 4]
-    store.prune(lambda updates: kept(updates, last=1))
+    store.prune(lambda updates: updates_to_keep(updates, last=1))
     assert store.updates() == [4]
     assert len(list(store.directory.iterdir())) == 1
 
 
 def test_retention_keeps_the_newest_whole_and_the_weights_of_the_best_and_the_averaged() -> None:
-    assert kept([100, 200, 300, 400, 500], last=2) == {400, 500}
-    assert kept([], last=2) == set()
-    assert kept_weights(100, [300, 900]) == {100, 300, 900} and kept_weights(None) == set()
+    assert updates_to_keep([100, 200, 300, 400, 500], last=2) == {400, 500}
+    assert updates_to_keep([], last=2) == set()
+    assert weights_to_keep(100, [300, 900]) == {100, 300, 900} and weights_to_keep(None) == set()
     with pytest.raises(ValueError, match="last=0"):
-        kept([100], last=0)
+        updates_to_keep([100], last=0)
 
 
 def test_what_is_kept_for_the_average_is_weights_and_no_run_resumes_from_it(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_is_kept_for_the_average_is_weights_and_no_run_resumes_from_it(tmp_
     assert {path.name for path in store.weights_path(1).iterdir()} == {"model.safetensors", "manifest.json"}
     for update, weights in before.items():
         assert all(torch.equal(store.load_weights(update)[name], weights[name]) for name in weights)
-        with pytest.raises(RefusedCheckpoint, match="no such checkpoint"):
+        with pytest.raises(InvalidCheckpoint, match="no such checkpoint"):
             store.load(update)
     for update in (3, 4):
         (store.path(update) / "state.json").unlink()

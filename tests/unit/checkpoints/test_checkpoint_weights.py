@@ -13,7 +13,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from mdnmt.checkpoints.refused import RefusedCheckpoint
+from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.weights import encode, load_model, save_model
 
 
@@ -90,7 +90,7 @@ def test_other_users_may_read_it_and_so_may_other_tools(tmp_path: Path) -> None:
 
 def test_a_file_without_our_digest_is_refused(tmp_path: Path) -> None:
     save_file({"w": torch.ones(3)}, tmp_path / "other.safetensors", metadata={"format": "pt"})
-    with pytest.raises(RefusedCheckpoint, match="not a file of this program"):
+    with pytest.raises(InvalidCheckpoint, match="not a file of this program"):
         load_model(tmp_path / "other.safetensors")
 
 
@@ -100,18 +100,18 @@ def test_every_truncation_and_every_flipped_byte_is_refused(tmp_path: Path) -> N
     whole = encode(sample(), {"run": "abc"})
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(RefusedCheckpoint):
+        with pytest.raises(InvalidCheckpoint):
             load_model(path)
     for position in range(len(whole)):
         damaged = bytearray(whole)
         damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
-        with pytest.raises(RefusedCheckpoint):
+        with pytest.raises(InvalidCheckpoint):
             load_model(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RefusedCheckpoint) as caught:
+    with pytest.raises(InvalidCheckpoint) as caught:
         load_model(tmp_path / "gone.safetensors")
     assert caught.value.kind == "missing file"
     assert caught.value.path == tmp_path / "gone.safetensors"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.corpora.corpus_spec import CorpusSpec, FileSpec
+from mdnmt.corpora.fetch_manifest import write_manifest
 from mdnmt.corpora.formats.archive import Archive, Budget, open_archive
-from mdnmt.corpora.manifest import write_manifest
 from mdnmt.corpora.read import CorpusText, read_corpus
 from mdnmt.corpora.readers import Pair, read_held_out, reader
 from mdnmt.errors import DataError

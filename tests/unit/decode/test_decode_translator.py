@@ -17,7 +17,7 @@ import torch
 
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
-from mdnmt.decode.batches import translate_ids
+from mdnmt.decode.length_batches import translate_ids
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import CheckpointError, ConfigError, DataError
 from mdnmt.paths import RunPaths
@@ -277,7 +277,9 @@ def test_translations_are_utf8_whatever_the_locale(run: Path, monkeypatch: pytes
 
 def test_weights_are_rounded_once_not_at_every_call(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr("mdnmt.decode.translator.prepared", lambda model, precision: asked.append(precision) or model)
+    monkeypatch.setattr(
+        "mdnmt.decode.translator.prepare_for_decoding", lambda model, precision: asked.append(precision) or model
+    )
     translator = Translator(run, torch.device("cpu"))
     for precision in ("int8", "int8", "fp32"):
         translator.translate(["bank"], Decoding(precision=precision), ["law"])

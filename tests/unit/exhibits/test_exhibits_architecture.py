@@ -17,7 +17,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.exhibits.figure_style import WIDTH, style
 from mdnmt.exhibits.figures import architecture
 from mdnmt.exhibits.figures.architecture import ArchitectureSpec, ArchitectureSystem
-from mdnmt.exhibits.model_structure import Part, Structure
+from mdnmt.exhibits.model_structure import Block, Structure
 from mdnmt.methods import validate
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -49,7 +49,7 @@ def titles(found: Structure, status: str) -> set[str]:
     return {f"{part.stack}: {part.title}" for part in found.parts if part.status == status}
 
 
-def part(found: Structure, module: str) -> Part:
+def part(found: Structure, module: str) -> Block:
     return next(one for one in found.parts if one.module == module)
 
 

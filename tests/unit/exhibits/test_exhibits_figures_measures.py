@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from mdnmt.errors import DataError
 from mdnmt.exhibits import figure_numbers, save_figure
 from mdnmt.exhibits.registry import parse_figure
-from mdnmt.train.metrics import write_curves
+from mdnmt.train.metrics_log import write_curves
 
 Values = dict[tuple[Any, ...], float]
 DOMAINS = ["law", "news"]

@@ -13,7 +13,7 @@ from published_tables import build, row, run_of, spec, write
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.errors import DataError
 from mdnmt.report.render_text import to_csv
-from mdnmt.report.table_summary import read
+from mdnmt.report.table_summary import summarise
 
 
 def runs_of(folder: Path, method: str, scores: dict[str, dict[str, float]], seeds: int = 3) -> list[Any]:
@@ -52,7 +52,7 @@ def test_the_best_of_an_error_rate_is_the_lowest(tmp_path: Path) -> None:
         *{("base", "accuracy", "law"), ("low", "accuracy", "news"), ("base", "accuracy", "avg")},
         *{("low", "daccuracy", "law"), ("low", "daccuracy", "news"), ("low", "daccuracy", "avg")},
     }
-    found = read(grid)
+    found = summarise(grid)
     assert found.headline.startswith(
         "On average over the domains, low scores lowest: 7.95 Perplexity, 0.75 below base."
     )
@@ -68,7 +68,7 @@ def test_what_learns_nothing_and_has_the_lower_error_is_told(tmp_path: Path) -> 
         row("a", runs_of(tmp_path, "a", {"ter": both(70.0, 80.0)})),
         row("b", runs_of(tmp_path, "b", {"ter": both(72.0, 82.0)})),
     ]
-    points = dict(read(build(spec(rows, metrics=["ter"], baseline="a"))).points)
+    points = dict(summarise(build(spec(rows, metrics=["ter"], baseline="a"))).points)
     assert points["Law"].endswith("Lower with nothing learnt: copy (60.00).")
     assert "nothing learnt" not in points["News"]
 

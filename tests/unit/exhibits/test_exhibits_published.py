@@ -169,7 +169,7 @@ def test_averages_with_differences_to_the_baseline(tmp_path: Path) -> None:
     verdicts = [cell.judgement and cell.judgement.verdict for cell in grid.rows[1].cells]
     assert verdicts == ["reproduced", "reproduced", "not comparable", None]
     assert "COMET: wmt" in grid.notes
-    told = table_summary.read(grid)
+    told = table_summary.summarise(grid)
     assert told.headline.startswith("On average over the domains, more scores highest: 16.40 BLEU, 1.00 above base")
     assert r"$\Delta$BLEU" in render_latex.to_latex(grid)
 

@@ -20,7 +20,7 @@ from mdnmt.exhibits.tables import scores
 from mdnmt.report import compare_studies
 from mdnmt.report.render_html import to_html
 from mdnmt.report.render_text import to_csv
-from mdnmt.report.table_summary import read
+from mdnmt.report.table_summary import summarise
 from mdnmt.statements.claims import seed_samples
 from mdnmt.welch import half_width
 
@@ -92,11 +92,11 @@ def test_the_corrected_p_is_the_one_that_is_told(tmp_path: Path) -> None:
     assert (law.star, law.p, law.delta) == (True, 0.012, 1.2)
     assert (news.star, news.p) == (False, 0.3)
     assert grid.rows[0].cells[0].tested is None
-    told = read(grid)
+    told = summarise(grid)
     assert any("corrected" in caveat and "a table in 20" in caveat for caveat in told.caveats)
     assert not any("without correction" in caveat for caveat in told.caveats)
     assert any(
-        "3 comparisons were made at the 0.05 level without" in c for c in read(table(tmp_path, 1, "none")).caveats
+        "3 comparisons were made at the 0.05 level without" in c for c in summarise(table(tmp_path, 1, "none")).caveats
     )
 
 

@@ -15,7 +15,7 @@ from mdnmt.checkpoints.weights import load_model, save_model
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
 from mdnmt.decode.beam import beam_search
-from mdnmt.methods.method import Method, WordCounts
+from mdnmt.methods.method import Method, TokenCounts
 from mdnmt.train.optimiser import Optimiser
 
 NUM_DOMAINS = 3
@@ -46,7 +46,7 @@ def make_method(random_method: Any) -> Any:
         if method.prepare is not None:
             torch.manual_seed(5)
             vocab = method.model.source_embedding.weight.size(0), method.model.target_embedding.weight.size(0)
-            method.prepare(WordCounts(*(torch.randint(0, 9, (NUM_DOMAINS, size)) for size in vocab)))
+            method.prepare(TokenCounts(*(torch.randint(0, 9, (NUM_DOMAINS, size)) for size in vocab)))
         method.begin_update(8, 10)  # every scheduled loss has a weight by then
         return method
 

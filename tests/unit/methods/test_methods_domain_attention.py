@@ -17,7 +17,7 @@ from torch import Tensor
 from mdnmt.config.method import load_method
 from mdnmt.errors import ConfigError
 from mdnmt.methods import build, validate
-from mdnmt.methods.method import VocabSizes, WordCounts
+from mdnmt.methods.method import TokenCounts, VocabSizes
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
@@ -55,7 +55,7 @@ def method_of(random_method: Any, *, k: int, dtype: torch.dtype = torch.float64,
     method = random_method(BUILDER, num_domains=k, dtype=dtype, **{**SMALL, **options})
     if method.prepare is not None:
         sizes = method.model.source_embedding.weight.size(0), method.model.target_embedding.weight.size(0)
-        method.prepare(WordCounts(*(word_counts(k, size) for size in sizes)))
+        method.prepare(TokenCounts(*(word_counts(k, size) for size in sizes)))
     return method
 
 
@@ -179,7 +179,7 @@ def test_training_by_guidance_gives_each_domain_its_vector(random_method: Any, m
     method = method_of(random_method, k=2, guidance_weight=1.0, norm="pre")
     counts = torch.zeros(2, VOCAB + 4)
     counts[0, 3:10] = counts[1, 10:VOCAB] = 50  # the first words stand in one domain, the others in the other
-    method.prepare(WordCounts(counts, counts[:, :VOCAB]))
+    method.prepare(TokenCounts(counts, counts[:, :VOCAB]))
     batch = make_batch([[*range(3, VOCAB), 2]], [[4, 2]], [0])
     optimiser = torch.optim.Adam(method.model.parameters(), lr=0.05)
     for _ in range(60):

@@ -12,7 +12,7 @@ from reference.transformer import Shape, decoder, encoder, output
 from torch import Tensor
 
 from mdnmt.methods import build, validate
-from mdnmt.methods.method import VocabSizes, sized
+from mdnmt.methods.method import VocabSizes, with_size
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES = [[5, 2], [7, 8, 9, 10, 2], [3, 11, 2]]
@@ -120,7 +120,7 @@ def test_the_size_of_the_published_configuration(size: str, k: int, d: int, f: i
             method = build(builder, config, VocabSizes(10_000, 10_000, False), k)
         return sum(parameter.numel() for parameter in method.model.parameters())
 
-    widths = sized(validate("multitask", options, where="test"), k)
+    widths = with_size(validate("multitask", options, where="test"), k)
     assert (widths.model_dim, widths.ffn_dim) == (d, f)
     # W and v of the pooling; d -> d/2 -> d/4 -> d/8 -> k with biases and three slopes.
     pooling = d * d + d

@@ -9,7 +9,7 @@ import torch
 
 from mdnmt.config.method import load_method
 from mdnmt.methods import build, validate
-from mdnmt.methods.method import Architecture, VocabSizes, sized
+from mdnmt.methods.method import Architecture, VocabSizes, with_size
 from mdnmt.models.attention import SelfAttention
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -40,28 +40,28 @@ def test_one_vocabulary_gives_the_two_sizes_of_song_table_4(name: str, millions:
     ],
 )
 def test_enlarged_widths_are_sqrt_k_times_as_wide(num_heads: int, k: int, model_dim: int, ffn_dim: int) -> None:
-    config = sized(Architecture(size="enlarged", num_heads=num_heads), k)
+    config = with_size(Architecture(size="enlarged", num_heads=num_heads), k)
     assert (config.model_dim, config.ffn_dim, config.num_heads) == (model_dim, ffn_dim, num_heads)
 
 
 @pytest.mark.parametrize("num_heads", [2, 4, 8, 16])
 @pytest.mark.parametrize("k", range(1, 12))
 def test_enlarged_widths_can_be_cut_into_heads(num_heads: int, k: int) -> None:
-    config = sized(Architecture(size="enlarged", num_heads=num_heads, ffn_dim=1024), k)
+    config = with_size(Architecture(size="enlarged", num_heads=num_heads, ffn_dim=1024), k)
     assert config.model_dim % num_heads == 0
     assert abs(config.model_dim - 512 * k**0.5) <= num_heads / 2
     assert config.ffn_dim / config.model_dim == pytest.approx(2, rel=1e-3)
 
 
 def test_big_has_the_widths_and_heads_of_transformer_big() -> None:
-    config = sized(Architecture(size="big"), 3)
+    config = with_size(Architecture(size="big"), 3)
     assert (config.model_dim, config.ffn_dim, config.num_heads) == (1024, 4096, 16)  # Vaswani et al. 2017, Table 3
     assert (config.encoder_layers, config.decoder_layers) == (6, 6)
 
 
 def test_base_is_what_it_says() -> None:
     config = Architecture(model_dim=96, num_heads=3)
-    assert sized(config, 4) is config
+    assert with_size(config, 4) is config
 
 
 @pytest.mark.parametrize(("name", "train_on"), [("mixed-enlarged", "all"), ("single-enlarged", "each")])

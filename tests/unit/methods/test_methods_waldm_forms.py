@@ -17,7 +17,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.methods import validate
 from mdnmt.models import proportion as proportion_module
 from mdnmt.models.context import DomainContext
-from mdnmt.models.gradient import GradientLink
+from mdnmt.models.gradient_reversal import GradientLink
 from mdnmt.models.projection import MixedLinear
 from mdnmt.models.proportion import DomainProportion
 
@@ -168,7 +168,7 @@ def test_links_give_the_transformer_the_gradient_of_their_name(
 
     plain, against, half, cut = of_mix("pass"), of_mix("reverse"), of_mix("half"), of_mix("detach")
     with monkeypatch.context() as patch:
-        patch.setattr(proportion_module, "link", second_half)
+        patch.setattr(proportion_module, "link_gradient", second_half)
         second = of_mix("pass")
     proportions = {name for name in plain if "conditioner" in name}
     # What stands before the input of some proportion layer: E/DC reads the encoder's output as well.

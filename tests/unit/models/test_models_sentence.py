@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext
-from mdnmt.models.gradient import link, reverse_gradient
+from mdnmt.models.gradient_reversal import link_gradient, reverse_gradient
 from mdnmt.models.sentence_classifier import AttentionPooling, SentenceClassifier
 from mdnmt.models.sentence_loss import SentenceDomainLoss
 from mdnmt.models.transformer import Output
@@ -36,13 +36,13 @@ def test_links_leave_the_value_and_change_the_gradient(compiled: bool, width: in
     half = width // 2
     signs = {"pass": [1.0] * width, "reverse": [-1.0] * width, "half": [-1.0] * half + [1.0] * (width - half)}
     for gradient, sign in signs.items():
-        linked = torch.compile(link, fullgraph=True, backend="aot_eager") if compiled else link
+        linked = torch.compile(link_gradient, fullgraph=True, backend="aot_eager") if compiled else link_gradient
         x_BTD = torch.randn(2, 3, width, dtype=torch.float64, requires_grad=True)
         y_BTD = linked(x_BTD, gradient)  # type: ignore[arg-type]
         assert torch.equal(y_BTD, x_BTD)
         (y_BTD * at_end).sum().backward()
         assert torch.equal(x_BTD.grad, at_end * torch.tensor(sign)), gradient  # type: ignore[arg-type]
-    assert not link(x_BTD, "detach").requires_grad
+    assert not link_gradient(x_BTD, "detach").requires_grad
     x_BTD.grad = None
     (reverse_gradient(x_BTD, strength=0.1) * at_end).sum().backward()
     assert torch.allclose(x_BTD.grad, -0.1 * at_end)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
 from mdnmt.operations.plan import time_estimates
-from mdnmt.operations.plan.plan_text import amount, hours, rough, span
+from mdnmt.operations.plan.plan_text import format_bytes, format_range, format_time, round_estimate
 from mdnmt.operations.plan.run_records import TrainingRecord
 from mdnmt.operations.plan.time_estimates import Estimate
 
@@ -69,9 +69,13 @@ def test_threads_are_counted() -> None:
 
 
 def test_doubt_grows_with_the_distance_and_ends() -> None:
-    assert time_estimates.doubt(1.0) == time_estimates.SCALED_FACTOR
-    assert time_estimates.doubt(4.0) == time_estimates.doubt(0.25) > time_estimates.doubt(2.0)
-    assert time_estimates.doubt(1e12) == time_estimates.MOST
+    assert time_estimates.scaling_uncertainty(1.0) == time_estimates.SCALED_FACTOR
+    assert (
+        time_estimates.scaling_uncertainty(4.0)
+        == time_estimates.scaling_uncertainty(0.25)
+        > time_estimates.scaling_uncertainty(2.0)
+    )
+    assert time_estimates.scaling_uncertainty(1e12) == time_estimates.MOST
 
 
 def test_patience_may_end_a_run_earlier() -> None:
@@ -103,15 +107,15 @@ def test_kept_checkpoints() -> None:
     [(0, "0"), (0.1349, "0.13"), (0.047, "0.05"), (1.44, "1.4"), (4.4, "4"), (12.3, "12"), (47, "50"), (1234, "1,200")],
 )
 def test_rough_numbers(value: float, text: str) -> None:
-    assert rough(value) == text
+    assert round_estimate(value) == text
 
 
 def test_ranges_with_their_units() -> None:
-    assert span(1.01, 1.04) == "1"
-    assert hours(None) == "not known"
-    assert hours(Estimate(0, 0, "")) == "-"
-    assert hours(Estimate(10, 40, "")) == "10\N{EN DASH}40 s"
-    assert hours(Estimate(600, 1200, "")) == "10\N{EN DASH}20 min"
-    assert hours(Estimate(3600, 36000, "")) == "1\N{EN DASH}10 h"
-    assert amount(0, 0) == "-"
-    assert amount(5 * 10**9, 2 * 10**10) == "5\N{EN DASH}20 GB"
+    assert format_range(1.01, 1.04) == "1"
+    assert format_time(None) == "not known"
+    assert format_time(Estimate(0, 0, "")) == "-"
+    assert format_time(Estimate(10, 40, "")) == "10\N{EN DASH}40 s"
+    assert format_time(Estimate(600, 1200, "")) == "10\N{EN DASH}20 min"
+    assert format_time(Estimate(3600, 36000, "")) == "1\N{EN DASH}10 h"
+    assert format_bytes(0, 0) == "-"
+    assert format_bytes(5 * 10**9, 2 * 10**10) == "5\N{EN DASH}20 GB"

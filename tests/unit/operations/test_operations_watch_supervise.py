@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mdnmt.operations.watch.overview import View
+from mdnmt.operations.watch.overview import Overview
 from mdnmt.operations.watch.run_states import RunState
 from mdnmt.operations.watch.slurm_jobs import SlurmJob
 from mdnmt.operations.watch.snakemake_log import StartState
@@ -37,7 +37,7 @@ class Scene:
         path = self.folder / "starts"
         return len(path.read_text()) if path.exists() else 0
 
-    def look(self) -> View:
+    def look(self) -> Overview:
         jobs = {number: SlurmJob(number, state, "", "", "rule_train") for number, state in self.jobs.items()}
         # The second start waits for nothing.
         waiting = self.waiting if self.starts == 1 else []
@@ -45,7 +45,7 @@ class Scene:
         last_start = StartState(
             Path(f"log-{self.starts}"), "a", dict.fromkeys(waiting, "1"), self.failed_submissions, False
         )
-        return View([RunState("run", "stopped", 0)], jobs, "snakemake" if self.is_running else None, last_start)
+        return Overview([RunState("run", "stopped", 0)], jobs, "snakemake" if self.is_running else None, last_start)
 
 
 def supervise(scene: Scene, *arguments: str, patience: float = 0.0) -> tuple[int, list[str], list[list[str]]]:

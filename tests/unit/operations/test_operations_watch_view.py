@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mdnmt.fsio import write_sealed
-from mdnmt.operations.watch.overview import View, view_text
+from mdnmt.operations.watch.overview import Overview, overview_text
 from mdnmt.operations.watch.run_states import RunState, run_states
 from mdnmt.operations.watch.slurm_jobs import SlurmJob, cancel, slurm_jobs
 from mdnmt.operations.watch.snakemake_log import StartState
@@ -23,9 +23,9 @@ def job(number: str, state: str, comment: str = COMMENT) -> SlurmJob:
     return SlurmJob(number, state, "None", "a68b", comment)
 
 
-def view(jobs: list[SlurmJob] | None, waiting: list[str], snakemake: str | None = "snakemake (process 7)") -> View:
+def view(jobs: list[SlurmJob] | None, waiting: list[str], snakemake: str | None = "snakemake (process 7)") -> Overview:
     last_start = StartState(Path("log"), "a68b", dict.fromkeys(waiting, "1"), 0, False)
-    return View(
+    return Overview(
         [RunState(RUN, "training", 5, 10)], {one.job: one for one in jobs} if jobs else None, snakemake, last_start
     )
 
@@ -74,11 +74,11 @@ def test_tasks_of_a_job_array_are_jobs_of_their_own(tmp_path: Path) -> None:
 
 
 def test_text() -> None:
-    text = view_text(view([job("1", "RUNNING")], ["1"]))
+    text = overview_text(view([job("1", "RUNNING")], ["1"]))
     assert f"{RUN}  training  5/10" in text and "1 RUNNING" in text
     assert "0 of 1 runs done; snakemake (process 7) at work, waits for 1 job; 1 job in SLURM" in text
     assert "disagreement" not in text
-    assert "no SLURM answers here" in view_text(view(None, []))
+    assert "no SLURM answers here" in overview_text(view(None, []))
 
 
 def test_jobs_of_this_folder_alone(tmp_path: Path) -> None:

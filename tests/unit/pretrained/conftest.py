@@ -14,7 +14,7 @@ from transformers import MBart50Tokenizer, MBartConfig, MBartForConditionalGener
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
 from mdnmt.pretrained.config import BUILDER, Mbart50Config
-from mdnmt.pretrained.files import digest_of, folder_of
+from mdnmt.pretrained.weight_files import digest_of, folder_of
 from mdnmt.tasks.task_data import TaskData
 
 SIZES = {

@@ -20,8 +20,8 @@ from mdnmt.errors import ConfigError, DataError
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
 from mdnmt.pretrained.config import BUILDER, Mbart50Config, language_codes, validate
 from mdnmt.pretrained.data import MbartData, MbartTokenizer
-from mdnmt.pretrained.files import folder_of
 from mdnmt.pretrained.model import Mbart, count_parameters, empty, load_pretrained
+from mdnmt.pretrained.weight_files import folder_of
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 

@@ -11,7 +11,7 @@ from workflow.snakemake_project import Project
 
 from mdnmt.errors import ConfigError
 from mdnmt.pretrained.config import Mbart50Config, validate
-from mdnmt.pretrained.files import folder_of, plan
+from mdnmt.pretrained.weight_files import folder_of, plan
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Run, Study
 

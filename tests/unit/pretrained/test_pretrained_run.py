@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from mdnmt.analysis.resources import measure_run
-from mdnmt.checkpoints.refused import RefusedCheckpoint
+from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
@@ -21,13 +21,13 @@ from mdnmt.errors import ConfigError, DataError, Interrupted
 from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import validate
-from mdnmt.pretrained.files import folder_of
 from mdnmt.pretrained.model import count_parameters, load_pretrained
 from mdnmt.pretrained.run import make_run, setup
 from mdnmt.pretrained.translator import MbartTranslator
+from mdnmt.pretrained.weight_files import folder_of
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.trainer import RuntimeOptions
 
 CPU = torch.device("cpu")
@@ -124,7 +124,7 @@ def test_a_fine_tuned_run_translates_by_itself_and_always_the_same(
     assert MbartTranslator(moved, CPU, tmp_path / "nothing").translate(LINES, DECODING) == first
     assert first[1][0].text == "" and all(best[0].pieces for best in first[:1] + first[2:])
     (moved / "model.safetensors").write_bytes((moved / "model.safetensors").read_bytes()[:-7])
-    with pytest.raises(RefusedCheckpoint, match="expected"):
+    with pytest.raises(InvalidCheckpoint, match="expected"):
         MbartTranslator(moved, CPU, tmp_path)
 
 

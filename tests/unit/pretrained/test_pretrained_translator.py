@@ -14,9 +14,9 @@ from transformers import MBart50Tokenizer, MBartForConditionalGeneration
 from mdnmt.config.decoding import Decoding
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
-from mdnmt.pretrained.files import folder_of
 from mdnmt.pretrained.run import make_run
 from mdnmt.pretrained.translator import MbartTranslator, open_run
+from mdnmt.pretrained.weight_files import folder_of
 
 CPU = torch.device("cpu")
 LINES = ["bank rate price growth", "court", "judge order party rule court bank", "index survey", "price price rate"]

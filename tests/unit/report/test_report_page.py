@@ -190,7 +190,7 @@ def test_reading_names_the_best_and_what_the_test_says():
         ("Mixed", [cell(10.0), cell(11.0), cell(10.5)]),
         ("EDC", [cell(10.8, delta=0.8, p=0.03, verdict="better"), cell(11.2, delta=0.2, p=0.4), cell(11.0)]),
     ]
-    told = table_summary.read(grid(rows))
+    told = table_summary.summarise(grid(rows))
     assert told.headline == "On average over the domains, EDC scores highest: 11.00 BLEU, 0.50 above Mixed."
     points = dict(told.points)
     assert "0.80 above Mixed, a significant difference (p\u00a0=\u00a00.030)" in points["Law"]
@@ -202,7 +202,7 @@ def test_reading_names_the_best_and_what_the_test_says():
 
 def test_reading_claims_nothing_where_nothing_was_tested():
     rows = [("Mixed", [cell(10.0), cell(11.0), cell(10.5)]), ("EDC", [cell(10.8), cell(11.0), cell(10.9)])]
-    told = table_summary.read(grid(rows, alpha=None))
+    told = table_summary.summarise(grid(rows, alpha=None))
     assert "was not tested" in dict(told.points)["Law"]
     assert dict(told.points)["News"].startswith("Mixed and EDC share the highest score")
     assert told.summary == ""
@@ -214,13 +214,13 @@ def test_reading_warns_where_the_spread_covers_the_difference():
         ("Mixed", [cell(10.0, 3), cell(10.0, 3), cell(10.0, 3, sd=0.5)]),
         ("EDC", [cell(10.3, 3), cell(10.3, 3), cell(10.3, 3, sd=0.1)]),
     ]
-    assert "do not read it as a difference" in table_summary.read(grid(rows)).headline
+    assert "do not read it as a difference" in table_summary.summarise(grid(rows)).headline
 
 
 def test_reading_tells_of_losses_and_of_a_winning_baseline():
     worse = cell(9.0, delta=-1.0, p=0.001, verdict="worse")
     rows = [("Mixed", [cell(10.0), cell(11.0), cell(10.5)]), ("EDC", [worse, worse, cell(9.0)])]
-    told = table_summary.read(grid(rows))
+    told = table_summary.summarise(grid(rows))
     assert "Mixed, the baseline, has the highest score" in dict(told.points)["Law"]
     assert "EDC is worse on Law and News" in told.summary
     assert told.headline.startswith("On average over the domains, Mixed scores highest: 10.50 BLEU, 1.50 above EDC")
@@ -228,20 +228,20 @@ def test_reading_tells_of_losses_and_of_a_winning_baseline():
 
 def test_reading_goes_by_the_verdict_not_by_mean_and_p():
     up, down = cell(11.0, 3, delta=1.0, p=0.01), cell(9.0, 3, delta=-1.0, p=0.01)
-    told = table_summary.read(grid([("Mixed", [cell(10.0, 3)] * 3), ("EDC", [up, down, cell(10.1, 3)])]))
+    told = table_summary.summarise(grid([("Mixed", [cell(10.0, 3)] * 3), ("EDC", [up, down, cell(10.1, 3)])]))
     assert told.summary == "No system differs significantly from Mixed on any domain."
     assert "1.00 above Mixed, but not significantly so with every seed" in dict(told.points)["Law"]
 
 
 def test_reading_does_not_hide_that_copying_scores_higher():
     rows = [("Copy", [cell(12, 0), cell(1, 0), cell(6.5, 0)]), ("Mixed", [cell(10), cell(11), cell(10.5)])]
-    told = table_summary.read(grid([*rows, ("EDC", [cell(9), cell(9), cell(9)])]))
+    told = table_summary.summarise(grid([*rows, ("EDC", [cell(9), cell(9), cell(9)])]))
     assert dict(told.points)["Law"].endswith("Higher with nothing learnt: Copy (12.00).")
     assert "nothing learnt" not in dict(told.points)["News"] + told.headline
 
 
 def test_reading_of_an_empty_table_says_so():
-    assert table_summary.read(grid([("Mixed", [{}, {}, {}])])).headline == "No system has been scored yet."
+    assert table_summary.summarise(grid([("Mixed", [{}, {}, {}])])).headline == "No system has been scored yet."
 
 
 def task_with(tmp_path, sources, outputs):

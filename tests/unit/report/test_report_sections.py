@@ -20,7 +20,7 @@ from mdnmt.report.plain_tables import any_number
 from mdnmt.report.report_selection import paper_section
 from mdnmt.report.sections import audit, claims, papers
 from mdnmt.report.sections.curve import HEIGHT, MOST_POINTS, WIDTH, draw, read_curves
-from mdnmt.report.sections.items import MOST_NUMBERS
+from mdnmt.report.sections.exhibit_sections import MOST_NUMBERS
 from mdnmt.report.sections.run_details import options
 from mdnmt.report.sections.runs import anchor
 from mdnmt.statements.audit.finding import AuditResult, Checked, Finding

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mdnmt.decode.products import prepared
+from mdnmt.decode.low_precision import prepare_for_decoding
 from mdnmt.decode.translator import Translator
 from mdnmt.models.context import DomainContext
 from mdnmt.models.projection import MixedLinear
@@ -38,7 +38,9 @@ def test_at_its_ends_it_is_one_of_the_domains(form: str, finished: Callable[[str
         assert torch.equal(output(blended(model, first, second, share), BLEND), before[same])
     half = blended(model, 0, 1, 0.5)
     assert all(not torch.allclose(output(half, BLEND), each, atol=1e-5) for each in before)
-    torch.testing.assert_close(output(prepared(half), BLEND), output(half, BLEND))  # decoding takes this copy
+    torch.testing.assert_close(
+        output(prepare_for_decoding(half), BLEND), output(half, BLEND)
+    )  # decoding takes this copy
     assert [torch.equal(output(half, label), before[label]) for label in (0, 1)] == [True, True]
     assert [torch.equal(output(model, label), before[label]) for label in (0, 1)] == [True, True]
 

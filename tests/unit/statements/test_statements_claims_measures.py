@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mdnmt.config.claims import MeasureRule, TrendRule
 from mdnmt.errors import DataError
-from mdnmt.statements.claims.evidence import read_measures
+from mdnmt.statements.claims.exhibit_values import read_measures
 from mdnmt.statements.claims.figure_rules import measure_comparisons, trend_comparisons
 from mdnmt.statements.claims.outcome import Comparison
 

@@ -154,7 +154,7 @@ def test_one_failed_comparison_of_many_refutes_only_after_holms_correction() -> 
     ],
 )
 def test_a_claim_holds_if_each_rule_does(verdicts: Any, expected: str) -> None:
-    assert decide.together(verdicts) == expected
+    assert decide.combined_verdict(verdicts) == expected
 
 
 VALUES_3 = st.lists(NUMBERS, min_size=3, max_size=3)

@@ -16,10 +16,10 @@ from mdnmt.score.test_sets import copy_sources, load_test_sets
 from mdnmt.tasks.split_files import write_sides
 from mdnmt.tasks.splits.heldout_index import HeldOutSets
 from mdnmt.tasks.splits.leakage import leakage
-from mdnmt.tasks.splits.near_duplicates import near_held, near_lines, similarity, words_of
+from mdnmt.tasks.splits.near_duplicates import lines_like_heldout, similar_heldout, similarity, words_of
 from mdnmt.tasks.splits.split import DomainSplit
 from mdnmt.tasks.text.normalisation import comparison_form, normalise
-from mdnmt.tasks.workers import Map, in_this_process, workers
+from mdnmt.tasks.workers import ParallelMap, in_this_process, workers
 
 TEXT = "the court of appeal bank growth rate percent annual report price index survey law party order"
 WORDS = TEXT.split()
@@ -36,11 +36,13 @@ def everything(train: list[str], held: list[str], threshold: float) -> set[str]:
 
 
 def near(
-    train: list[str], held: list[str], threshold: float, run: Map = in_this_process, lines_per_chunk: int = 500
+    train: list[str], held: list[str], threshold: float, run: ParallelMap = in_this_process, lines_per_chunk: int = 500
 ) -> set[str]:
     """Return what is found when the sentences are the targets of a text and of a held-out set."""
     text = on_disk((("x", line) for line in train), lines_per_chunk)
-    return near_held(text, HeldOutSets.of({("a", "test"): on_disk(("y", line) for line in held)}), 1, threshold, run)
+    return similar_heldout(
+        text, HeldOutSets.of({("a", "test"): on_disk(("y", line) for line in held)}), 1, threshold, run
+    )
 
 
 def test_similarity_is_the_share_of_common_words() -> None:
@@ -133,7 +135,7 @@ def test_training_pairs_near_to_a_held_out_sentence_are_removed_on_either_side()
     pool += [(f"{line} indeed", "something else") for line in held[:20]]  # sources, one word more
     pool += [("unlike all others", f"{line} indeed") for line in held[20:40]]
     text, sets = on_disk(pool, 50), HeldOutSets.of({("a", "test"): on_disk([(line, line) for line in held])})
-    flags = [bool(flag) for part in text.parts() for flag in near_lines((part, sets, 0.8))]
+    flags = [bool(flag) for part in text.parts() for flag in lines_like_heldout((part, sets, 0.8))]
     expected = [bool(everything(held, [side], 0.8)) for pair in pool for side in pair]
     either = [expected[2 * k] or expected[2 * k + 1] for k in range(len(pool))]
     assert all(right or not flag for flag, right in zip(flags, either, strict=True))

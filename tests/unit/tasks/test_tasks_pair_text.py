@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from texts_on_disk import fresh, on_disk
 
 from mdnmt.tasks.segmentation.binarise import write_array, write_ragged
-from mdnmt.tasks.segmentation.encoder import END, EncodingTable, WordTable
+from mdnmt.tasks.segmentation.token_encoder import END, EncodingTable, WordTable
 from mdnmt.tasks.segmentation.vocabulary import Vocab
-from mdnmt.tasks.split_files import Identity, line_digests
-from mdnmt.tasks.splits.split import first_drawn, smallest
-from mdnmt.tasks.text.duplicates import Buckets, Repeats, pair_digests
+from mdnmt.tasks.split_files import TextIdentity, line_digests
+from mdnmt.tasks.splits.split import first_in_draw, smallest
+from mdnmt.tasks.text.duplicates import DigestBuckets, DuplicateIndex, pair_digests
 from mdnmt.tasks.text.pair_text import PairText
 from mdnmt.tasks.workers import in_this_process, workers
 
@@ -39,7 +39,7 @@ def test_what_is_written_is_read_in_any_chunks(pairs: list[tuple[str, str]], siz
     assert list(text.without(np.flatnonzero(flags))) == list(text.only(~flags))
     assert text.take(np.flatnonzero(flags)[::-1]) == list(some)  # in the order of the text
     # Flags of the kept lines alone, part by part, as processes return them.
-    again = some.those(np.arange(int(part.kept.sum())) % 2 == 0 for part in some.parts())
+    again = some.select(np.arange(int(part.kept.sum())) % 2 == 0 for part in some.parts())
     assert list(again) == [pair for part in some.parts() for pair in part.pairs()[::2]]
 
 
@@ -54,7 +54,7 @@ def test_records_come_back_group_by_group_in_their_order(in_memory: int) -> None
     generator = random.Random(3)
     dtype = np.dtype([("digest", "S4"), ("line", "<i8")])
     rows = [(generator.randbytes(1) + b"x\0z", number) for number in range(500)]
-    buckets = Buckets(fresh() / "buckets", dtype, in_memory)
+    buckets = DigestBuckets(fresh() / "buckets", dtype, in_memory)
     for start in range(0, len(rows), 40):
         buckets.add(np.array(rows[start : start + 40], dtype=dtype))
     for _ in range(2):
@@ -69,11 +69,11 @@ def test_records_come_back_group_by_group_in_their_order(in_memory: int) -> None
 
 @pytest.mark.parametrize("in_memory", [0, 10_000])
 def test_repetitions_are_those_that_counting_finds(in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Buckets.__init__, "__defaults__", (in_memory,))
+    monkeypatch.setattr(DigestBuckets.__init__, "__defaults__", (in_memory,))
     generator = random.Random(1)
     pairs = [(generator.choice("abc"), generator.choice("abcdef")) for _ in range(300)]
     kept = np.array([generator.random() < 0.7 for _ in pairs])
-    repeats = Repeats(fresh() / "digests")
+    repeats = DuplicateIndex(fresh() / "digests")
     for start in range(0, 300, 70):
         repeats.add(pair_digests(pairs[start : start + 70]))
     assert repeats.first().tolist() == [pair not in pairs[:number] for number, pair in enumerate(pairs)]
@@ -105,15 +105,15 @@ def test_the_smallest_of_many_keys_need_no_sort_of_all() -> None:
 
 def test_a_pair_that_is_added_moves_no_other_in_the_draw() -> None:
     pairs = [(f"s {number}", f"t {number}") for number in range(50)]
-    one = first_drawn(on_disk(pairs), None, 50, 3, "law", in_this_process)
-    other = first_drawn(on_disk([("new", "neu"), *pairs], 7), None, 51, 3, "law", in_this_process)
+    one = first_in_draw(on_disk(pairs), None, 50, 3, "law", in_this_process)
+    other = first_in_draw(on_disk([("new", "neu"), *pairs], 7), None, 51, 3, "law", in_this_process)
     assert [number for number in (other - 1).tolist() if number >= 0] == one.tolist() != sorted(one.tolist())
 
 
 @pytest.mark.parametrize("in_memory", [0, 10_000])
 def test_an_identity_is_the_same_on_disk_and_in_memory(in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Buckets.__init__, "__defaults__", (in_memory,))
-    identity = Identity(fresh() / "hashes")
+    monkeypatch.setattr(DigestBuckets.__init__, "__defaults__", (in_memory,))
+    identity = TextIdentity(fresh() / "hashes")
     for start in range(0, 900, 300):
         identity.add(line_digests([b"%d\t%d" % (number, number) for number in range(start, start + 300)]))
     assert identity.hexadecimal() == "8448563d51e680f4"

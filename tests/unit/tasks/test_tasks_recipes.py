@@ -26,7 +26,7 @@ from mdnmt.tasks.splits.split import by_modulo
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.tasks.task_spec import TaskSpec, task_spec
 from mdnmt.tasks.text.clean import Side, make_pair, why_dropped
-from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.normalisation import Normaliser
 
 Pairs = Sequence[tuple[str, str]]
 PAIRS = [(f"Source line {n} of the text", f"Ligne {n} du texte source") for n in range(1, 401)]
@@ -117,17 +117,17 @@ def test_lengths_in_tokens_are_those_of_the_tokenizer() -> None:
 
 
 def test_the_form_of_a_text() -> None:
-    assert Form(lowercase=True).of(" L'ÉTÉ \u0130 ", "fr") == "l'été i\u0307"
-    assert Form(normalise_punctuation=True).of("« oui » … “no” „ja“", "en") == '" oui " ... "no" "ja"'
-    assert Form().of("« oui »", "fr") == "« oui »"
+    assert Normaliser(lowercase=True).apply(" L'ÉTÉ \u0130 ", "fr") == "l'été i\u0307"
+    assert Normaliser(normalise_punctuation=True).apply("« oui » … “no” „ja“", "en") == '" oui " ... "no" "ja"'
+    assert Normaliser().apply("« oui »", "fr") == "« oui »"
 
 
 @settings(deadline=None)
 @given(st.lists(st.text("ab İßﬁΑΣ\u0301@", max_size=9), max_size=7), st.booleans(), st.booleans())
 def test_a_form_stays_as_it_is(words: list[str], lowercase: bool, punctuation: bool) -> None:
-    form = Form(lowercase, punctuation)
-    once = form.of(" ".join(words), "en")
-    assert form.of(once, "en") == once
+    form = Normaliser(lowercase, punctuation)
+    once = form.apply(" ".join(words), "en")
+    assert form.apply(once, "en") == once
 
 
 def test_every_23rd_line_is_counted_after_cleaning(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from mdnmt.corpora.task_corpora import corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import read_json
 from mdnmt.tasks.task_data import MANIFEST
-from mdnmt.tasks.task_lock import LOCK, hold, read_task_lock
+from mdnmt.tasks.task_lock import LOCK, check_or_record, read_task_lock
 from mdnmt.tasks.task_spec import TaskSpec, task_spec
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -31,9 +31,9 @@ def splits(train: str = "a", test: str = "b") -> dict[str, dict[str, str]]:
 
 def test_a_new_task_is_entered_and_the_same_one_passes(tmp_path: Path) -> None:
     path = tmp_path / LOCK
-    assert hold(path, "mine", "01234567", splits())
+    assert check_or_record(path, "mine", "01234567", splits())
     before = own_lock(path).read_bytes()
-    assert not hold(path, "mine", "01234567", splits())
+    assert not check_or_record(path, "mine", "01234567", splits())
     assert own_lock(path).read_bytes() == before
     assert before.startswith(b"# As tasks.lock.yaml, for the tasks that were made first in this checkout")
     assert not path.exists()  # under version control: making a task must not change it
@@ -42,25 +42,25 @@ def test_a_new_task_is_entered_and_the_same_one_passes(tmp_path: Path) -> None:
 
 def test_another_fingerprint_is_another_task(tmp_path: Path) -> None:
     path = tmp_path / LOCK
-    hold(path, "mine", "01234567", splits())
-    assert hold(path, "mine", "89abcdef", splits(test="d"))
-    assert hold(path, "other", "01234567", splits(test="d"))
+    check_or_record(path, "mine", "01234567", splits())
+    assert check_or_record(path, "mine", "89abcdef", splits(test="d"))
+    assert check_or_record(path, "other", "01234567", splits(test="d"))
     assert list(read_task_lock(own_lock(path)).tasks["mine"]) == ["01234567", "89abcdef"]
 
 
 def test_other_sentences_are_refused_until_the_lock_lets_them_in(tmp_path: Path) -> None:
     path = tmp_path / LOCK
-    hold(path, "mine", "01234567", splits())
+    check_or_record(path, "mine", "01234567", splits())
     with pytest.raises(DataError) as caught:
-        hold(path, "mine", "01234567", splits("e", "d"))
+        check_or_record(path, "mine", "01234567", splits("e", "d"))
     said = str(caught.value)
     assert "\n" not in said
     assert f"mine-01234567: train text of law is {'e' * 16}, was {'a' * 16} (and 1 more)" in said
     assert "remove 01234567 of mine there and make the task again" in said
     with pytest.raises(DataError, match=r"test text of news is .*, was not there"):
-        hold(path, "mine", "01234567", {**splits(), "test": {"law": "b" * 16, "news": "0" * 16}})
+        check_or_record(path, "mine", "01234567", {**splits(), "test": {"law": "b" * 16, "news": "0" * 16}})
     own_lock(path).unlink()
-    assert hold(path, "mine", "01234567", splits("e", "d"))
+    assert check_or_record(path, "mine", "01234567", splits("e", "d"))
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,15 @@ def test_other_sentences_are_refused_until_the_lock_lets_them_in(tmp_path: Path)
 def test_a_damaged_lock_is_told_in_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / LOCK).write_text(text)
     with pytest.raises(ConfigError, match=LOCK) as caught:
-        hold(tmp_path / LOCK, "mine", "01234567", splits())
+        check_or_record(tmp_path / LOCK, "mine", "01234567", splits())
     assert "\n" not in str(caught.value)
 
 
 def test_tasks_that_are_entered_at_the_same_time_are_all_there(tmp_path: Path) -> None:
     path = tmp_path / LOCK
-    threads = [threading.Thread(target=hold, args=(path, f"task-{n}", "01234567", splits())) for n in range(12)]
+    threads = [
+        threading.Thread(target=check_or_record, args=(path, f"task-{n}", "01234567", splits())) for n in range(12)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -88,10 +90,10 @@ def test_pinned_tasks_move_into_the_lock_under_version_control(
 ) -> None:
     path = tmp_path / LOCK
     path.write_text(yaml.safe_dump({"tasks": {"mine": {"89abcdef": splits()}}}))
-    assert not hold(path, "mine", "89abcdef", splits())
+    assert not check_or_record(path, "mine", "89abcdef", splits())
     with pytest.raises(DataError, match=rf"{LOCK}: mine-89abcdef: train text of law"):
-        hold(path, "mine", "89abcdef", splits("e"))
-    hold(path, "mine", "01234567", splits("e"))
+        check_or_record(path, "mine", "89abcdef", splits("e"))
+    check_or_record(path, "mine", "01234567", splits("e"))
     assert main(["pin", "--config", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"{LOCK}: mine-01234567"
     assert not own_lock(path).exists()

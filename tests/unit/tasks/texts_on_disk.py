@@ -8,12 +8,12 @@ from itertools import count
 from pathlib import Path
 
 from mdnmt.config.cleaning import CleaningConfig
-from mdnmt.tasks.domain_text import Pool, clean_text
+from mdnmt.tasks.domain_text import CleanedText, clean_text
 from mdnmt.tasks.splits.split import DomainSplit, DomainText
 from mdnmt.tasks.splits.split import split as split_domains
 from mdnmt.tasks.text.clean import Pair, Side, as_pair
 from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, PairText, save_pairs
-from mdnmt.tasks.workers import Map, in_this_process
+from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _ROOT = tempfile.TemporaryDirectory()
 _NUMBERS = count()
@@ -33,9 +33,9 @@ def on_disk(pairs: Iterable[tuple[str, str]], lines_per_chunk: int = LINES_PER_C
 def cleaned(
     raw: Iterable[tuple[str, str]],
     rules: CleaningConfig,
-    run: Map = in_this_process,
+    run: ParallelMap = in_this_process,
     lines_per_chunk: int = LINES_PER_CHUNK,
-) -> Pool:
+) -> CleanedText:
     text = on_disk(raw, lines_per_chunk)
     return clean_text(text, rules, (Side(), Side()), run, fresh() / "pool", lines_per_chunk)
 

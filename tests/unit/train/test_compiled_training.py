@@ -21,7 +21,7 @@ from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import compiled
 from mdnmt.train.batches import collate
 from mdnmt.train.conditions import conditions_here, resumed
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import build_method, train_run
 

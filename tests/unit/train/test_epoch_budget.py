@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from mdnmt.config.budget import counts_epochs, in_updates
-from mdnmt.config.training import Training, laid_over
+from mdnmt.config.training import Training, merge_recipes
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import epoch_batches, usable
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import train_run
 
 
@@ -28,9 +28,9 @@ def test_epochs_in_updates() -> None:
 def test_of_two_ways_to_say_the_same_the_later_layer_counts() -> None:
     paper = {"max_epochs": 50, "validate_every_epochs": 1, "batch_sentences": 64, "clip_norm": 1.0}
     study = {"max_updates": 12, "max_tokens": 300}
-    assert laid_over([paper, study]) == {"validate_every_epochs": 1, "clip_norm": 1.0, **study}
-    assert laid_over([study, paper]) == paper
-    assert laid_over([]) == {}
+    assert merge_recipes([paper, study]) == {"validate_every_epochs": 1, "clip_norm": 1.0, **study}
+    assert merge_recipes([study, paper]) == paper
+    assert merge_recipes([]) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from mdnmt.train.batch_sampler import Chosen
+from mdnmt.train.batch_sampler import UpdateBatches
+from mdnmt.train.data_parallel import Workers
 from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, Meters, Step
-from mdnmt.train.parallel import Workers
 from mdnmt.train.run import train_run
 
 
@@ -31,7 +31,7 @@ def test_norms_of_groups_are_one_norm_and_go_through_a_checkpoint() -> None:
     cpu = torch.device("cpu")
     before, after = (Meters(cpu, Workers(), ["generation"]) for _ in range(2))
     losses = {0: {"generation": torch.tensor(2.0)}}
-    step = Step(1, Chosen(0, [0], [np.arange(2)], 7), losses, [torch.tensor(3.0), torch.tensor(4.0)])
+    step = Step(1, UpdateBatches(0, [0], [np.arange(2)], 7), losses, [torch.tensor(3.0), torch.tensor(4.0)])
     before.add(step)
     after.restore(json.loads(json.dumps(before.read())))
     after.add(step)

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.errors import ConfigError, Interrupted
 from mdnmt.paths import RunPaths
-from mdnmt.train.metrics import deduplicate, read_metrics
+from mdnmt.train.metrics_log import deduplicate, read_metrics
 from mdnmt.train.run import train_run
 from mdnmt.train.tensorboard import TensorBoardLog
 from mdnmt.train.trainer import RuntimeOptions

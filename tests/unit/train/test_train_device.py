@@ -13,8 +13,8 @@ import torch
 
 from mdnmt.errors import ConfigError
 from mdnmt.train import device as device_module
+from mdnmt.train.data_parallel import Workers
 from mdnmt.train.device import choose_device, has_native_bf16, quick_float32, refuse_one_gpu_for_all
-from mdnmt.train.parallel import Workers
 from mdnmt.train.run import train_run
 
 CPU = torch.device("cpu")
@@ -96,7 +96,7 @@ def _pretend_cuda(monkeypatch: pytest.MonkeyPatch, *, count: int) -> None:
             raise RuntimeError("CUDA error: invalid device ordinal")
         return zeros(size)
 
-    monkeypatch.setattr(device_module, "take", lambda number=None: [])
+    monkeypatch.setattr(device_module, "acquire", lambda number=None: [])
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)

@@ -13,11 +13,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.batch_sampler import Chosen
+from mdnmt.train.batch_sampler import UpdateBatches
+from mdnmt.train.data_parallel import Workers
 from mdnmt.train.device_watch import DeviceWatch, Finding
 from mdnmt.train.meters import Meters, Step
-from mdnmt.train.metrics import MetricsLog
-from mdnmt.train.parallel import Workers
+from mdnmt.train.metrics_log import MetricsLog
 from mdnmt.train.run import build_method
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.trainer import RuntimeOptions, Trainer
@@ -31,7 +31,7 @@ def test_sums_are_kept_without_a_copy_to_the_device() -> None:
         meters = Meters(device, Workers(), ["generation"])
         with watch:
             for update in (1, 2):
-                meters.add(Step(update, Chosen(0, [0], [np.arange(2)], 7), losses, []))
+                meters.add(Step(update, UpdateBatches(0, [0], [np.arange(2)], 7), losses, []))
     assert meters.tokens == 14 and meters.sums["generation"].device == device
     assert [finding for finding in watch.findings if finding.kind != "float64"] == []
 

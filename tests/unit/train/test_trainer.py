@@ -22,7 +22,7 @@ from mdnmt.train import trainer as trainer_module
 from mdnmt.train.batches import collate, epoch_batches, usable
 from mdnmt.train.device import make_deterministic
 from mdnmt.train.lease import RunLease
-from mdnmt.train.metrics import MetricsLog, read_metrics
+from mdnmt.train.metrics_log import MetricsLog, read_metrics
 from mdnmt.train.run import build_method, train_run
 from mdnmt.train.schedule import learning_rate
 from mdnmt.train.signals import StopRequest

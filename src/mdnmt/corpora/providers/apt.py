@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from mdnmt.config.corpus_source import AptListSource, AptSource
-from mdnmt.corpora.providers.client import run_client
+from mdnmt.corpora.providers.package_client import run_client
 from mdnmt.errors import FetchError
 
 

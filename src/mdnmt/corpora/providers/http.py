@@ -24,7 +24,7 @@ from typing import IO, Any
 from mdnmt import __version__, fsio
 from mdnmt.config.corpus_source import HttpSource
 from mdnmt.corpora.corpus_spec import FileSpec
-from mdnmt.corpora.providers.progress import progress
+from mdnmt.corpora.providers.download_progress import progress
 from mdnmt.errors import FetchError
 from mdnmt.machine import require_space
 
@@ -34,16 +34,16 @@ _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another attempt
 _BLOCK_BYTES = 1 << 16
 
 
-class _Again(Exception):
+class _Retry(Exception):
     """This attempt failed, another may not."""
 
 
-class _GiveUp(Exception):
+class _NotAvailable(Exception):
     """This address does not have the file."""
 
 
 @dataclass(frozen=True)
-class _Whole:
+class _RemoteFile:
     """What the server reported about a partially downloaded file."""
 
     url: str
@@ -79,7 +79,7 @@ def download(
         transfer = _Transfer(url, source, wanted, folder, bytes_max, timeout_s)
         try:
             transfer.run(sleep)
-        except _GiveUp as error:
+        except _NotAvailable as error:
             reasons.append(f"{url}: {error}")
             continue
         return url
@@ -111,15 +111,15 @@ class _Transfer:
                     break
                 self._forget()
                 if not resumed:
-                    raise _GiveUp(reason)
+                    raise _NotAvailable(reason)
                 # The two parts may belong to different files: start again from the beginning.
                 failures += 1
-            except _Again as error:
+            except _Retry as error:
                 reason, reached = str(error), self._offset()
                 failures = failures + 1 if reached <= farthest else 0
                 farthest = max(farthest, reached)
             if failures > len(PAUSES_S):
-                raise _GiveUp(f"{reason}, {failures} times")
+                raise _NotAvailable(f"{reason}, {failures} times")
             sleep(PAUSES_S[max(failures - 1, 0)])
         with self._part.open("rb") as written:
             os.fsync(written.fileno())
@@ -134,21 +134,21 @@ class _Transfer:
             begins, size = _extent(response)
             if begins and (begins != offset or whole is None or whole.size not in (None, size)):
                 self._forget()
-                raise _Again("another part was sent than the one that was asked for")
+                raise _Retry("another part was sent than the one that was asked for")
             self._check_size(size, response)
             size = self._wanted.size_bytes if size is None else size
             require_space(self._path, (size or 0) - begins, "the rest of the download" if begins else "the download")
             if not begins:
                 self._forget()
-                whole = _Whole(self._url, size, _validator(response.headers))
+                whole = _RemoteFile(self._url, size, _validator(response.headers))
                 fsio.write_json(self._state, asdict(whole))
             self._receive(response, begins, size)
         got = self._offset()
         if size is not None and got < size:
-            raise _Again(f"cut off at {got} of {size} bytes")
+            raise _Retry(f"cut off at {got} of {size} bytes")
         return begins > 0
 
-    def _ask(self, offset: int, whole: _Whole | None) -> Any:
+    def _ask(self, offset: int, whole: _RemoteFile | None) -> Any:
         headers = {"User-Agent": f"mdnmt/{__version__}", "Accept-Encoding": "identity"}
         if offset:
             headers["Range"] = f"bytes={offset}-"
@@ -161,25 +161,25 @@ class _Transfer:
             error.close()
             if error.code == 416:
                 self._forget()
-                raise _Again("has no such part of it") from None
-            again = _Again if error.code in _AGAIN else _GiveUp
+                raise _Retry("has no such part of it") from None
+            again = _Retry if error.code in _AGAIN else _NotAvailable
             raise again(f"status {error.code} {' '.join(str(error.reason).split())}") from None
         except urllib.error.URLError as error:
             lasts = isinstance(error.reason, ssl.SSLCertVerificationError) or (
                 isinstance(error.reason, socket.gaierror) and error.reason.errno == socket.EAI_NONAME
             )
-            raise (_GiveUp if lasts else _Again)(f"cannot be reached ({error.reason})") from None
+            raise (_NotAvailable if lasts else _Retry)(f"cannot be reached ({error.reason})") from None
         except (OSError, http.client.HTTPException) as error:
-            raise _Again(f"cannot be reached ({str(error) or type(error).__name__})") from None
+            raise _Retry(f"cannot be reached ({str(error) or type(error).__name__})") from None
 
     def _check_size(self, size: int | None, response: Any) -> None:
         expected = self._wanted.size_bytes
         if size is not None and expected is not None and size != expected:
-            raise _GiveUp(f"has {size} bytes, expected {expected}")
+            raise _NotAvailable(f"has {size} bytes, expected {expected}")
         if size is not None and size > self._bytes_max:
-            raise _GiveUp(f"has {size} bytes, more than the {self._bytes_max} of unpacked_bytes_max")
+            raise _NotAvailable(f"has {size} bytes, more than the {self._bytes_max} of unpacked_bytes_max")
         if size is None and not response.chunked and expected is None and not self._is_checked:
-            raise _GiveUp("does not report the length of the file, so a partial file could not be recognised")
+            raise _NotAvailable("does not report the length of the file, so a partial file could not be recognised")
 
     def _receive(self, response: Any, begins: int, size: int | None) -> None:
         got, shown = begins, progress(self._source.file, begins, size)
@@ -188,13 +188,13 @@ class _Transfer:
                 try:
                     block = response.read1(_BLOCK_BYTES)
                 except (OSError, http.client.HTTPException) as error:
-                    raise _Again(f"cut off after {got} bytes ({str(error) or type(error).__name__})") from None
+                    raise _Retry(f"cut off after {got} bytes ({str(error) or type(error).__name__})") from None
                 if not block:
                     return
                 got += len(block)
                 if got > self._bytes_max:
                     self._forget()
-                    raise _GiveUp(f"has more than the {self._bytes_max} bytes of unpacked_bytes_max")
+                    raise _NotAvailable(f"has more than the {self._bytes_max} bytes of unpacked_bytes_max")
                 part.write(block)
                 bar.update(len(block))
 
@@ -207,16 +207,16 @@ class _Transfer:
                 return f"has md5 {digest}, expected {self._source.md5}"
         return self._wanted.difference(self._part)
 
-    def _known(self) -> _Whole | None:
+    def _known(self) -> _RemoteFile | None:
         """Return what was said of the part that is there, when one may go on from there."""
         try:
-            whole = _Whole(**fsio.read_json(self._state))
+            whole = _RemoteFile(**fsio.read_json(self._state))
         except (OSError, ValueError, TypeError):
             return None
         if self._offset() == 0 or not (self._is_checked or (whole.url == self._url and whole.validator is not None)):
             return None
         # For another address only the size matters: the checksum shows whether it is the same file.
-        return whole if whole.url == self._url else _Whole(self._url, whole.size, None)
+        return whole if whole.url == self._url else _RemoteFile(self._url, whole.size, None)
 
     def _offset(self) -> int:
         return self._part.stat().st_size if self._part.exists() else 0
@@ -231,7 +231,7 @@ def _extent(response: Any) -> tuple[int, int | None]:
     if response.status == 206:
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
         if found is None:
-            raise _GiveUp("sends a part without saying which")
+            raise _NotAvailable("sends a part without saying which")
         return int(found[1]), None if found[2] == "*" else int(found[2])
     length = response.headers.get("Content-Length", "")
     return 0, int(length) if length.isdigit() else None

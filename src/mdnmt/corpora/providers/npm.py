@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdnmt.config.corpus_source import NpmSource
-from mdnmt.corpora.providers.client import run_client
+from mdnmt.corpora.providers.package_client import run_client
 
 
 def download(source: NpmSource, folder: Path) -> str:

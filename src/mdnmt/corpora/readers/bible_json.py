@@ -8,7 +8,7 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import BibleJsonReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.errors import DataError
 

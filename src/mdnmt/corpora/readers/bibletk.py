@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import BibletkReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.corpora.readers import zefania
 from mdnmt.errors import DataError

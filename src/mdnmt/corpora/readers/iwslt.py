@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import IwsltReader
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.archive_members import one_member, pair_pattern
 from mdnmt.corpora.formats.lines import lines, place
-from mdnmt.corpora.formats.members import one_member, pair_pattern
 from mdnmt.corpora.formats.xml_text import Event, events
 from mdnmt.errors import DataError
 

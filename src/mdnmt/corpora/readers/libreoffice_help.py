@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 from mdnmt.config.corpus_reader import LibreofficeHelpReader
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.interface_text import count_tokens
-from mdnmt.corpora.formats.members import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import MosesReader
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.archive_members import one_member, pair_pattern
 from mdnmt.corpora.formats.lines import side_by_side
-from mdnmt.corpora.formats.members import one_member, pair_pattern
 
 REQUIRED: tuple[str, ...] = ()  # the names depend on the corpus and the languages
 

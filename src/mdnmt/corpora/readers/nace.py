@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import NaceReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.errors import DataError
 
 _FOLDER = "odoo/addons/l10n_eu_nace/examples/"

@@ -9,7 +9,7 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import QuranReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own

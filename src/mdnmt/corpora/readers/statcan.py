@@ -10,9 +10,9 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import StatcanReader
 from mdnmt.corpora.formats.archive import Archive, open_nested
+from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.interface_text import count_tokens
 from mdnmt.corpora.formats.json_entries import entries
-from mdnmt.corpora.formats.members import read_whole
 from mdnmt.errors import DataError
 
 _FOLDER = "statcan_dialogue_dataset/_data/"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import UmCorpusReader
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.archive_members import one_member
 from mdnmt.corpora.formats.lines import lines, place
-from mdnmt.corpora.formats.members import one_member
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the folder above `data` may be called otherwise

@@ -16,13 +16,13 @@ from mdnmt.exhibits.figure_style import (
     GREY,
     MARKERS,
     WIDTH,
+    detail_height,
     heading,
     legend_grid,
-    more_room,
     new_figure,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import Column
+from mdnmt.exhibits.spec_fields import Column
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
 
@@ -107,7 +107,7 @@ class AmbiguitySpec(FigureSpec):
             return self.not_drawn(reason)
         labels = analysis_files.labels(names, self.domains)
         detail = f"{self.task_first}{_seeds(runs, made)} Numbers of words stand beside the domains."
-        room = more_room(detail)
+        room = detail_height(detail)
         columns, rows_room = legend_grid(
             [f"{label} ({cases[name]['words']})" for name, label in zip(names, labels, strict=True)], 0.38
         )

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from mdnmt.config.base import Frozen
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, GREY, INK, WIDTH, heading, more_room, new_figure
+from mdnmt.exhibits.figure_style import COLOURS, GREY, INK, WIDTH, detail_height, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mdnmt.exhibits.figure_request import FigureRequest
-    from mdnmt.exhibits.model_structure import Part, Structure
+    from mdnmt.exhibits.model_structure import Block, Structure
 
 # In inches: a line of text, a box of the drawing, the space between boxes, the width of a stack.
 LINE, BOX, GAP, STACK = 0.135, 0.2, 0.06, 1.9
@@ -95,7 +95,7 @@ class ArchitectureSpec(FigureSpec):
                 *absent,
             ]
         )
-        head = 0.5 + more_room(detail)
+        head = 0.5 + detail_height(detail)
         height = head + sum(panel.height for panel in panels)
         figure = new_figure(height)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -164,7 +164,7 @@ class _Panel:
         axes.annotate("", xy=(WIDTH - 0.3 - STACK, level), xytext=(middle, level), arrowprops=arrow)
         self._table(axes, y - 0.2)
 
-    def _stack(self, axes: Axes, parts: list[Part], x: float, y: float) -> tuple[float, float]:
+    def _stack(self, axes: Axes, parts: list[Block], x: float, y: float) -> tuple[float, float]:
         """Draw a stack from below; return the heights of its output and of its cross-attention."""
         from matplotlib.patches import Rectangle
 
@@ -221,7 +221,7 @@ class _Panel:
             _text(axes, 0.06, y, line, va="baseline", colour=GREY)
 
 
-def _stack_height(parts: Iterator[Part]) -> float:
+def _stack_height(parts: Iterator[Block]) -> float:
     groups = [(layers, len(list(group))) for layers, group in groupby(parts, key=lambda part: part.layers)]
     return LINE + GAP + sum(number * (BOX + GAP) + (2 * GAP if layers else 0) for layers, number in groups)
 
@@ -233,7 +233,7 @@ def _text(
     axes.text(x, y, text, size=size, weight=weight, color=colour, ha=ha, va=va)
 
 
-def _trained(part: Part) -> str:
+def _trained(part: Block) -> str:
     """Return the losses that train a block; nothing where it has no parameters of its own."""
     if part.losses:
         return ", ".join(part.losses)

@@ -21,11 +21,11 @@ from mdnmt.exhibits.figure_style import (
     DASHES,
     GREY,
     LEGEND_ROW,
+    detail_height,
     heading,
     legend_grid,
-    more_room,
     new_figure,
-    quiet,
+    remove_frame,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.fsio import read_text
@@ -122,7 +122,7 @@ class CurvesSpec(FigureSpec):
         seeds = max(len(system.runs) for system in systems)
         detail = "One seed." if seeds == 1 else "Mean over seeds; the band goes from the lowest to the highest."
         detail = self.task_first + detail
-        room = more_room(detail)
+        room = detail_height(detail)
         columns = min(2, len(self.panels))
         rows = -(-len(self.panels) // columns)
         head, foot = 0.58 + room + LEGEND_ROW + legend_rows, 0.42 + 0.15 * len(absent)
@@ -236,7 +236,7 @@ def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: l
         scaled = [[factor * value for value in values] for values in (line.middle, line.low, line.high)]
         axes.plot(line.places, scaled[0], color=colour, linestyle=dashes, marker=marker, markersize=3)
         axes.fill_between(line.places, scaled[1], scaled[2], color=colour, alpha=0.18, linewidth=0)
-    quiet(axes)
+    remove_frame(axes)
     axes.set_title(title, pad=5, size=8.5)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5))

@@ -13,9 +13,9 @@ from pydantic import Field
 from mdnmt.exhibits import analysis_files, shading, word_values
 from mdnmt.exhibits.analysis_files import Floats
 from mdnmt.exhibits.figure_numbers import Measure, entropy, rank_correlation
-from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, font_note, heading, more_room, new_figure
+from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, font_note, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import AnalysedRun, Column
+from mdnmt.exhibits.spec_fields import AnalysedRun, Column
 from mdnmt.exhibits.word_values import MIN_COUNT, AnalysedWords
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class DomainAttentionSpec(FigureSpec):
         )
         detail = self.task_first + detail + (f" First {self.max_words} words." if cut else "")
         detail += font_note([*joined.words, *(word for top in tops for word in top)])
-        figure = _figure(a_NT, joined.words, names, tops, gold, more_room(detail))
+        figure = _figure(a_NT, joined.words, names, tops, gold, detail_height(detail))
         heading(figure, self.title, detail)
         listed = "; ".join(f"{name}: {', '.join(top)}" for name, top in zip(names, tops, strict=False))
         return (

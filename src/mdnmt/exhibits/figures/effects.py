@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from mdnmt.config.base import Frozen
-from mdnmt.exhibits.best_by_validation import settle
+from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, heading, more_room, new_figure
+from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, detail_height, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.score_files import AVERAGE, Measured, SharedConditions, measure
+from mdnmt.exhibits.spec_fields import ScoreRow
 from mdnmt.exhibits.specs import ScoreTableSpec
-from mdnmt.exhibits.systems import ScoreRow
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
 from mdnmt.numbers.verdicts import MIN_SEEDS
 from mdnmt.welch import half_width
@@ -94,7 +94,7 @@ class EffectsSpec(FigureSpec):
         Raises:
             DataError: scores are not what they should be.
         """
-        sections = [(one.label, shown(effects(one.table))) for one in self.tables]
+        sections = [(one.label, trained_effects(effects(one.table))) for one in self.tables]
         sections = [(label, found) for label, found in sections if found]
         if not sections:
             return self.not_drawn("no system with its baseline was scored on all domains")
@@ -102,7 +102,7 @@ class EffectsSpec(FigureSpec):
         detail = f"{self.task_first}Mean BLEU over domains, less that of the baseline. Bars: 95 % intervals (Welch)"
         detail += f", up to {seeds} seeds. Hollow: fewer than {MIN_SEEDS} seeds. Printed: on the papers' own text."
         rows = sum(len(found) + 1 for _, found in sections)
-        head, foot = 0.5 + more_room(detail), 0.6
+        head, foot = 0.5 + detail_height(detail), 0.6
         height = head + ROW * rows + foot
         figure = new_figure(height)
         axes = figure.subplots()
@@ -147,7 +147,7 @@ def effects(table: ScoreTableSpec) -> list[Effect]:
     """
     metric = table.metrics[0]
     choice = next((row.choice for row in table.rows if row.method == table.baseline), None)
-    settled = settle(table)
+    settled = choose_best(table)
     shared = SharedConditions()
     numbers = {row.method: measure(row, settled, shared).get((metric, AVERAGE)) for row in settled.rows}
     base = next(
@@ -163,7 +163,7 @@ def effects(table: ScoreTableSpec) -> list[Effect]:
     ]
 
 
-def shown(found: list[Effect]) -> list[Effect]:
+def trained_effects(found: list[Effect]) -> list[Effect]:
     """Return the systems that were trained; a row that no seed changes (copying the source) is none."""
     return [effect for effect in found if effect.ours is not None and effect.num_seeds]
 

@@ -11,9 +11,9 @@ import numpy as np
 from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files, shading
 from mdnmt.exhibits.figure_numbers import Measure, divergence, entropy
-from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, heading, more_room, new_figure
+from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import AnalysedRun, Column, WordRow
+from mdnmt.exhibits.spec_fields import AnalysedRun, Column, WordRow
 from mdnmt.exhibits.tables.generated_words import gate_use, read_words
 from mdnmt.numbers.rounding import half_up
 
@@ -105,7 +105,7 @@ class GateUseSpec(FigureSpec):
             " Beside a domain: entropy of its weights, 0 to 1, mean over layers; divergence: Jensen-Shannon, likewise."
         )
         detail += f" Seed {min(seed for seed in seeds if seed is not None)}." if len(seeds) == 1 else ""
-        figure = _figure(systems, names, analysis_files.labels(names, self.domains), more_room(detail), absent)
+        figure = _figure(systems, names, analysis_files.labels(names, self.domains), detail_height(detail), absent)
         heading(figure, self.title, detail)
         return figure, " ".join(_described(label, run.gates) for label, run in systems.items())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from mdnmt.config.base import Frozen
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, FAINT, INK, MARKERS, WIDTH, heading, more_room, new_figure
+from mdnmt.exhibits.figure_style import COLOURS, FAINT, INK, MARKERS, WIDTH, detail_height, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class LearningRatesSpec(FigureSpec):
             return self.not_drawn("the study takes its learning rates from no sweep")
         rates = sorted({rate for one in self.systems for rate in one.losses})
         detail = "Validation loss per token at the end of short runs of one seed. Ringed: the rate that was chosen."
-        head, foot = 0.5 + more_room(detail), 0.7
+        head, foot = 0.5 + detail_height(detail), 0.7
         height = head + ROW * len(self.systems) + foot
         figure = new_figure(height)
         axes = figure.subplots()

@@ -13,9 +13,9 @@ from mdnmt.config.base import Frozen
 from mdnmt.errors import DataError
 from mdnmt.exhibits import word_values
 from mdnmt.exhibits.figure_numbers import Measure, entropy
-from mdnmt.exhibits.figure_style import COLOURS, GREY, MARKERS, heading, more_room, new_figure, quiet
+from mdnmt.exhibits.figure_style import COLOURS, GREY, MARKERS, detail_height, heading, new_figure, remove_frame
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import ScoreRun
+from mdnmt.exhibits.spec_fields import ScoreRun
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
 
@@ -115,7 +115,7 @@ class OptionSweepSpec(FigureSpec):
         seeds = max(len(point.runs) for point in made)
         detail = f"{self.task_first}{_seeds(seeds)} Evenness: entropy of the smoothed proportions, "
         detail += "1 where domains share a word equally. Domain found: words whose largest proportion is the right one."
-        head, foot = 0.5 + more_room(detail), 0.62 + 0.15 * len(absent)
+        head, foot = 0.5 + detail_height(detail), 0.62 + 0.15 * len(absent)
         height = head + 1.9 + foot
         figure = new_figure(height)
         grid = figure.subplots(1, len(PANELS))
@@ -168,7 +168,7 @@ def _seeds(count: int) -> str:
 def _panel(axes: Axes, line: _Line, number: int, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    quiet(axes)
+    remove_frame(axes)
     axes.set_title(title, pad=5, size=8.5)
     if not line.at:
         axes.text(0.5, 0.5, "not analysed", transform=axes.transAxes, ha="center", va="center", color=GREY)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import Field
 
 from mdnmt.exhibits import analysis_files, proportion_measures, shading
-from mdnmt.exhibits.analysis_files import Words
+from mdnmt.exhibits.analysis_files import SentenceWords
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import INK, font_note, heading, more_room, new_figure
+from mdnmt.exhibits.figure_style import INK, detail_height, font_note, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import AnalysedRun, Column
+from mdnmt.exhibits.spec_fields import AnalysedRun, Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,17 +74,19 @@ class HeatmapSpec(FigureSpec):
         means = _described(self, gold, names, blocks)
         if self.own_domain_alone:
             own = keys.index(sentence["domain"])
-            blocks = [(side, Words(words.words, words.proportions[:, :, own : own + 1])) for side, words in blocks]
+            blocks = [
+                (side, SentenceWords(words.words, words.proportions[:, :, own : own + 1])) for side, words in blocks
+            ]
             names = [gold]
         detail = f"{self.run.name}: a sentence of {gold} (bold). A row is a layer, the first below."
         detail = self.task_first + detail + (f" First {self.max_words} words." if cut else "")
         detail += font_note(word for _, words in blocks for word in words.words)
-        figure = _figure(blocks, names, gold, len(keys), more_room(detail))
+        figure = _figure(blocks, names, gold, len(keys), detail_height(detail))
         heading(figure, self.title, detail)
         return figure, means
 
 
-def _block(axes: list[Axes], words: Words, names: list[str], gold: str, side: str) -> Any:
+def _block(axes: list[Axes], words: SentenceWords, names: list[str], gold: str, side: str) -> Any:
     """Draw one side of the sentence, a strip of layers a domain, and return the image for the colour bar."""
     layers = words.proportions.shape[0]
     image = None
@@ -115,7 +117,7 @@ def _axes(figure: Figure, top: float, layers: int, domains: int, left: float, ri
     return axes, top + GAP
 
 
-def _blocks(sentence: dict[str, Any], *, both_sides: bool) -> list[tuple[str, Words]]:
+def _blocks(sentence: dict[str, Any], *, both_sides: bool) -> list[tuple[str, SentenceWords]]:
     sides = (("Decoder layers", "decoder", "target_tokens"), ("Encoder layers", "encoder", "source_tokens"))
     return [
         (title, analysis_files.whole_words(sentence[tokens], sentence[side]))
@@ -124,7 +126,9 @@ def _blocks(sentence: dict[str, Any], *, both_sides: bool) -> list[tuple[str, Wo
     ]
 
 
-def _figure(blocks: list[tuple[str, Words]], names: list[str], gold: str, num_domains: int, more: float) -> Figure:
+def _figure(
+    blocks: list[tuple[str, SentenceWords]], names: list[str], gold: str, num_domains: int, more: float
+) -> Figure:
     head, foot, title_room = 0.52 + more, 0.58, 0.36
     tall = [len(names) * words.proportions.shape[0] * ROW + (len(names) - 1) * GAP for _, words in blocks]
     below = [shading.word_room(words.words) for _, words in blocks]
@@ -139,7 +143,7 @@ def _figure(blocks: list[tuple[str, Words]], names: list[str], gold: str, num_do
     return figure
 
 
-def _described(spec: HeatmapSpec, gold: str, names: list[str], blocks: list[tuple[str, Words]]) -> str:
+def _described(spec: HeatmapSpec, gold: str, names: list[str], blocks: list[tuple[str, SentenceWords]]) -> str:
     parts = [f"Heat map of {spec.run.name} for one sentence of {gold}."]
     for side, words in blocks:
         means = words.proportions.mean(axis=(0, 1))

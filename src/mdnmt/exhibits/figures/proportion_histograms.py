@@ -11,9 +11,18 @@ from pydantic import Field
 
 from mdnmt.exhibits import analysis_files, proportion_measures
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, DASHES, GREY, heading, legend_grid, more_room, new_figure, quiet
+from mdnmt.exhibits.figure_style import (
+    COLOURS,
+    DASHES,
+    GREY,
+    detail_height,
+    heading,
+    legend_grid,
+    new_figure,
+    remove_frame,
+)
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import AnalysedRun, Column
+from mdnmt.exhibits.spec_fields import AnalysedRun, Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +77,7 @@ class HistogramsSpec(FigureSpec):
         layers = max(p_LNK.shape[0] for _, p_LNK, _ in sides)
         detail = f"{self.task_first}{self.run.name}. Last layer on top. Dashed: no preference."
         columns, rows_room = legend_grid([f"{name} words" for name in names], 0.48)
-        above = 0.44 + more_room(detail)
+        above = 0.44 + detail_height(detail)
         head = above + rows_room
         figure = new_figure(head + 0.88 + layers * ROW)
         grid = figure.subplots(layers, len(sides), sharex=True, sharey=True, squeeze=False)
@@ -107,7 +116,7 @@ def _panel(axes: Axes, p_LNK: Any, domain_N: Any, layer: int, spec: HistogramsSp
         axes.stairs(shares, edges, color=colour, linewidth=1.4, linestyle=DASHES[domain % len(DASHES)])
         axes.stairs(shares, edges, color=colour, alpha=0.13, fill=True)
     axes.axvline(1 / p_LNK.shape[2], color=GREY, linewidth=0.9, linestyle=(0, (2, 2)))
-    quiet(axes)
+    remove_frame(axes)
     axes.set_xlim(0, 1)
     axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
 

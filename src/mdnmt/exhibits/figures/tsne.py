@@ -21,13 +21,13 @@ from mdnmt.exhibits.figure_style import (
     GREY,
     MARKERS,
     WIDTH,
+    detail_height,
     heading,
     legend_grid,
-    more_room,
     new_figure,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import AnalysedRun, Column
+from mdnmt.exhibits.spec_fields import AnalysedRun, Column
 from mdnmt.numbers.rounding import half_up
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class TsneSpec(FigureSpec):
         used = " and ".join(f"{value:.3g}" for value in sorted({system.perplexity for system in systems}))
         detail = f"t-SNE, perplexity {used}, seed {self.seed}; a mark is a sentence. Probe by chance: {chance}%."
         detail = self.task_first + detail
-        room = more_room(detail)
+        room = detail_height(detail)
         legend_columns, rows_room = legend_grid(names, 0.38)
         head, foot = 0.86 + room + rows_room + title_room, 0.42 + 0.15 * len(absent)
         between = 0.62 + title_room

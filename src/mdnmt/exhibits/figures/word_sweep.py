@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import Field
 
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, DASHES, GREY, MARKERS, heading, more_room, new_figure, quiet
+from mdnmt.exhibits.figure_style import COLOURS, DASHES, GREY, MARKERS, detail_height, heading, new_figure, remove_frame
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.systems import WordRow
+from mdnmt.exhibits.spec_fields import WordRow
 from mdnmt.exhibits.tables.generated_words import KINDS, accuracy, read_words
 from mdnmt.numbers.rounding import half_up, mean
 
@@ -60,7 +60,7 @@ class SweepSpec(FigureSpec):
             return self.not_drawn(reason)
         found = [[accuracy(read_words(run.scores)) for run in system.runs] for system in made]
         detail = f"{self.task_first}Right words in percent. Dashed: what a guess gets."
-        head = 0.44 + more_room(detail)
+        head = 0.44 + detail_height(detail)
         figure = new_figure(head + 2.6)
         axes = figure.subplots()
         sentences = []
@@ -76,7 +76,7 @@ class SweepSpec(FigureSpec):
         labels = [textwrap.fill(system.label, 66 // len(made)) for system in made]
         axes.set_xticks(range(len(made)), labels)
         lines = max(label.count("\n") for label in labels)
-        quiet(axes)
+        remove_frame(axes)
         axes.legend(
             loc="upper center",
             bbox_to_anchor=(0.5, -0.12 - 0.08 * lines),

@@ -7,7 +7,7 @@ from typing import Any
 
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons
-from mdnmt.exhibits.published_cells import annotate, beside, first
+from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.specs import CorporaTableSpec, CorpusRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import thousands
@@ -48,8 +48,8 @@ def build(spec: CorporaTableSpec) -> Grid:
 def _cell(spec: CorporaTableSpec, row: CorpusRow, split: str, count: int | None) -> Cell:
     cell = Cell() if count is None else Cell(text=thousands(count), values=(float(count),), mean=float(count))
     printed = row.printed.get(split)
-    differs = first(spec.differs, spec.metric_differs.get(split), row.differs)
-    return beside(cell, printed, judge_count(count, printed, differs), percent=True)
+    differs = first_reason(spec.differs, spec.metric_differs.get(split), row.differs)
+    return with_published(cell, printed, judge_count(count, printed, differs), percent=True)
 
 
 def _counts(row: CorpusRow) -> dict[str, int]:

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from mdnmt.config.base import Frozen
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.exhibits.spec_fields import ScoreRow
 from mdnmt.exhibits.specs import ExamplesTableSpec
-from mdnmt.exhibits.systems import ScoreRow
 from mdnmt.fsio import read_json
 
 HEADERS = (Header(key="text", label="Sentence", metric="text", is_text=True),)

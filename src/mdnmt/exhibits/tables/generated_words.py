@@ -11,8 +11,8 @@ import numpy as np
 
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.exhibits.spec_fields import WordRow
 from mdnmt.exhibits.specs import WordTableSpec
-from mdnmt.exhibits.systems import WordRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean, standard_deviation
 

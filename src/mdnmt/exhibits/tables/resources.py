@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits.best_by_validation import settle
+from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons
-from mdnmt.exhibits.published_cells import annotate, beside, first
+from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.specs import ResourceRow, ResourceTableSpec
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, standard_deviation, thousands
@@ -75,7 +75,7 @@ def _cells(
             if spread is not None:
                 cell = cell.model_copy(update={"sd": spread, "spread": _shown(spread, divisor, places)})
         printed = row.printed.get(PRINTED.get(key, key))
-        cells.append(beside(cell, printed, _judgement(spec, key, value, printed), percent=True))
+        cells.append(with_published(cell, printed, _judgement(spec, key, value, printed), percent=True))
         if key in RELATIVE:
             reference = _value(baseline, key, where)
             ratio = value / reference if value is not None and reference else None
@@ -86,7 +86,7 @@ def _cells(
 
 def _judgement(spec: ResourceTableSpec, key: str, value: float | None, printed: Printed | None) -> Judgement | None:
     """Return the verdict: on parameters by their number; time and memory of another machine cannot be compared."""
-    differs = first(spec.differs, spec.metric_differs.get(PRINTED.get(key, key)))
+    differs = first_reason(spec.differs, spec.metric_differs.get(PRINTED.get(key, key)))
     if key == "num_parameters":
         return judge_count(value, printed, differs)
     return judge(() if value is None else (value,), printed, differs or OTHER_MACHINE)
@@ -134,7 +134,7 @@ def build(spec: ResourceTableSpec) -> Grid:
     found: dict[str, dict[str, Any]] = measured.get("rows", {})
     baseline: ResourceRow | None = next((row for row in spec.rows if row.method == spec.baseline), None)
     label = baseline.label if baseline else spec.baseline_label
-    spec = settle(spec)
+    spec = choose_best(spec)
     keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
     keys |= {key for key, name in PRINTED.items() if any(name in row.printed for row in spec.rows)}
     keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}

@@ -7,14 +7,14 @@ from typing import Any
 
 from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
-from mdnmt.exhibits.best_by_validation import settle
+from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.exhibits.label_notes import label_notes
-from mdnmt.exhibits.published_cells import annotate, beside, first
+from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Measured, SharedConditions, measure, sorted_runs
 from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note
+from mdnmt.exhibits.spec_fields import ScoreRow
 from mdnmt.exhibits.specs import ScoreTableSpec
-from mdnmt.exhibits.systems import ScoreRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
 from mdnmt.numbers.verdicts import Judgement, judge, scoring_basis
@@ -102,7 +102,7 @@ def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
 def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
     """Return why a column's numbers cannot be held against the published ones."""
     of_domain = [c.differs for c in spec.columns if c.differs and header.key in (c.name, AVERAGE, DEVELOPMENT)]
-    return first(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
+    return first_reason(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
 
 
 def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, shared: SharedConditions) -> Cell:
@@ -114,7 +114,7 @@ def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, sha
     if judgement is None and printed is not None and printed.value is not None and cell.mean is not None:
         reason = differs or "the baseline was trained with other seeds"
         judgement = Judgement(verdict="not comparable" if differs else "inconclusive", reason=reason)
-    return beside(cell, printed, judgement)
+    return with_published(cell, printed, judgement)
 
 
 def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
@@ -213,7 +213,7 @@ def build(spec: ScoreTableSpec) -> Grid:
     """
     # A baseline that gives way to a better size is still what all others are tested against.
     baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), spec.baseline_label)
-    spec = settle(spec)
+    spec = choose_best(spec)
     significance = _significance(spec)
     headers, shared, reasons, rows = _headers(spec), SharedConditions(), Reasons(), []
     measured = [measure(row, spec, shared) for row in spec.rows]

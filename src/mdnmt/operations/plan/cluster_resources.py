@@ -111,7 +111,7 @@ def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
     return f"trap : TERM; {modules}{path}" if in_job else path
 
 
-def settle(workflow: Any, device: str) -> None:
+def set_defaults(workflow: Any, device: str) -> None:
     """Set what Snakemake has no option for, or no good default.
 
     Args:

@@ -12,8 +12,8 @@ from torch import nn
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate
+from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import VocabSizes
-from mdnmt.methods.outline import shapes_only
 from mdnmt.models.transformer import Transformer
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 
@@ -72,7 +72,7 @@ def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab:
 @cache
 def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Work:
     architecture = validate(builder, json.loads(options), where=builder)
-    with shapes_only():
+    with on_meta_device():
         model = build(builder, architecture, vocab, num_domains).model
     return Work(sum(parameter.numel() for parameter in model.parameters()), *_multiplications(model))
 

@@ -16,7 +16,7 @@ DASH = "\N{EN DASH}"
 NONE = "-"
 
 
-def rough(value: float) -> str:
+def round_estimate(value: float) -> str:
     """Return a number as an estimate deserves it: two digits below 3 of the first one, else one (0.13, 4, 27, 300)."""
     if value <= 0:
         return "0"
@@ -26,23 +26,23 @@ def rough(value: float) -> str:
     return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
 
 
-def span(low: float, high: float) -> str:
+def format_range(low: float, high: float) -> str:
     """Return a range of rough numbers; one number where both are the same."""
-    ends = rough(low), rough(high)
+    ends = round_estimate(low), round_estimate(high)
     return ends[0] if ends[0] == ends[1] else DASH.join(ends)
 
 
-def hours(found: Estimate | None) -> str:
+def format_time(found: Estimate | None) -> str:
     """Return a time: minutes below two hours, then hours."""
     if found is None:
         return "not known"
     if found.high == 0:
         return NONE
     unit, seconds = ("h", 3600) if found.high >= 7200 else ("min", 60) if found.high >= 60 else ("s", 1)
-    return f"{span(found.low / seconds, found.high / seconds)} {unit}"
+    return f"{format_range(found.low / seconds, found.high / seconds)} {unit}"
 
 
-def amount(low: int, high: int) -> str:
+def format_bytes(low: int, high: int) -> str:
     """Return a number of bytes, decimal units."""
     if high == 0:
         return NONE
@@ -55,7 +55,7 @@ def amount(low: int, high: int) -> str:
         if high >= 10**6
         else ("kB", 10**3)
     )
-    return f"{span(low / size, high / size)} {unit}"
+    return f"{format_range(low / size, high / size)} {unit}"
 
 
 class Sources:
@@ -100,7 +100,7 @@ def cells_text(plan: Plan, table: TableNeeds) -> str:
         for name in row.runs:
             one = plan.by_name[name]
             state = "scored" if one.translated else one.state
-            lines.append(in_columns((name, 48), (state, 14), (hours(total(_left(one))), -16), indent=2))
+            lines.append(in_columns((name, 48), (state, 14), (format_time(total(_left(one))), -16), indent=2))
     lines += [""] if reasons else []
     for number, reason in enumerate(reasons, start=1):
         lines += wrapped(f"[{number}] {reason}")
@@ -125,20 +125,22 @@ def _head(plan: Plan) -> str:
     ]
     left = plan.left
     lines += wrapped(
-        f"Time of one {unit}: {hours(left) if left.high else 'none'} left to train and translate"
-        + (f"; {hours(Estimate(spent, spent, ''))} spent on what is done." if spent else ".")
+        f"Time of one {unit}: {format_time(left) if left.high else 'none'} left to train and translate"
+        + (f"; {format_time(Estimate(spent, spent, ''))} spent on what is done." if spent else ".")
     )
     low, high = plan.to_add
-    used = amount(plan.used_bytes, plan.used_bytes) if plan.used_bytes else "nothing"
-    lines += wrapped(f"Disk: {amount(low, high) if high else 'nothing'} to come, {used} there.")
+    used = format_bytes(plan.used_bytes, plan.used_bytes) if plan.used_bytes else "nothing"
+    lines += wrapped(f"Disk: {format_bytes(low, high) if high else 'nothing'} to come, {used} there.")
     if plan.memory_bytes:
         where = "of the GPU" if plan.device == "cuda" else "of a machine"
-        need = amount(plan.memory_bytes, plan.memory_bytes)
+        need = format_bytes(plan.memory_bytes, plan.memory_bytes)
         lines += wrapped(f"Memory {where}: about {need} for the largest training.")
     everything = plan.if_all
     if everything.high > left.high:
         more = plan.to_add_if_all
-        lines += wrapped(f"With what cannot be made now: {hours(everything)} and {amount(*more)} of disk for runs.")
+        lines += wrapped(
+            f"With what cannot be made now: {format_time(everything)} and {format_bytes(*more)} of disk for runs."
+        )
     return "\n".join(lines)
 
 
@@ -146,15 +148,15 @@ def _tasks(plan: Plan, sources: Sources) -> str:
     lines = [in_columns(("Task data", 28), ("state", 15), ("corpora", -8), ("time", -12), ("disk", -11))]
     for task in plan.tasks:
         there = sum(one.fetched for one in task.corpora)
-        disk = amount(task.used_bytes, task.used_bytes)
+        disk = format_bytes(task.used_bytes, task.used_bytes)
         if task.state != "done":
-            disk = "not known" if task.to_add is None else amount(task.to_add, task.to_add)
+            disk = "not known" if task.to_add is None else format_bytes(task.to_add, task.to_add)
         lines.append(
             in_columns(
                 (task.name, 28),
                 (task.state, 15),
                 (f"{there}/{len(task.corpora)}", -8),
-                (hours(task.make), -12),
+                (format_time(task.make), -12),
                 (disk, -11),
                 indent=2,
             )
@@ -187,13 +189,13 @@ def _run_line(directory: str, ones: list[RunPlan], sources: Sources) -> str:
     left = [part for one in ones for part in _left(one)]
     known = all(one.train is not None for one in ones)
     low, high = (sum(one.to_add[end] for one in ones) for end in (0, 1))
-    parameters = f"{rough(ones[0].parameters / 1e6)} M" if ones[0].parameters else NONE
+    parameters = f"{round_estimate(ones[0].parameters / 1e6)} M" if ones[0].parameters else NONE
     line = in_columns(
         (directory, 30),
         (state, -5),
         (parameters, -8),
-        (hours(total(left)) if known else "not known", -12),
-        (amount(low, high), -12),
+        (format_time(total(left)) if known else "not known", -12),
+        (format_bytes(low, high), -12),
         indent=2,
     )
     return f"{line} {sources.mark(left)}".rstrip()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mdnmt.corpora.manifest import MANIFEST
+from mdnmt.corpora.fetch_manifest import MANIFEST
 from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths
 from mdnmt.studies.result_paths import ResultPaths

@@ -9,7 +9,7 @@ from mdnmt.corpora.corpus_spec import CorpusSpec
 from mdnmt.operations.plan.benchmark_paths import task_benchmark
 from mdnmt.operations.plan.progress_of_runs import State, is_fetched, size_bytes, task_state
 from mdnmt.operations.plan.run_records import benchmark_seconds
-from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FACTOR, Estimate, around
+from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FACTOR, Estimate, within_factor
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study, Task
 
@@ -76,14 +76,14 @@ def _plan(task: Task, places: ResultPaths, corpora: Path, measured: dict[str, tu
 
 def _make(name: str, pairs: int | None, measured: dict[str, tuple[float, int]]) -> Estimate | None:
     if name in measured:
-        return around(measured[name][0], SCALED_FACTOR, "measured: this task (benchmark record)")
+        return within_factor(measured[name][0], SCALED_FACTOR, "measured: this task (benchmark record)")
     if pairs is None:
         return None
     if measured:
         other = min(measured)
         seconds, known = measured[other]
-        return around(seconds * pairs / known, 2.0, f"scaled from task {other} (benchmark record)")
-    return around(
+        return within_factor(seconds * pairs / known, 2.0, f"scaled from task {other} (benchmark record)")
+    return within_factor(
         pairs / PAIRS_A_SECOND, RULE_FACTOR, f"rule of thumb: {PAIRS_A_SECOND} pairs a second, no record here"
     )
 

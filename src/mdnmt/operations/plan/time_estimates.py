@@ -39,7 +39,7 @@ class Estimate:
 NOTHING = Estimate(0.0, 0.0, "")
 
 
-def around(seconds: float, factor: float, source: str) -> Estimate:
+def within_factor(seconds: float, factor: float, source: str) -> Estimate:
     """Return an estimate that may be wrong by a factor in either direction."""
     return Estimate(seconds / factor, seconds * factor, source)
 
@@ -66,27 +66,27 @@ def training(
     if not records:
         rate = RULE_TRAINING[device]
         source = f"rule of thumb: {rate / 1e9:,.0f} GFLOP/s a {_one(device)}, no record here"
-        return around((operations / rate + LEAST_UPDATE[device]) * updates, RULE_FACTOR, source)
+        return within_factor((operations / rate + LEAST_UPDATE[device]) * updates, RULE_FACTOR, source)
     alike = [record for record in records if _but_seed(record.spec) == _but_seed(spec)]
     if alike:
         nearest = alike[0]
         source = f"measured: seed {nearest.spec.seed} of the same run on {nearest.hardware} ({nearest.kept_in})"
-        return around(nearest.seconds_per_update * updates, SAME_FACTOR, source)
+        return within_factor(nearest.seconds_per_update * updates, SAME_FACTOR, source)
     nearest = min(records, key=lambda record: _distance(record, spec, task, operations))
     ratio = operations / nearest.operations
     where = "the same task" if nearest.task == task else f"task {nearest.task}"
     source = f"scaled from {nearest.directory} of {where} on {nearest.hardware} ({nearest.kept_in})"
-    return around(nearest.seconds_per_update * ratio * updates, doubt(ratio), source)
+    return within_factor(nearest.seconds_per_update * ratio * updates, scaling_uncertainty(ratio), source)
 
 
-def doubt(ratio: float) -> float:
+def scaling_uncertainty(ratio: float) -> float:
     """Return by which factor a time scaled by `ratio` may be wrong: the more, the farther it was scaled."""
     return float(min(MOST, SCALED_FACTOR * max(ratio, 1 / ratio) ** 0.25))
 
 
 def own_speed(seconds_per_update: float, made: int, updates: int) -> Estimate:
     """Return the time of the updates that are left of a run that has begun."""
-    return around(seconds_per_update * updates, SAME_FACTOR, f"measured: this run, its first {made} updates")
+    return within_factor(seconds_per_update * updates, SAME_FACTOR, f"measured: this run, its first {made} updates")
 
 
 def decoding(operations: float, sentences: int, records: dict[str, tuple[float, float]], device: str) -> Estimate:
@@ -101,11 +101,13 @@ def decoding(operations: float, sentences: int, records: dict[str, tuple[float, 
     if not records:
         rate = RULE_DECODING[device]
         source = f"translating: rule of thumb, {rate / 1e9:,.0f} GFLOP/s a {_one(device)}, no record here"
-        return around(operations / rate + LEAST_SENTENCE[device] * sentences, RULE_FACTOR, source)
+        return within_factor(operations / rate + LEAST_SENTENCE[device] * sentences, RULE_FACTOR, source)
     name = min(records, key=lambda one: (abs(log(operations / records[one][0])), one))
     done, seconds = records[name]
     ratio = operations / done
-    return around(seconds * ratio, doubt(ratio), f"translating: scaled from that of {name} (benchmark record)")
+    return within_factor(
+        seconds * ratio, scaling_uncertainty(ratio), f"translating: scaled from that of {name} (benchmark record)"
+    )
 
 
 def hardware(records: list[TrainingRecord]) -> str:
@@ -139,4 +141,4 @@ def _distance(record: TrainingRecord, spec: RunSpec, task: str, operations: floa
 
 def removed_run(seconds: float) -> Estimate:
     """Return the time of a run that was made before and whose folder is gone."""
-    return around(seconds, SAME_FACTOR, "measured: this run, whose folder was removed (benchmark record)")
+    return within_factor(seconds, SAME_FACTOR, "measured: this run, whose folder was removed (benchmark record)")

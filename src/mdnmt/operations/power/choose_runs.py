@@ -98,7 +98,7 @@ class Chooser:
         seeds = {name: row.done for name, row in self.rows.items()}
         taken, left = [], budget
         while fitting := [step for step in self.steps(seeds) if step.hours <= left]:
-            best = max(fitting, key=worth)
+            best = max(fitting, key=gain_per_hour)
             seeds |= dict.fromkeys(best.rows, best.seeds)
             left -= best.hours
             taken.append(best)
@@ -108,7 +108,7 @@ class Chooser:
         """Return the steps that would add most claims per hour now, best first; one a claim."""
         seeds = {name: row.done for name, row in self.rows.items()}
         best: dict[str, Step] = {}
-        for step in sorted(self.steps(seeds), key=worth, reverse=True):
+        for step in sorted(self.steps(seeds), key=gain_per_hour, reverse=True):
             best.setdefault(step.claim, step)
         return list(best.values())[:number]
 
@@ -117,6 +117,6 @@ class Chooser:
         return min(step.rows, key=lambda name: (self.rows[name].done, self.rows[name].hours, name))
 
 
-def worth(step: Step) -> float:
+def gain_per_hour(step: Step) -> float:
     """Return expected claims per hour."""
     return step.gain / max(step.hours, 1e-9)

@@ -7,7 +7,7 @@ from math import sqrt
 from textwrap import shorten
 
 from mdnmt.numbers.verdicts import MIN_SEEDS
-from mdnmt.operations.plan.plan_text import NONE, in_columns, rough, wrapped
+from mdnmt.operations.plan.plan_text import NONE, in_columns, round_estimate, wrapped
 from mdnmt.operations.plan.study_plan import Plan
 from mdnmt.operations.plan.time_estimates import Estimate
 from mdnmt.operations.power.choose_runs import Chooser, Row, Step
@@ -78,7 +78,7 @@ def _claim_line(design: Design, rows: dict[str, Row], planned: int) -> str:
         needed = None if truths is None else seeds_needed(design.groups, truths, design.rows)
         cells += [
             (NONE if truths is None else NEVER if needed is None else str(needed), -7),
-            (NONE if needed is None else rough(_hours(design, rows, needed)), -6),
+            (NONE if needed is None else round_estimate(_hours(design, rows, needed)), -6),
         ]
     return in_columns(*cells)
 
@@ -123,9 +123,10 @@ def budget_text(plan: Plan, chooser: Chooser, budget: float) -> str:
     all_runs, all_hours = _needed(chooser, full)
     lines = [
         *wrapped(
-            f"{plan.study.name}: {runs} runs in {rough(hours)} of {budget:g} hours; "
+            f"{plan.study.name}: {runs} runs in {round_estimate(hours)} of {budget:g} hours; "
             f"{chooser.expected(seeds):.1f} claims are expected to be decided ({chooser.expected(now):.1f} now). "
-            f"All rows with {planned} seeds: {all_runs} runs, {rough(all_hours)} hours, {chooser.expected(full):.1f}."
+            f"All rows with {planned} seeds: {all_runs} runs, {round_estimate(all_hours)} hours, "
+            f"{chooser.expected(full):.1f}."
         ),
         "",
         in_columns(("row", 48), ("seeds now", -10), ("then", -6), ("hours", -8)),
@@ -133,7 +134,7 @@ def budget_text(plan: Plan, chooser: Chooser, budget: float) -> str:
     order = dict.fromkeys(row for step in taken for row in step.rows)
     for name in order:
         more = (seeds[name] - now[name]) * chooser.rows[name].hours
-        lines.append(in_columns((name, 48), (str(now[name]), -10), (str(seeds[name]), -6), (rough(more), -8)))
+        lines.append(in_columns((name, 48), (str(now[name]), -10), (str(seeds[name]), -6), (round_estimate(more), -8)))
     lines += ["", *wrapped("In the order in which they should be trained. " + ASSUMED)]
     return "\n".join(lines)
 
@@ -158,7 +159,7 @@ def next_text(plan: Plan, chooser: Chooser) -> str:
     first, name = steps[0], chooser.next_row(steps[0])
     row = chooser.rows[name]
     seed, target = _next_run(plan, name)
-    lines = [f"Next: {name}/seed{seed}, about {rough(row.hours)} h"]
+    lines = [f"Next: {name}/seed{seed}, about {round_estimate(row.hours)} h"]
     if target:
         lines.append(f"  snakemake --cores 1 --config study={plan.study.name} -- \\\n    {target}")
     else:
@@ -176,7 +177,7 @@ def _step_line(step: Step, chooser: Chooser) -> str:
     runs = sum(step.seeds - chooser.rows[name].done for name in step.rows)
     numbers = ((len(step.rows), -5), (step.seeds, -6), (runs, -5))
     cells = [(str(value), width) for value, width in numbers]
-    return in_columns((step.claim, 34), *cells, (rough(step.hours), -7), (f"+{step.gain:.1f}", -8))
+    return in_columns((step.claim, 34), *cells, (round_estimate(step.hours), -7), (f"+{step.gain:.1f}", -8))
 
 
 def _why(step: Step, row: Row) -> str:

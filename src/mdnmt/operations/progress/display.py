@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mdnmt.errors import shown
+from mdnmt.errors import printable
 from mdnmt.operations.progress.failures import PAGE, explain
 from mdnmt.operations.progress.stages import STAGE_OF, Progress
 from mdnmt.operations.watch.overview import duration
@@ -77,7 +77,7 @@ class Display:
     def line(self, text: str, style: str | None = None) -> None:
         """Print a line, above the display if there is one."""
         for part in text.splitlines() or [""]:
-            self._console.print(Text(shown(part), style=style or ""), soft_wrap=True)
+            self._console.print(Text(printable(part), style=style or ""), soft_wrap=True)
 
     def end(self) -> None:
         """Draw the last state and stop redrawing."""
@@ -102,9 +102,9 @@ class Display:
                 runs.add_row(escape(one.name), updates, "" if one.loss is None else f"{one.loss:.3f}", left)
             parts.append(runs)
         others = [job.title for job in self.progress.running.values() if job.run is None]
-        parts += [Text(shown(f"now: {title}"), overflow="ellipsis", no_wrap=True) for title in others]
+        parts += [Text(printable(f"now: {title}"), overflow="ellipsis", no_wrap=True) for title in others]
         parts += [
-            Text(shown(f"failed: {job.title}; see {', '.join(job.logs) or 'above'}"), style="red")
+            Text(printable(f"failed: {job.title}; see {', '.join(job.logs) or 'above'}"), style="red")
             for job in self.progress.failed.values()
         ]
         return Group(*parts)

@@ -13,7 +13,7 @@ from mdnmt.train.attempts import Call, call
 
 
 @dataclass(frozen=True)
-class View:
+class Overview:
     """What was seen at one moment.
 
     Attributes:
@@ -68,7 +68,7 @@ class View:
         return lines
 
 
-def look(folder: Path, updates: dict[str, int | None], *, run: Call = call) -> View:
+def read_overview(folder: Path, updates: dict[str, int | None], *, run: Call = call) -> Overview:
     """Return what is going on in a project's folder.
 
     Args:
@@ -77,7 +77,7 @@ def look(folder: Path, updates: dict[str, int | None], *, run: Call = call) -> V
         run: runs a command of SLURM.
     """
     log = newest_log(folder)
-    return View(
+    return Overview(
         runs=run_states(folder, updates),
         jobs=slurm_jobs(folder, run=run),
         snakemake=living_snakemake(folder),
@@ -85,7 +85,7 @@ def look(folder: Path, updates: dict[str, int | None], *, run: Call = call) -> V
     )
 
 
-def view_text(view: View) -> str:
+def overview_text(view: Overview) -> str:
     """Return a view as a person reads it."""
     rows: list[tuple[str, ...]] = [("run", "state", "updates", "left", "attempts", "held by", "SLURM")]
     rows += [_row(run, view.jobs or {}) for run in view.runs]

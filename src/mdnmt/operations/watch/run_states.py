@@ -9,7 +9,7 @@ from typing import Any
 from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
 from mdnmt.train.lease import lease_is_live, read_holder
-from mdnmt.train.metrics import read_metrics
+from mdnmt.train.metrics_log import read_metrics
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mdnmt.operations.watch.overview import View
+from mdnmt.operations.watch.overview import Overview
 from mdnmt.operations.watch.slurm_jobs import cancel
 from mdnmt.studies.snakemake_locks import locks, open_locks
 from mdnmt.train.attempts import Call
@@ -40,7 +40,7 @@ class Supervisor:
 
     command: list[str]
     folder: Path
-    look: Callable[[], View]
+    look: Callable[[], Overview]
     patience_seconds: float = 240.0
     every_seconds: float = 30.0
     most_starts: int = 20
@@ -86,7 +86,7 @@ class Supervisor:
             _pause(self.every_seconds)
         return process.returncode
 
-    def _long_lost(self, view: View) -> list[str]:
+    def _long_lost(self, view: Overview) -> list[str]:
         """Return the lost jobs where all that Snakemake waits for is lost, and for long."""
         now = time.monotonic()
         self._lost_since = {job: self._lost_since.get(job, now) for job in view.lost}

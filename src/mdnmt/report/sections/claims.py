@@ -82,7 +82,7 @@ def read_claims(path: Path) -> Claims:
         raise DataError(f"{path}: expected what `mdnmt claims --json` writes, found: {reason}") from error
 
 
-def shown(claims: Claims) -> list[ClaimSection]:
+def claim_sections(claims: Claims) -> list[ClaimSection]:
     """Return the claims in the paper's order, each with its numbers."""
     return [ClaimSection(claim, _table(claim) if _made(claim) else None) for claim in claims.outcomes]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Grid, tally
-from mdnmt.exhibits.specs import ReportItem, ReportPaper
+from mdnmt.exhibits.specs import ReportExhibit, ReportPaper
 from mdnmt.numbers.verdicts import NOT_AVAILABLE, VERDICTS
 from mdnmt.numbers.verdicts import NOT_MADE as NO_NUMBER
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number
 from mdnmt.report.sections import audit as audit_section
 from mdnmt.report.sections import claims as claims_section
-from mdnmt.report.sections.items import NOT_MADE, Item, TableSection
+from mdnmt.report.sections.exhibit_sections import NOT_MADE, Item, TableSection
 
 NOT_SHOWN = "not part of this study"
 WIDE = frozenset({"Paper"})
@@ -92,7 +92,7 @@ def section(paper: ReportPaper, items: Mapping[str, Item], *, partial: bool = Fa
         cells=tally(_grids_of_test_text(shown)),
         claims=claims,
         claims_missing=None if claims is not None else NOT_MADE if paper.claims is not None else NO_CLAIMS,
-        shown_claims=claims_section.shown(claims) if claims is not None else [],
+        shown_claims=claims_section.claim_sections(claims) if claims is not None else [],
         audit=audit,
         audit_missing=None if audit is not None else NOT_MADE if paper.audit is not None else NO_AUDIT,
         audit_tables=audit_section.tables(audit) if audit is not None else [],
@@ -105,14 +105,14 @@ def _grids_of_test_text(shown: Iterable[Item]) -> list[Grid]:
     return [grid for grid in grids if grid.split == "test"]
 
 
-def _place(item: ReportItem, items: Mapping[str, Item]) -> Place:
+def _place(item: ReportExhibit, items: Mapping[str, Item]) -> Place:
     found = items.get(item.id or "")
     if found is None:
         return Place(item.where or item.title, "", NOT_SHOWN)
     return Place(found.title, f"#{found.id}", found.missing or "")
 
 
-def _share(places: Iterable[ReportItem], items: Mapping[str, Item], kind: str) -> tuple[int, int]:
+def _share(places: Iterable[ReportExhibit], items: Mapping[str, Item], kind: str) -> tuple[int, int]:
     of_kind = [items.get(place.id or "") for place in places if place.kind == kind]
     return sum(item is not None and item.missing is None for item in of_kind), len(of_kind)
 

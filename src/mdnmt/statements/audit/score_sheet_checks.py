@@ -127,22 +127,24 @@ def four_points(sheet: ScoreSheet) -> list[Point]:
     return [
         Point(
             "A metric besides BLEU, or people?",
-            f"yes: {', '.join(others)}" if others else _said(sheet.about.get("better metric", ""), "better metric"),
+            f"yes: {', '.join(others)}" if others
+            else _text_or_hint(sheet.about.get("better metric", ""), "better metric"),
         ),
         Point(
             "Tested for significance?",
             ("no" if tested.lower() in ("no", "none") else f"yes: {tested}") if tested
-            else "stars, but the file does not say which test (`# test:`)" if starred else _said("", "test"),
+            else "stars, but the file does not say which test (`# test:`)" if starred else _text_or_hint("", "test"),
         ),
         Point(
             "All scores computed for this paper?",
-            ("yes" if copied.lower() in ("no", "none") else f"no, copied: {copied}") if copied else _said("", "copied"),
+            ("yes" if copied.lower() in ("no", "none") else f"no, copied: {copied}") if copied
+            else _text_or_hint("", "copied"),
         ),
-        Point("Compared systems trained and tested on the same data?", _said(same, "same data")),
+        Point("Compared systems trained and tested on the same data?", _text_or_hint(same, "same data")),
     ]  # fmt: skip
 
 
-def _said(text: str, key: str) -> str:
+def _text_or_hint(text: str, key: str) -> str:
     return text or f"not said; add `# {key}: ...`"
 
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from mdnmt.config.audit import Parameters, Peak, Reading, SizeRatio, Sizes, Vocabulary
 from mdnmt.methods import build, validate
+from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import Architecture, VocabSizes
-from mdnmt.methods.outline import shapes_only
 from mdnmt.models.balance_loss import impact_factor
 from mdnmt.statements.audit.cells import split_cell
 from mdnmt.statements.audit.findings_outcome import Outcome
@@ -29,7 +29,7 @@ def count(inputs: AuditInput, reading: Reading, sizes: Sizes, domains: int, more
     """
     config, architecture = inputs.methods[reading.method], _architecture(inputs, reading)
     vocab = VocabSizes(sizes.source_rows + more_rows, sizes.target_rows, sizes.joint)
-    with shapes_only():
+    with on_meta_device():
         model = build(config.builder, architecture, vocab, reading.domains or domains).model
     return reading.more + sum(parameter.numel() for parameter in model.parameters())
 

@@ -98,7 +98,7 @@ def _p_value(one: Comparison, holds: bool) -> float:
     return one.p if one.toward is holds else 1.0
 
 
-def together(verdicts: Sequence[Verdict]) -> Verdict:
+def combined_verdict(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict where each of several must hold: one that fails settles it, then one that is not known."""
     order: tuple[Verdict, ...] = ("not reproduced", "not comparable", "inconclusive", "reproduced")
     return min(verdicts, key=order.index)
@@ -124,7 +124,9 @@ def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
     groups = dict.fromkeys(one.group for one in made) or {"": None}
     of_group = [[one for one in made if one.group == group] for group in groups]
     rules *= len(of_group)
-    return Decided(rule, found, together([verdict_of(rule.needed, [*some, *missing], rules) for some in of_group]))
+    return Decided(
+        rule, found, combined_verdict([verdict_of(rule.needed, [*some, *missing], rules) for some in of_group])
+    )
 
 
 def decide(spec: ClaimsSpec) -> Outcomes:
@@ -140,7 +142,7 @@ def decide(spec: ClaimsSpec) -> Outcomes:
 
 def _outcome(name: str, claim: Claim, spec: ClaimsSpec) -> Outcome:
     decided = [decide_rule(rule, spec, len(claim.rules)) for rule in claim.rules]
-    verdict = together([one.verdict for one in decided])
+    verdict = combined_verdict([one.verdict for one in decided])
     found = [comparison for one in decided for comparison in one.found]
     made = [comparison for comparison in found if comparison.missing is None]
     needed = needs(claim)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from mdnmt.config.claims import MeasureRule, Position, TrendRule
 from mdnmt.numbers.rounding import mean
 from mdnmt.statements.claims.correlation import spearman
-from mdnmt.statements.claims.evidence import NOT_HERE, Measure, absent, absent_item, read_measures
+from mdnmt.statements.claims.exhibit_values import NOT_HERE, Measure, absent, absent_exhibit, read_measures
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, compare, of_values
 from mdnmt.statements.claims.spec import ClaimsSpec
@@ -84,7 +84,7 @@ def measure_comparisons(rule: MeasureRule, spec: ClaimsSpec) -> Iterator[Compari
     items = dict.fromkeys([rule.figure, (than and than.figure) or rule.figure])
     there = {item: read_measures(path) for item in items if (path := spec.figures.get(item)) is not None}
     if len(there) < len(items):
-        yield from (absent_item(item, spec) for item in items if item not in there)
+        yield from (absent_exhibit(item, spec) for item in items if item not in there)
         return
     for method in rule.methods or (ALL,):
         sides = [(rule.figure, method, rule.name, rule.at)]
@@ -146,7 +146,7 @@ def trend_comparisons(rule: TrendRule, spec: ClaimsSpec) -> Iterator[Comparison]
     """Yield the rank correlation of a measure with a key of its place, for each method and place."""
     path = spec.figures.get(rule.figure)
     if path is None:
-        yield absent_item(rule.figure, spec)
+        yield absent_exhibit(rule.figure, spec)
         return
     measures = read_measures(path)
     for method in rule.methods or (ALL,):

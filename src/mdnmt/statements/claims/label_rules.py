@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mdnmt.config.claims import LabelsRule
 from mdnmt.exhibits.grid import GridRow
 from mdnmt.exhibits.score_files import AVERAGE
-from mdnmt.statements.claims.evidence import Table, absent, absent_item, seed_values
+from mdnmt.statements.claims.exhibit_values import Table, absent, absent_exhibit, seed_values
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, compare, of_values
 from mdnmt.statements.claims.spec import ClaimsSpec
@@ -19,7 +19,7 @@ def label_comparisons(rule: LabelsRule, spec: ClaimsSpec) -> Iterator[Comparison
     """Yield the cost of each label condition to each system, minus its cost to each system of `than`."""
     table = Table.of(rule.table, spec)
     if table is None:
-        yield absent_item(rule.table, spec)
+        yield absent_exhibit(rule.table, spec)
         return
     methods = (*rule.rows, *rule.than)
     yield from absent_rows(table, methods)

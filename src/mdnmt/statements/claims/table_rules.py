@@ -10,7 +10,7 @@ from mdnmt.exhibits.grid import Cell, GridRow
 from mdnmt.exhibits.score_files import AVERAGE
 from mdnmt.numbers.verdicts import MIN_SEEDS
 from mdnmt.statements.claims.correlation import spearman
-from mdnmt.statements.claims.evidence import NOT_HERE, Table, absent, absent_item, seed_values
+from mdnmt.statements.claims.exhibit_values import NOT_HERE, Table, absent, absent_exhibit, seed_values
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, compare, fulfils, of_values
 from mdnmt.statements.claims.spec import ClaimsSpec
@@ -36,7 +36,7 @@ def table_comparisons(rule: CellsRule, spec: ClaimsSpec) -> Iterator[Comparison]
         if left is None or right is None:
             for item, table in {left_item: left, right_item: right}.items():
                 if table is None:
-                    yield absent_item(item, spec)
+                    yield absent_exhibit(item, spec)
             continue
         yield from absent_rows(left, rule.rows)
         if right_item != left_item or rule.than:
@@ -120,7 +120,7 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
     """Yield a comparison for each cell: is it better than the table's baseline, as its star says?"""
     table = Table.of(rule.table, spec)
     if table is None:
-        yield absent_item(rule.table, spec)
+        yield absent_exhibit(rule.table, spec)
         return
     yield from absent_rows(table, rule.rows)
     for metric in rule.metrics:
@@ -172,7 +172,7 @@ def agreement_comparisons(rule: AgreementRule, spec: ClaimsSpec) -> Iterator[Com
     """Yield a comparison for each pair of metrics (and column): their rank correlation over the rows."""
     table = Table.of(rule.table, spec)
     if table is None:
-        yield absent_item(rule.table, spec)
+        yield absent_exhibit(rule.table, spec)
         return
     yield from absent_rows(table, rule.rows)
     rows = [row for method in rule.rows for row, domain in table.rows(method) if domain is None]

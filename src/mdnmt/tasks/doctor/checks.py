@@ -22,7 +22,7 @@ from mdnmt.tasks.doctor.misalignment import ShiftFinder
 from mdnmt.tasks.doctor.user_text import Line, UserText
 from mdnmt.tasks.doctor.wrong_language import NAMES, suspect
 from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
-from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.normalisation import Normaliser
 
 # Above these shares of the lines, what is a note else is a warning: suspects, and what the cleaning drops.
 _SUSPECTS = 0.01
@@ -124,7 +124,7 @@ class _LineCheck:
 
     def look(self, line: Line) -> tuple[Pair, bool]:
         """Note what is wrong with one line and return its pair, and whether the cleaning keeps it."""
-        pair = make_pair(line.source, line.target, Form.by(self.rules), self.sides)
+        pair = make_pair(line.source, line.target, Normaliser.from_config(self.rules), self.sides)
         reason = why_dropped(pair, self.rules, self.sides)
         if reason == "empty":
             blank = _SIDES[0] if not pair.source else _SIDES[1]

@@ -15,11 +15,11 @@ from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.corpus_source import GeneratedSource, LocalSource
 from mdnmt.config.task import TaskConfig
 from mdnmt.corpora import generated
+from mdnmt.corpora.fetch_manifest import files_folder, read_manifest
 from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.formats.joined_archives import open_files
 from mdnmt.corpora.formats.lines import LINE_BYTES_MAX
-from mdnmt.corpora.manifest import files_folder, read_manifest
 from mdnmt.corpora.readers import HELD_OUT, folder_reader, reader
 from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError

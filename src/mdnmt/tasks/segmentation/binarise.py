@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt.fsio import atomic_open
-from mdnmt.tasks.segmentation.encoder import Encoder, encoding_table
+from mdnmt.tasks.segmentation.token_encoder import Encoder, encoding_table
 from mdnmt.tasks.segmentation.tokenised_text import SIDES, Tokenised
-from mdnmt.tasks.text.pair_text import Part
-from mdnmt.tasks.workers import Map
+from mdnmt.tasks.text.pair_text import ChunkSelection
+from mdnmt.tasks.workers import ParallelMap
 
 _NPY: Any = np.lib.format  # has no types
 # Of one side of a part: numbers of pieces, lengths of sentences, and words with how often they occur.
@@ -77,7 +77,7 @@ def write_ragged(stem: Path) -> Iterator[RaggedWriter]:
 
 
 def encode_split(
-    folder: Path, split: str, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: Map
+    folder: Path, split: str, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: ParallelMap
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
     """Write a split's arrays, one domain after the other, and return how often each word of a table occurs in it.
 
@@ -110,7 +110,7 @@ def encode_split(
     return counts
 
 
-def _encode_part(job: tuple[Part, tuple[Path, Path]]) -> list[_Encoded]:
+def _encode_part(job: tuple[ChunkSelection, tuple[Path, Path]]) -> list[_Encoded]:
     """Return both sides of a part of a text of tokens as numbers: one job of a worker process."""
     part, folders = job
     encoded = []

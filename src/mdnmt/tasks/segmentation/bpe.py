@@ -90,7 +90,7 @@ class Bpe:
         return [piece for word in words for piece in self.pieces(word)]
 
 
-def take_apart(job: tuple[str, Sequence[str]]) -> list[list[str]]:
+def segment_words(job: tuple[str, Sequence[str]]) -> list[list[str]]:
     """Return the pieces of each word of (codes, words): one job of a worker process."""
     codes, words = job
     found = _loaded(codes)

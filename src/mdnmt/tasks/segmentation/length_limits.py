@@ -10,13 +10,13 @@ import numpy as np
 
 from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.errors import DataError
-from mdnmt.tasks.segmentation.encoder import Encoder, encoding_table
+from mdnmt.tasks.segmentation.token_encoder import Encoder, encoding_table
 from mdnmt.tasks.segmentation.tokenised_text import Tokenised
 from mdnmt.tasks.splits.split import DomainSplit
 from mdnmt.tasks.task_spec import TaskSpec
 from mdnmt.tasks.text.clean import why_length
-from mdnmt.tasks.text.pair_text import Kept, Part
-from mdnmt.tasks.workers import Map
+from mdnmt.tasks.text.pair_text import ChunkSelection, LineMask
+from mdnmt.tasks.workers import ParallelMap
 
 
 def drop_by_pieces(
@@ -25,7 +25,7 @@ def drop_by_pieces(
     tokenised: Tokenised,
     encoder: Encoder,
     given: Collection[str],
-    run: Map,
+    run: ParallelMap,
 ) -> dict[str, dict[str, int]]:
     """Drop, in place, pairs of domains whose cleaning counts pieces; the codes stay those of all training text.
 
@@ -55,8 +55,8 @@ def drop_by_pieces(
             for kept, reasons in run(_within, ((part, encoder.both(domain.name), rules) for part in tokens.parts())):
                 flags.append(kept)
                 dropped.update(reasons)
-            found.splits[name] = found.splits[name].those(flags)
-            tokenised.texts[name, domain.name] = tokens.those(flags)
+            found.splits[name] = found.splits[name].select(flags)
+            tokenised.texts[name, domain.name] = tokens.select(flags)
             if not len(found.splits[name]):
                 raise DataError(
                     f"domain {domain.name!r}: no {name} sentence is left of {len(tokens)} after the bounds on pieces; "
@@ -67,7 +67,7 @@ def drop_by_pieces(
     return report
 
 
-def _within(job: tuple[Part, tuple[Path, Path], CleaningConfig]) -> tuple[Kept, Counter[str]]:
+def _within(job: tuple[ChunkSelection, tuple[Path, Path], CleaningConfig]) -> tuple[LineMask, Counter[str]]:
     """Say which lines of tokens are within the bounds, and why the others are not: one job of a worker process."""
     part, folders, rules = job
     lengths = []

@@ -11,7 +11,7 @@ from typing import Any
 from mdnmt import fsio
 from mdnmt.errors import ConfigError, DamagedTask
 from mdnmt.tasks.segmentation.bpe import Bpe, join_pieces
-from mdnmt.tasks.text.normalisation import Form
+from mdnmt.tasks.text.normalisation import Normaliser
 from mdnmt.tasks.text.tokenise import detokenise, tokenise
 
 CODES = "codes.bpe"
@@ -45,7 +45,7 @@ class Segmentation:
 
     bpe: str = "joint"
     tokenizers: Mapping[str, str] = field(default_factory=dict)
-    forms: Mapping[str, Form] = field(default_factory=dict)
+    forms: Mapping[str, Normaliser] = field(default_factory=dict)
 
     @classmethod
     def load(cls, folder: Path) -> Segmentation:
@@ -57,7 +57,7 @@ class Segmentation:
         path = folder / SEGMENTATION
         try:
             value = fsio.read_json(path)
-            forms = {str(name): Form(**form) for name, form in value["forms"].items()}
+            forms = {str(name): Normaliser(**form) for name, form in value["forms"].items()}
             return cls(str(value["bpe"]), dict(value["tokenizers"]), forms)
         except FileNotFoundError:
             return cls()
@@ -85,9 +85,9 @@ def segmentation_files(folder: Path, langs: Sequence[str]) -> list[str]:
 class Segmenter:
     """Segments the text of one language of a task exactly as its training text was segmented."""
 
-    def __init__(self, bpe: Bpe | None, lang: str, tokenizer: str = "moses", form: Form | None = None) -> None:
+    def __init__(self, bpe: Bpe | None, lang: str, tokenizer: str = "moses", form: Normaliser | None = None) -> None:
         """Take the codes (None: words stay whole), the language, its tokenizer, and the form of the text."""
-        self.bpe, self.lang, self.tokenizer, self.form = bpe, lang, tokenizer, form or Form()
+        self.bpe, self.lang, self.tokenizer, self.form = bpe, lang, tokenizer, form or Normaliser()
 
     @classmethod
     def load(cls, folder: Path, lang: str, domain: str | None = None) -> Segmenter:
@@ -115,7 +115,7 @@ class Segmenter:
             ConfigError: a package that tokenises is not installed.
         """
         with _packages():
-            text = self.form.of(line, self.lang)
+            text = self.form.apply(line, self.lang)
             words = tokenise(text, self.lang, self.tokenizer) if text else []
             return self.bpe.segment(words) if self.bpe is not None else words
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mdnmt.tasks.splits.split import SPLITS, DomainSplit
 from mdnmt.tasks.text.clean import Sides
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, PairText, Part, block_of, write_pairs
+from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, PairText, block_of, write_pairs
 from mdnmt.tasks.text.tokenise import tokenise_lines
-from mdnmt.tasks.workers import Map
+from mdnmt.tasks.workers import ParallelMap
 
 SIDES = ("source", "target")
 
@@ -30,7 +30,7 @@ class Tokenised:
 
 
 def tokenise_splits(
-    splits: Sequence[DomainSplit], sides: Sides, run: Map, scratch: Path, lines_per_chunk: int = LINES_PER_CHUNK
+    splits: Sequence[DomainSplit], sides: Sides, run: ParallelMap, scratch: Path, lines_per_chunk: int = LINES_PER_CHUNK
 ) -> Tokenised:
     """Return all splits of all domains as tokens.
 
@@ -56,7 +56,7 @@ def tokenise_splits(
     return found
 
 
-def _tokenise_part(job: tuple[Part, Sides]) -> tuple[bytes, int, list[dict[str, int]]]:
+def _tokenise_part(job: tuple[ChunkSelection, Sides]) -> tuple[bytes, int, list[dict[str, int]]]:
     """Return the lines of tokens of a part, their number, and the words of each side: one job of a worker process."""
     part, sides = job
     tokens = [tokenise_lines((*side, lines)) for side, lines in zip(sides, part.sides(), strict=True)]

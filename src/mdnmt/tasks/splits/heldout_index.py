@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt.tasks.text.clean import Pair, as_pair
-from mdnmt.tasks.text.pair_text import Chunk, Kept, PairText, Part
+from mdnmt.tasks.text.pair_text import Chunk, ChunkSelection, LineMask, PairText
 
 # What is counted of a set: how many sentences have the same source, target or both, in the form by which sentences are
 # compared; the same of the text as it is; and how many have the source or the target.
@@ -75,14 +75,14 @@ def _index(sets: HeldOutSets) -> HeldOutIndex:
     return HeldOutIndex(sets.pairs())
 
 
-def leaking_lines(job: tuple[Part, HeldOutSets]) -> Kept:
+def leaking_lines(job: tuple[ChunkSelection, HeldOutSets]) -> LineMask:
     """Say of each line whether its source or its target is held out in any set: one job of a worker process."""
     part, sets = job
     index = _index(sets)
     return np.array([index.holds(as_pair(*pair)) for pair in part.pairs()], dtype=np.bool_)
 
 
-def count_matches(job: tuple[Part, Kept, HeldOutSets]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def count_matches(job: tuple[ChunkSelection, LineMask, HeldOutSets]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the matches in each set of a part, and of those of its lines that are trained on: one job of a process."""
     part, trained, sets = job
     index = _index(sets)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from mdnmt.errors import DataError
 from mdnmt.tasks.splits.heldout_index import MATCHES, HeldOutIndex, HeldOutSets, count_matches
-from mdnmt.tasks.splits.near_duplicates import near_held
+from mdnmt.tasks.splits.near_duplicates import similar_heldout
 from mdnmt.tasks.splits.split import HELD_OUT, DomainSplit
 from mdnmt.tasks.text.clean import as_pair
-from mdnmt.tasks.workers import Map, in_this_process
+from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _NAMES = MATCHES[:3]
 
@@ -22,7 +22,7 @@ def leakage(
     domains: Sequence[DomainSplit],
     removed: bool = True,
     threshold: float | None = None,
-    run: Map = in_this_process,
+    run: ParallelMap = in_this_process,
 ) -> dict[str, Any]:
     """Return the leakage table: for each domain's held-out set, the training sentences of all domains in it.
 
@@ -59,7 +59,9 @@ def leakage(
     return {"domains": table, "valid_in_test": _valid_in_test(domains), "near_duplicates": threshold}
 
 
-def _counts(domains: Sequence[DomainSplit], sets: HeldOutSets, run: Map) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _counts(
+    domains: Sequence[DomainSplit], sets: HeldOutSets, run: ParallelMap
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the matches [sets, MATCHES] of all pools, and of all training text."""
     jobs = (
         (part, domain.splits["train"].kept[part.first :][: part.chunk.lines], sets)
@@ -80,11 +82,13 @@ def _add_near(
     number: int,
     side: str,
     threshold: float,
-    run: Map,
+    run: ParallelMap,
 ) -> None:
     """Put the near-duplicates of one side into the table."""
     forms = [[pair[2 + number] for pair in pairs] for pairs in sets.pairs()]
-    by_domain = {domain.name: near_held(domain.splits["train"], sets, number, threshold, run) for domain in domains}
+    by_domain = {
+        domain.name: similar_heldout(domain.splits["train"], sets, number, threshold, run) for domain in domains
+    }
     anywhere = set().union(*by_domain.values())
     for (domain, name), held in zip(sets.keys, forms, strict=True):
         row = table[domain][name]

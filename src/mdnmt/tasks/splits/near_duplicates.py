@@ -12,9 +12,9 @@ import numpy as np
 
 from mdnmt.tasks.splits.heldout_index import HeldOutSets
 from mdnmt.tasks.text.normalisation import comparison_form
-from mdnmt.tasks.text.pair_text import Kept, PairText, Part
+from mdnmt.tasks.text.pair_text import ChunkSelection, LineMask, PairText
 from mdnmt.tasks.text.tokenise import split_characters
-from mdnmt.tasks.workers import Map, in_this_process
+from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _WORD = re.compile(r"\w+")
 _PERMUTATIONS = 64
@@ -32,7 +32,9 @@ def similarity(first: Set[str], second: Set[str]) -> float:
     return both / (len(first) + len(second) - both)
 
 
-def near_held(train: PairText, held: HeldOutSets, side: int, threshold: float, run: Map = in_this_process) -> set[str]:
+def similar_heldout(
+    train: PairText, held: HeldOutSets, side: int, threshold: float, run: ParallelMap = in_this_process
+) -> set[str]:
     """Return the held-out sentences of a side to which a training sentence is at least as similar as `threshold`.
 
     Candidates come from MinHash signatures and locality-sensitive hashing: of those that are barely similar enough
@@ -53,10 +55,10 @@ def near_held(train: PairText, held: HeldOutSets, side: int, threshold: float, r
     return {known[number] for number in found}
 
 
-def near_lines(job: tuple[Part, HeldOutSets, float]) -> Kept:
+def lines_like_heldout(job: tuple[ChunkSelection, HeldOutSets, float]) -> LineMask:
     """Say of each line of a part whether its source or its target is similar to a held-out one: one job of a process.
 
-    A candidate is found by the same signatures as in `near_held`, so about 1 in 100 of the barely similar is missed.
+    Candidates are found by the same signatures as in `similar_heldout`: about 1 in 100 of the barely similar is missed.
     """
     part, held, threshold = job
     pairs = part.pairs()
@@ -69,7 +71,7 @@ def near_lines(job: tuple[Part, HeldOutSets, float]) -> Kept:
     return found
 
 
-def _search(job: tuple[Part, HeldOutSets, int, float]) -> list[int]:
+def _search(job: tuple[ChunkSelection, HeldOutSets, int, float]) -> list[int]:
     """Return the numbers of the held-out sentences to which one of a part is similar: one job of a worker process."""
     part, held, side, threshold = job
     index, words_known = _index(held, side, threshold)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from mdnmt.errors import DataError
 from mdnmt.tasks.splits.heldout_index import HeldOutSets, leaking_lines
-from mdnmt.tasks.splits.near_duplicates import near_lines
+from mdnmt.tasks.splits.near_duplicates import lines_like_heldout
 from mdnmt.tasks.text.clean import Pair, as_pair
-from mdnmt.tasks.text.duplicates import Repeats
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, Kept, PairText, Part, save_pairs
-from mdnmt.tasks.workers import Map, in_this_process
+from mdnmt.tasks.text.duplicates import DuplicateIndex
+from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, LineMask, PairText, save_pairs
+from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _KEY = np.dtype("S32")
 _SORTED_TOGETHER = 10_000
@@ -29,7 +29,7 @@ Keys = NDArray[np.bytes_]
 Numbers = NDArray[np.int64]
 
 
-def draw_keys(job: tuple[Part, NDArray[np.uint32] | None, str]) -> Keys:
+def draw_keys(job: tuple[ChunkSelection, NDArray[np.uint32] | None, str]) -> Keys:
     """Return the keys of (lines, equal ones before each, seed and domain), as bytes: one job of a worker process."""
     part, before, start = job
     prefix = start.encode() + b"\0"
@@ -40,7 +40,9 @@ def draw_keys(job: tuple[Part, NDArray[np.uint32] | None, str]) -> Keys:
     return np.frombuffer(b"".join(hashlib.sha256(text).digest() for text in texts), dtype=_KEY)
 
 
-def first_drawn(text: PairText, repeats: Repeats | None, count: int, seed: int, domain: str, run: Map) -> Numbers:
+def first_in_draw(
+    text: PairText, repeats: DuplicateIndex | None, count: int, seed: int, domain: str, run: ParallelMap
+) -> Numbers:
     """Return the numbers of the lines that are drawn first, in the order of the draw.
 
     Args:
@@ -101,7 +103,7 @@ class DomainText:
     pool: PairText
     wanted: dict[str, int | None]
     own: dict[str, list[Pair] | None] = field(default_factory=dict)
-    repeats: Repeats | None = None
+    repeats: DuplicateIndex | None = None
 
 
 @dataclass
@@ -113,7 +115,7 @@ class DomainSplit:
     splits: dict[str, PairText]
 
 
-def by_modulo(count: int, modulo: int) -> dict[str, Kept]:
+def by_modulo(count: int, modulo: int) -> dict[str, LineMask]:
     """Say which of `count` lines are in each split, after the remainder of their number, counted from 1.
 
     0 is validation, 1 is test, the last tenth of the remainders is training text, the others are left out: with 100
@@ -128,7 +130,7 @@ def split(
     seeds: Mapping[str, int] | int,
     scratch: Path,
     remove_leaks: bool = True,
-    run: Map = in_this_process,
+    run: ParallelMap = in_this_process,
     lines_per_chunk: int = LINES_PER_CHUNK,
     remove_near: float | None = None,
 ) -> list[DomainSplit]:
@@ -152,7 +154,7 @@ def split(
     """
     seed_of = {one.name: seeds if isinstance(seeds, int) else seeds[one.name] for one in domains}
     held = {domain.name: _own_sets(domain, seed_of[domain.name]) for domain in domains}
-    known = _Known([pair for sets in held.values() for pairs in sets.values() for pair in pairs])
+    known = _HeldOutSoFar([pair for sets in held.values() for pairs in sets.values() for pair in pairs])
     left: dict[str, PairText] = {}
     for domain in domains:
         missing = [name for name in reversed(HELD_OUT) if name not in held[domain.name]]
@@ -174,7 +176,7 @@ def split(
     return [_assemble(domain, left[domain.name], texts, sets, near, seed_of[domain.name], run) for domain in domains]
 
 
-class _Known:
+class _HeldOutSoFar:
     """The sentences that are held out so far."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
@@ -211,19 +213,19 @@ def _drawn_first(own: Sequence[Pair], count: int, seed: int, domain: str) -> lis
     return sorted(range(len(keys)), key=keys.__getitem__)[:count]
 
 
-def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: Map) -> Iterator[tuple[int, Pair]]:
+def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: ParallelMap) -> Iterator[tuple[int, Pair]]:
     """Yield (number, pair) of the pool in the order of the draw; only as many as needed are looked up."""
     wanted = sum(domain.wanted[name] or 0 for name in missing)
     done, count = 0, min(len(domain.pool), 2 * wanted + 100)
     while wanted and done < count:
-        numbers = first_drawn(domain.pool, domain.repeats, count, seed, domain.name, run)[done:]
+        numbers = first_in_draw(domain.pool, domain.repeats, count, seed, domain.name, run)[done:]
         pairs = dict(zip(sorted(numbers.tolist()), domain.pool.take(numbers), strict=True))
         yield from ((number, as_pair(*pairs[number])) for number in numbers.tolist())
         done, count = count, min(len(domain.pool), 8 * count)
 
 
 def _draw(
-    domain: DomainText, name: str, candidates: Iterator[tuple[int, Pair]], known: _Known | None
+    domain: DomainText, name: str, candidates: Iterator[tuple[int, Pair]], known: _HeldOutSoFar | None
 ) -> dict[int, Pair]:
     """Return number -> pair of a split that is drawn; what is `known` is passed over, and what is drawn is known."""
     wanted = domain.wanted[name]
@@ -248,19 +250,19 @@ def _assemble(
     removed: HeldOutSets | None,
     near: float | None,
     seed: int,
-    run: Map,
+    run: ParallelMap,
 ) -> DomainSplit:
     """Return a domain's splits, each in the order of its corpus; `train` is what is left, cut to its number."""
     train = pool
     if removed is not None:
-        train = pool.those(~leaking for leaking in run(leaking_lines, ((part, removed) for part in pool.parts())))
+        train = pool.select(~leaking for leaking in run(leaking_lines, ((part, removed) for part in pool.parts())))
         if near is not None:
             jobs = ((part, removed, near) for part in train.parts())
-            train = train.those(~similar for similar in run(near_lines, jobs))
+            train = train.select(~similar for similar in run(lines_like_heldout, jobs))
     wanted = domain.wanted["train"]
     if wanted is not None and len(train) > wanted:
         chosen = np.zeros(len(train.kept), dtype=np.bool_)
-        chosen[first_drawn(train, domain.repeats, wanted, seed, domain.name, run)] = True
+        chosen[first_in_draw(train, domain.repeats, wanted, seed, domain.name, run)] = True
         train = train.only(chosen)
     if not len(train):
         raise DataError(

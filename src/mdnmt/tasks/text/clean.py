@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mdnmt.config.cleaning import CleaningConfig
-from mdnmt.tasks.text.normalisation import Form, comparison_form
+from mdnmt.tasks.text.normalisation import Normaliser, comparison_form
 from mdnmt.tasks.text.pair_text import Segments
 from mdnmt.tasks.text.tokenise import tokenise_lines
 
@@ -40,10 +40,10 @@ Sides = tuple[Side, Side]
 _PLAIN = (Side(), Side())
 
 
-def make_pair(source: str, target: str, form: Form | None = None, sides: Sides = _PLAIN) -> Pair:
+def make_pair(source: str, target: str, form: Normaliser | None = None, sides: Sides = _PLAIN) -> Pair:
     """Return the normalised pair of two raw segments, in the form of its domain."""
-    form = form or Form()
-    return as_pair(form.of(source, sides[0].lang), form.of(target, sides[1].lang))
+    form = form or Normaliser()
+    return as_pair(form.apply(source, sides[0].lang), form.apply(target, sides[1].lang))
 
 
 def as_pair(source: str, target: str) -> Pair:
@@ -109,7 +109,7 @@ def copied_share(pair: Pair) -> float:
     return (source & target).total() / shorter if shorter else 0.0
 
 
-def held_out(raw: Iterable[Segments], form: Form | None = None, sides: Sides = _PLAIN) -> list[Pair]:
+def held_out(raw: Iterable[Segments], form: Normaliser | None = None, sides: Sides = _PLAIN) -> list[Pair]:
     """Return held-out pairs that are not cleaned, normalised; only blank ones are left out."""
     pairs = [make_pair(source, target, form, sides) for source, target in raw]
     return [pair for pair in pairs if pair.source and pair.target]

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt import fsio
-from mdnmt.tasks.text.pair_text import Kept, Segments
+from mdnmt.tasks.text.pair_text import LineMask, Segments
 
 _IN_MEMORY = 1 << 16
 _BUCKETS = 256
 
 
-class Buckets:
+class DigestBuckets:
     """Records whose first bytes are a digest, so that the groups are about equal.
 
     Equal records are in one group, in the order in which they came; the groups come in the order of the first byte.
@@ -90,11 +90,11 @@ def pair_digests(pairs: Iterable[Segments]) -> Digests:
     return np.frombuffer(raw, dtype=f"S{DIGEST_BYTES}")
 
 
-class Repeats:
+class DuplicateIndex:
     """The digests of all lines of a text."""
 
     def __init__(self, folder: Path) -> None:
-        self._buckets, self._lines = Buckets(folder, _RECORD), 0
+        self._buckets, self._lines = DigestBuckets(folder, _RECORD), 0
 
     def add(self, digests: Digests) -> None:
         """Take the digests of the next lines."""
@@ -104,7 +104,7 @@ class Repeats:
         self._lines += len(digests)
         self._buckets.add(records)
 
-    def first(self) -> Kept:
+    def first(self) -> LineMask:
         """Say of each line whether it is the first of its kind."""
         found = np.zeros(self._lines, dtype=np.bool_)
         for records in self._buckets:
@@ -112,7 +112,7 @@ class Repeats:
             found[records["line"][places]] = True
         return found
 
-    def numbers(self, kept: Kept) -> NDArray[np.uint32]:
+    def numbers(self, kept: LineMask) -> NDArray[np.uint32]:
         """Return how many equal lines come before each, those counted that are `kept`; 0 for the others."""
         found = np.zeros(self._lines, dtype=np.uint32)
         for group in self._buckets:

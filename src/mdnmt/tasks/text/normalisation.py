@@ -30,18 +30,18 @@ def comparison_form(normalised: str) -> str:
 
 
 @dataclass(frozen=True)
-class Form:
+class Normaliser:
     """What is done to every line of a domain, held-out ones and those to be translated as well."""
 
     lowercase: bool = False
     normalise_punctuation: bool = False
 
     @classmethod
-    def by(cls, cleaning: CleaningConfig) -> Form:
+    def from_config(cls, cleaning: CleaningConfig) -> Normaliser:
         """Return the form that `cleaning` asks for."""
         return cls(cleaning.lowercase, cleaning.normalise_punctuation)
 
-    def of(self, line: str, lang: str) -> str:
+    def apply(self, line: str, lang: str) -> str:
         """Return a line in this form, normalised."""
         text = normalise(line)
         if self.normalise_punctuation:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Segments = tuple[str, str]
-Kept = NDArray[np.bool_]
+LineMask = NDArray[np.bool_]
 LINES_PER_CHUNK = 2000
 # Raw text may have halves of characters beyond the basic plane; normalising drops them.
 _ERRORS = "surrogatepass"
@@ -31,11 +31,11 @@ class Chunk(NamedTuple):
     lines: int
 
 
-class Part(NamedTuple):
+class ChunkSelection(NamedTuple):
     """A chunk of a text and which of its lines are meant: what a worker process gets in place of the text."""
 
     chunk: Chunk
-    kept: Kept
+    kept: LineMask
     first: int  # the number of its first line in the text, counted from 0
 
     def numbers(self) -> NDArray[np.int64]:
@@ -68,7 +68,7 @@ class PairText:
     """Lines of chunks, of which some are kept."""
 
     chunks: tuple[Chunk, ...]
-    kept: Kept  # of every line of the chunks
+    kept: LineMask  # of every line of the chunks
 
     @classmethod
     def of(cls, chunks: Iterable[Chunk]) -> PairText:
@@ -82,16 +82,16 @@ class PairText:
     def __iter__(self) -> Iterator[Segments]:
         return (pair for part in self.parts() for pair in part.pairs())
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[ChunkSelection]:
         """Yield the chunks that have lines that are kept."""
         first = 0
         for chunk in self.chunks:
             kept = self.kept[first : first + chunk.lines]
             if kept.any():
-                yield Part(chunk, kept, first)
+                yield ChunkSelection(chunk, kept, first)
             first += chunk.lines
 
-    def only(self, kept: Kept) -> PairText:
+    def only(self, kept: LineMask) -> PairText:
         """Return the same chunks with those lines that `kept` says, of all lines, and that are kept here."""
         return PairText(self.chunks, self.kept & kept)
 
@@ -101,7 +101,7 @@ class PairText:
         kept[numbers] = False
         return PairText(self.chunks, kept)
 
-    def those(self, flags: Iterable[Kept]) -> PairText:
+    def select(self, flags: Iterable[LineMask]) -> PairText:
         """Return the text with those lines that `flags` say, which come in parts and are of the kept lines alone."""
         kept = self.kept.copy()
         kept[kept] = np.concatenate([np.zeros(0, dtype=np.bool_), *flags])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from mdnmt.checkpoints.generators import capture, restore
+from mdnmt.checkpoints.random_state import capture, restore
 from mdnmt.checkpoints.weights import load_model, save_model
 from mdnmt.errors import CheckpointError
 

@@ -29,7 +29,7 @@ class TableSection:
     files: str = ""  # the same table in other formats
     grid: Grid | None = None
     html: Markup = field(default_factory=Markup)
-    reading: table_summary.Reading | None = None
+    reading: table_summary.TableSummary | None = None
     is_table: bool = True
 
 
@@ -73,7 +73,7 @@ def table(given: ReportTable, links: Mapping[str, str]) -> TableSection:
         files=given.data.with_suffix(".*").as_posix(),
         grid=grid,
         html=Markup(render_html.to_html(grid, links)),
-        reading=table_summary.read(grid) if grid.kind == "scores" else None,
+        reading=table_summary.summarise(grid) if grid.kind == "scores" else None,
     )
 
 

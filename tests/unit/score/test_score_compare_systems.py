@@ -14,11 +14,11 @@ from compared_text import REFERENCES, make_task, noisy, write
 from mdnmt.cli import main
 from mdnmt.config.metrics import Metric
 from mdnmt.fsio import read_json
+from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
 from mdnmt.score.significance.holm import holm
 from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
 from mdnmt.score.significance.seeds import Comparison, compare_seeds, decide
 from mdnmt.score.significance.sentence_statistics import text_counter
-from mdnmt.score.significance.systems import Tests, compare_systems
 from mdnmt.score.significance.variance_components import SeedTest
 from mdnmt.score.test_sets import load_test_sets
 
@@ -142,7 +142,7 @@ def test_seeds_that_differ_in_opposite_directions_give_no_verdict(tmp_path: Path
     def compared(baseline: list[Path], system: list[Path], **options: Any) -> dict[str, Any]:
         named = {"mixed": baseline, "waldm": system}
         systems = {name: {str(seed): folder for seed, folder in enumerate(two)} for name, two in named.items()}
-        return compare_systems(load_test_sets(task), "mixed", systems, Tests(**options))
+        return compare_systems(load_test_sets(task), "mixed", systems, SignificanceOptions(**options))
 
     def verdicts(*folders: list[Path], **options: Any) -> list[str | None]:
         found = compared(*folders, **options)["systems"]["waldm"]["economy"]

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mdnmt.decode.batches import length_batches
+from mdnmt.decode.length_batches import length_batches
 from mdnmt.decode.likelihood import Likelihood
 from mdnmt.models.context import DomainContext
 from mdnmt.models.transformer import Transformer
@@ -24,7 +24,7 @@ States = Callable[[Tensor, Tensor, Tensor, list[int]], Tensor]
 ROWS = 256  # of logits at a time: those of a batch over a large vocabulary would not fit
 
 
-def states_of(model: Transformer, domain_A: Tensor | None) -> States:
+def decoder_states(model: Transformer, domain_A: Tensor | None) -> States:
     """Return how a model runs on sentences with given domain labels, as in decoding: for all of them, or none."""
 
     def states(source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor, numbers: list[int]) -> Tensor:
@@ -37,7 +37,7 @@ def states_of(model: Transformer, domain_A: Tensor | None) -> States:
 
 
 @torch.inference_mode()
-def force(
+def force_decode(
     states: States,
     weight_VD: Tensor,
     sources: Ids,

@@ -27,7 +27,7 @@ Found = dict[str, dict[str, dict[Metric, Comparison]]]  # system -> domain -> me
 
 
 @dataclass(frozen=True)
-class Tests:
+class SignificanceOptions:
     """How systems are compared.
 
     Attributes:
@@ -48,7 +48,11 @@ class Tests:
 
 
 def compare_systems(
-    test_sets: TestSets, baseline: str, systems: Folders, tests: Tests | None = None, comet: Folders | None = None
+    test_sets: TestSets,
+    baseline: str,
+    systems: Folders,
+    tests: SignificanceOptions | None = None,
+    comet: Folders | None = None,
 ) -> dict[str, Any]:
     """Compare each of `systems` with the one named `baseline`, a seed with the same seed, and all seeds with all.
 
@@ -69,7 +73,7 @@ def compare_systems(
     Raises:
         DataError: the baseline is not there or lacks a seed of a system, or hypotheses are missing or do not fit.
     """
-    tests = tests or Tests()
+    tests = tests or SignificanceOptions()
     _check_systems(baseline, systems)
     domains = {system: _domains(test_sets, system, folders) for system, folders in systems.items()}
     at_most = sum(len(there) for system, there in domains.items() if system != baseline)

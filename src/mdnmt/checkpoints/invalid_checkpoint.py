@@ -10,7 +10,7 @@ from mdnmt.errors import CheckpointError
 Kind = Literal["truncated", "altered", "missing file", "no manifest", "other identity", "unreadable"]
 
 
-class RefusedCheckpoint(CheckpointError):
+class InvalidCheckpoint(CheckpointError):
     """A checkpoint or a weights file that is not what was written, or belongs to another run.
 
     Attributes:
@@ -26,15 +26,15 @@ class RefusedCheckpoint(CheckpointError):
         self.detail = detail
 
 
-def read_or_refuse(path: Path, what: str) -> bytes:
+def read_bytes(path: Path, what: str) -> bytes:
     """Return the bytes of `path`.
 
     Raises:
-        RefusedCheckpoint: the file is missing or the file system does not hand it out.
+        InvalidCheckpoint: the file is missing or the file system does not hand it out.
     """
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise RefusedCheckpoint(path, "missing file", f"{what} is not there") from None
+        raise InvalidCheckpoint(path, "missing file", f"{what} is not there") from None
     except OSError as error:
-        raise RefusedCheckpoint(path, "unreadable", f"{what} cannot be read: {error.strerror}") from error
+        raise InvalidCheckpoint(path, "unreadable", f"{what} cannot be read: {error.strerror}") from error

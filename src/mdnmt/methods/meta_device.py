@@ -29,7 +29,7 @@ class _NoDraws(TorchFunctionMode):
 
 
 @contextmanager
-def shapes_only() -> Iterator[None]:
+def on_meta_device() -> Iterator[None]:
     """Let models be made without memory for their weights, on the `meta` device, and without drawing any.
 
     Draws would be without effect there, but torch imports its compiler for the first and takes milliseconds for each.

@@ -106,7 +106,7 @@ class Workers:
             return data
         import torch.distributed as dist
 
-        with _told_apart():
+        with _as_lost_worker():
             size = torch.tensor([len(data)])
             dist.broadcast(size, 0)
             buffer = np.frombuffer(data, dtype=np.uint8).copy() if self.is_first else np.empty(int(size), np.uint8)
@@ -135,7 +135,7 @@ class Workers:
         if device.type == "cuda":
             torch.cuda.set_device(device)
         timeout = timedelta(minutes=timeout_minutes)
-        with _told_apart():
+        with _as_lost_worker():
             if self.store is None:
                 dist.init_process_group(backend, timeout=timeout)
             else:
@@ -159,7 +159,7 @@ class Workers:
     def _reduced(self, tensor: Tensor, operation: str) -> Tensor:
         import torch.distributed as dist
 
-        with _told_apart():
+        with _as_lost_worker():
             dist.all_reduce(tensor, getattr(dist.ReduceOp, operation))
         return tensor
 
@@ -183,12 +183,12 @@ def from_environment() -> Workers:
         return Workers(rank, count)
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-    with _told_apart():
+    with _as_lost_worker():
         return Workers(rank, count, store=TCPStore("127.0.0.1", int(port), is_master=False))
 
 
 @contextmanager
-def _told_apart() -> Iterator[None]:
+def _as_lost_worker() -> Iterator[None]:
     # Everything that torch raises for a peer (closed connection, time out) is a RuntimeError.
     try:
         yield

@@ -37,7 +37,7 @@ def reverse_gradient(x_BTD: Tensor, *, strength: float = 1.0, num_features: int 
     return reversed_BTD
 
 
-def link(x_BTD: Tensor, gradient: GradientLink) -> Tensor:
+def link_gradient(x_BTD: Tensor, gradient: GradientLink) -> Tensor:
     """Return x [..., D], linked to what made it in one of the ways of a domain classifier (Jiang et al. 2020, 4.2)."""
     if gradient == "detach":
         return x_BTD.detach()

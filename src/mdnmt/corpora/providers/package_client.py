@@ -21,7 +21,7 @@ CLIENTS = {
 }
 
 
-def lacking(provider: str) -> str | None:
+def why_client_missing(provider: str) -> str | None:
     """Return what is said of the client that a provider takes when it is not there, else None."""
     if provider not in CLIENTS:
         return None

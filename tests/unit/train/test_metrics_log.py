@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.train.metrics import MetricsLog, deduplicate, read_metrics, write_curves
+from mdnmt.train.metrics_log import MetricsLog, deduplicate, read_metrics, write_curves
 
 
 def point(update: int, split: str = "train", **more: object) -> dict[str, object]:

@@ -17,7 +17,7 @@ from torch import nn
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
-from mdnmt.decode.forced import force, states_of
+from mdnmt.decode.forced_decoding import decoder_states, force_decode
 from mdnmt.decode.likelihood import Likelihood, Likelihoods, read_likelihoods, write_likelihoods
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError, DataError
@@ -58,7 +58,7 @@ def test_every_model_is_asked_what_decoding_asks(random_method: Any, builder: st
     more = [[*(chance.randrange(3, 29) for _ in range(length)), 2] for length in (20, 25, 29, 14, 28, 22)]
     sources, targets = SOURCES + more, TARGETS + more[::-1]
     domains = torch.tensor([0, 1, 0, 1, 0, 0, 1, 1, 0, 1])
-    found = force(states_of(model, domains), model.output_weight, ids(sources), ids(targets), **POSITIONS)
+    found = force_decode(decoder_states(model, domains), model.output_weight, ids(sources), ids(targets), **POSITIONS)
     with torch.inference_mode():
         each = [word_by_word(model, *one) for one in zip(sources, targets, domains.tolist(), strict=True)]
     pieces, nll, correct = zip(*each, strict=True)
@@ -69,22 +69,22 @@ def test_every_model_is_asked_what_decoding_asks(random_method: Any, builder: st
 
 def test_what_is_too_long_is_left_out_and_a_code_that_is_told_counts_for_nothing(random_method: Any) -> None:
     model = random_method("transformer").model.eval()
-    ask = [states_of(model, None), model.output_weight, ids(SOURCES), ids(TARGETS)]
-    whole = force(*ask, **POSITIONS)
-    short = force(*ask, **{**POSITIONS, "max_target": 4, "max_source": 3})
+    ask = [decoder_states(model, None), model.output_weight, ids(SOURCES), ids(TARGETS)]
+    whole = force_decode(*ask, **POSITIONS)
+    short = force_decode(*ask, **{**POSITIONS, "max_target": 4, "max_source": 3})
     assert short.pieces == (4, 0, 0, 1) and short.left_out == 2
     assert short.nll == pytest.approx([whole.nll[0], 0.0, 0.0, whole.nll[3]], rel=1e-6)
     assert short.correct == (whole.correct[0], 0, 0, whole.correct[3])
-    told = force(*ask, **POSITIONS, given=1)
+    told = force_decode(*ask, **POSITIONS, given=1)
     assert told.pieces == (3, 1, 6, 0)
-    firsts = force(*ask[:3], ids([row[:1] for row in TARGETS]), **POSITIONS)
+    firsts = force_decode(*ask[:3], ids([row[:1] for row in TARGETS]), **POSITIONS)
     assert told.nll == pytest.approx([a - b for a, b in zip(whole.nll, firsts.nll, strict=True)], abs=1e-4)
 
 
 def test_a_batch_changes_nothing_but_rounding(random_method: Any) -> None:
     model = random_method("waldm").model.eval()
-    ask = [states_of(model, DOMAINS), model.output_weight, ids(SOURCES), ids(TARGETS)]
-    whole, alone = (force(*ask, **{**POSITIONS, "batch_tokens": tokens}) for tokens in (1000, 1))
+    ask = [decoder_states(model, DOMAINS), model.output_weight, ids(SOURCES), ids(TARGETS)]
+    whole, alone = (force_decode(*ask, **{**POSITIONS, "batch_tokens": tokens}) for tokens in (1000, 1))
     assert (whole.pieces, whole.correct) == (alone.pieces, alone.correct)
     assert whole.nll == pytest.approx(alone.nll, rel=1e-5)
 

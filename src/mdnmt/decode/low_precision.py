@@ -23,13 +23,13 @@ from mdnmt.errors import ConfigError
 from mdnmt.models.context import DomainContext
 from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.models.transformer import Transformer
-from mdnmt.models.weighing import weighed, weighed_sum
+from mdnmt.models.weighted_sum import weighted, weighted_sum
 
 MakeProduct = Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]  # of W [O, I] and b: x -> x W^T + b
 NARROW = 32  # maps to fewer outputs are gates or similar: they cost little, and rounding may change what they choose
 
 
-class Product:
+class Float32Product:
     """x W^T + b of float32 numbers on a CPU, through oneDNN."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
@@ -58,27 +58,27 @@ class Int8Product:
     """x W^T + b with both factors rounded to eight bits."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        rounded_OI, scale_O1 = rounded(weight_OI)
+        rounded_OI, scale_O1 = quantise(weight_OI)
         self.weight_IO = rounded_OI.t().contiguous()
         self.scale_O = scale_O1.flatten()
         self.bias_O = bias_O
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return [..., O] in float32."""
-        rounded_NI, scale_N1 = rounded(x.flatten(0, -2))
+        rounded_NI, scale_N1 = quantise(x.flatten(0, -2))
         y_NO = torch._int_mm(rounded_NI, self.weight_IO).float().mul_(scale_N1).mul_(self.scale_O)
         if self.bias_O is not None:
             y_NO += self.bias_O
         return y_NO.view(*x.shape[:-1], -1)
 
 
-def rounded(x_NI: Tensor) -> tuple[Tensor, Tensor]:
+def quantise(x_NI: Tensor) -> tuple[Tensor, Tensor]:
     """Return whole numbers of -127 ... 127 and the scale [N, 1] of each row, whose products are nearly x."""
     scale_N1 = x_NI.abs().amax(1, keepdim=True).clamp_(min=1e-30).div_(127.0)
     return (x_NI / scale_N1).round_().to(torch.int8), scale_N1
 
 
-PRODUCTS: dict[Precision, MakeProduct] = {"fp32": Product, "bf16": Bfloat16Product, "int8": Int8Product}
+PRODUCTS: dict[Precision, MakeProduct] = {"fp32": Float32Product, "bf16": Bfloat16Product, "int8": Int8Product}
 
 
 class _Projection(nn.Module):
@@ -105,14 +105,14 @@ class _MixedProjection(nn.Module):
         proportion_BTK = context.proportion_BTK
         assert proportion_BTK is not None, "mixed projections belong in layers with a conditioner"
         if self.sum_inside:
-            y_BTO = self.product(weighed(x_BTD, proportion_BTK).flatten(-2))
+            y_BTO = self.product(weighted(x_BTD, proportion_BTK).flatten(-2))
         else:
             outputs_BTKO = self.product(x_BTD).view(*x_BTD.shape[:-1], self.num_domains, -1)
-            y_BTO = weighed_sum(outputs_BTKO, proportion_BTK)
+            y_BTO = weighted_sum(outputs_BTKO, proportion_BTK)
         return y_BTO.add_(proportion_BTK @ self.bias)
 
 
-def require(precision: Precision, device: torch.device) -> None:
+def require_support(precision: Precision, device: torch.device) -> None:
     """See that a device has a precision.
 
     Raises:
@@ -122,16 +122,16 @@ def require(precision: Precision, device: torch.device) -> None:
         raise ConfigError(f"found precision int8 on {device.type}, expected a CPU; take bf16 there")
 
 
-def prepared(model: Transformer, precision: Precision = "fp32") -> Transformer:
+def prepare_for_decoding(model: Transformer, precision: Precision = "fp32") -> Transformer:
     """Return a model that translates as `model` does and shares its parameters; it cannot be trained.
 
     One that is prepared already is returned as it is.
 
     Raises:
-        ConfigError: as `require`.
+        ConfigError: as `require_support`.
     """
     weight = model.output_weight
-    require(precision, weight.device)
+    require_support(precision, weight.device)
     if "word_logits" in vars(model):
         return model
     if precision == "fp32" and not (

@@ -1,6 +1,6 @@
-"""Vectors weighed by the shares of K domains or experts, with derivatives that write no more than they must.
+"""Vectors weighted by the shares of K domains or experts, with derivatives that write no more than they must.
 
-Plain torch operators compute the same, but their derivatives write products as large as all weighed vectors only to
+Plain torch operators compute the same, but their derivatives write products as large as all weighted vectors only to
 add them up at once; on a CPU such walks through memory cost more than the sums.
 """
 
@@ -14,19 +14,19 @@ from torch import Tensor
 from mdnmt.models.kernels import takes_cpu_kernel
 
 
-def weighed(x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
+def weighted(x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
     """Return p_1 x, ..., p_K x of each word, [B, T, K, D]."""
-    found: Tensor = _Weighed.apply(x_BTD, share_BTK)  # type: ignore[no-untyped-call]
+    found: Tensor = _Weighted.apply(x_BTD, share_BTK)  # type: ignore[no-untyped-call]
     return found
 
 
-def weighed_sum(parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
+def weighted_sum(parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
     """Return sum_k p_k y_k of each word, [B, T, D]."""
-    found: Tensor = _WeighedSum.apply(parts_BTKD, share_BTK)  # type: ignore[no-untyped-call]
+    found: Tensor = _WeightedSum.apply(parts_BTKD, share_BTK)  # type: ignore[no-untyped-call]
     return found
 
 
-class _Weighed(torch.autograd.Function):
+class _Weighted(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
         ctx.save_for_backward(x_BTD, share_BTK)
@@ -42,7 +42,7 @@ class _Weighed(torch.autograd.Function):
         )
 
 
-class _WeighedSum(torch.autograd.Function):
+class _WeightedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
         ctx.save_for_backward(parts_BTKD if ctx.needs_input_grad[1] else None, share_BTK)

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from mdnmt.methods import BUILDERS, build, validate
+from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import VocabSizes
-from mdnmt.methods.outline import shapes_only
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
@@ -21,7 +21,7 @@ SIZES = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 1, "d
 def test_shapes_are_those_of_the_model(builder: str) -> None:
     architecture = validate(builder, SIZES, where="test")
     generator = torch.get_rng_state()
-    with shapes_only():
+    with on_meta_device():
         outline = build(builder, architecture, VocabSizes(31, 29, False), 3).model
     assert torch.equal(torch.get_rng_state(), generator)
     model = build(builder, architecture, VocabSizes(31, 29, False), 3).model

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.beam import Hypothesis, beam_search
-from mdnmt.decode.products import prepared
+from mdnmt.decode.low_precision import prepare_for_decoding
 from mdnmt.models.transformer import Transformer
 
 
@@ -57,7 +57,7 @@ def translate_ids(
     batches = list(length_batches([len(source) for source in sources], config.batch_tokens))
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
     if dtype is None:  # else it is settled already how products are computed
-        model = prepared(model, config.precision)
+        model = prepare_for_decoding(model, config.precision)
 
     def translate(numbers: list[int]) -> list[list[Hypothesis]]:
         source_BS = np.zeros((len(numbers), max(len(sources[number]) for number in numbers)), dtype=np.int64)

@@ -30,7 +30,7 @@ def absent(what: Iterable[str], where: str, why: str) -> Comparison:
     return Comparison(what=f"needs {text}", missing=text)
 
 
-def absent_item(item: str, spec: ClaimsSpec) -> Comparison:
+def absent_exhibit(item: str, spec: ClaimsSpec) -> Comparison:
     """Return the comparison that cannot be made for want of a whole table or figure."""
     text = f"{title_of(item)} ({spec.why_missing(item)})"
     return Comparison(what=f"needs {text}", missing=text)

@@ -12,14 +12,14 @@ import torch
 
 from mdnmt.errors import ConfigError
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.counts import count_words
 from mdnmt.train.run import build_method
+from mdnmt.train.token_counts import count_tokens
 
 
 def test_every_word_of_the_training_text_is_counted_in_its_domain(toy_task: Path) -> None:
     data = TaskData.load(toy_task)
     split = data.split("train")
-    found = count_words(data, np.arange(len(split.source)), torch.device("cpu"))
+    found = count_tokens(data, np.arange(len(split.source)), torch.device("cpu"))
     sides = (
         (found.source_KV, split.source, data.source_vocab),
         (found.target_KV, split.target, data.target_vocab),
@@ -38,11 +38,11 @@ def test_only_sentences_that_are_trained_on_count(toy_task: Path) -> None:
     data = TaskData.load(toy_task)
     split = data.split("train")
     rows = np.flatnonzero(split.domains == 1)[:7]
-    found = count_words(data, rows, torch.device("cpu"))
+    found = count_tokens(data, rows, torch.device("cpu"))
     assert not found.source_KV[0].any() and not found.target_KV[0].any()
     assert found.source_KV[1].sum() == split.source.lengths[rows].sum()
     assert found.target_KV[1].sum() == split.target.lengths[rows].sum()
-    nothing = count_words(data, rows[:0], torch.device("cpu"))
+    nothing = count_tokens(data, rows[:0], torch.device("cpu"))
     assert not nothing.source_KV.any() and nothing.target_KV.shape == found.target_KV.shape
 
 
@@ -51,7 +51,7 @@ def test_guided_learning_gets_the_words_of_each_domain_in_the_order_of_labels(ma
     spec = make_spec("domain_aware_attention", architecture={"guidance_weight": 1.0, "num_clusters": 2})
     guided = build_method(spec, data, cpu).losses[1]
     # "price" stands in the economy's text alone, "judge" in the law's: toy words of tests/conftest.py.
-    counts = count_words(data, np.arange(len(data.split("train").source)), cpu).source_KV
+    counts = count_tokens(data, np.arange(len(data.split("train").source)), cpu).source_KV
     only = [(counts[label] > 5) & (counts[1 - label] == 0) for label in (0, 1)]
     assert only[0].any() and only[1].any()
     for label in (0, 1):

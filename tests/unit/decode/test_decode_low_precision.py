@@ -12,8 +12,8 @@ from method_forms import CONFIGS, FORMS
 from torch import Tensor
 
 from mdnmt.config.decoding import PRECISIONS, Decoding, Precision
-from mdnmt.decode.batches import translate_ids
-from mdnmt.decode.products import NARROW, PRODUCTS, prepared, rounded
+from mdnmt.decode.length_batches import translate_ids
+from mdnmt.decode.low_precision import NARROW, PRODUCTS, prepare_for_decoding, quantise
 from mdnmt.decode.translator import require_precision
 from mdnmt.errors import ConfigError
 from mdnmt.models.projection import Linear, MixedLinear
@@ -42,7 +42,7 @@ def test_a_product_is_as_exact_as_its_precision(precision: Precision, bias: bool
 
 def test_eight_bits_hold_the_largest_number_of_a_row_exactly() -> None:
     x = torch.tensor([[0.5, -2.0, 1.0], [0.0, 0.0, 0.0], [3e-3, 1e-3, 0.0]])
-    whole, scale = rounded(x)
+    whole, scale = quantise(x)
     assert whole.dtype == torch.int8
     assert whole.tolist() == [[32, -127, 64], [0, 0, 0], [127, 42, 0]]
     assert torch.allclose(whole * scale, x, atol=2.0 / 254)
@@ -61,7 +61,7 @@ def test_a_prepared_model_computes_what_the_model_does(
     before = {key: value.clone() for key, value in method.model.state_dict().items()}
     with torch.inference_mode():
         found = []
-        for model in (method.model, prepared(method.model, precision)):
+        for model in (method.model, prepare_for_decoding(method.model, precision)):
             state = model.start(batch.source_BS, batch.source_mask_BS, batch.domain_B)
             found.append(torch.stack([model.step(batch.target_BT[:, t], state) for t in range(3)]))
     # A gate or a block that is chosen by a hair may be another: so not for every method a bound for int8.
@@ -75,7 +75,7 @@ def test_a_prepared_model_computes_what_the_model_does(
 def test_every_wide_map_is_exchanged_and_shared_modules_stay_shared(random_method: Any, precision: Precision) -> None:
     sizes = {"model_dim": 32, "ffn_dim": 64, "num_heads": 2, "mixed_sides": "both", "share_embeddings": "all"}
     model = random_method("waldm", **sizes, dtype=torch.float32).model
-    new = prepared(model, precision)
+    new = prepare_for_decoding(model, precision)
     assert not [one for one in new.modules() if isinstance(one, MixedLinear)]
     assert all(one.weight.size(0) < NARROW for one in new.modules() if isinstance(one, Linear))
     assert any(isinstance(one, MixedLinear) for one in model.modules())
@@ -85,9 +85,9 @@ def test_every_wide_map_is_exchanged_and_shared_modules_stay_shared(random_metho
 
 def test_double_precision_and_other_devices_keep_their_own_products(random_method: Any) -> None:
     model = random_method("transformer").model
-    assert prepared(model) is model
+    assert prepare_for_decoding(model) is model
     with pytest.raises(ConfigError, match=r"^found precision int8 on meta, expected a CPU; take bf16 there$"):
-        prepared(model.to("meta"), "int8")
+        prepare_for_decoding(model.to("meta"), "int8")
 
 
 def test_translations_do_not_depend_on_the_number_of_threads(random_method: Any) -> None:
@@ -128,8 +128,10 @@ def test_autocast_reaches_every_batch_and_settles_the_products(random_method: An
         seen.append((torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")))
         return [[]]
 
-    monkeypatch.setattr("mdnmt.decode.batches.beam_search", watched)
-    monkeypatch.setattr("mdnmt.decode.batches.prepared", lambda *_: pytest.fail("prepared under autocast"))
+    monkeypatch.setattr("mdnmt.decode.length_batches.beam_search", watched)
+    monkeypatch.setattr(
+        "mdnmt.decode.length_batches.prepare_for_decoding", lambda *_: pytest.fail("prepared under autocast")
+    )
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)

@@ -16,7 +16,7 @@ from mdnmt.tasks.segmentation import bpe
 from mdnmt.tasks.segmentation.segmenter import codes_file
 from mdnmt.tasks.segmentation.tokenised_text import SIDES
 from mdnmt.tasks.segmentation.vocabulary import Vocab
-from mdnmt.tasks.workers import Map, in_this_process
+from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 # The end of a line is a word of the table, the last one, which no text has; its one piece is </s>.
 END = "\n"
@@ -138,7 +138,7 @@ def learn_encoder(
     segmentation: SegmentationConfig,
     vocabulary: VocabularyConfig,
     scratch: Path,
-    run: Map = in_this_process,
+    run: ParallelMap = in_this_process,
 ) -> Encoder:
     """Return codes and vocabularies learned on the splits called `train`, ready for the words of all.
 
@@ -170,7 +170,7 @@ def _learn_codes(
     train: Mapping[tuple[str, str], Mapping[str, int]],
     files: Mapping[tuple[str, str], str | None],
     segmentation: SegmentationConfig,
-    run: Map,
+    run: ParallelMap,
 ) -> dict[str, str]:
     counts: dict[str, Counter[str]] = {}
     merges: dict[str, int] = {}
@@ -188,14 +188,14 @@ def _pieces(
     files: Mapping[tuple[str, str], str | None],
     words: Mapping[tuple[str, str], set[str]],
     name: str | None,
-    run: Map,
+    run: ParallelMap,
 ) -> dict[str, list[str]]:
     """Return the pieces of all words that the codes of file `name` take apart."""
     found = sorted(set().union(*(words[key] for key in files if files[key] == name)))
     if codes is None:
         return {word: [word] for word in found}
     jobs = ((codes, found[start : start + _WORDS_PER_JOB]) for start in range(0, len(found), _WORDS_PER_JOB))
-    pieces = (one for chunk in run(bpe.take_apart, jobs) for one in chunk)
+    pieces = (one for chunk in run(bpe.segment_words, jobs) for one in chunk)
     return dict(zip(found, pieces, strict=True))
 
 

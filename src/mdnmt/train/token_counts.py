@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from mdnmt.methods.method import WordCounts
+from mdnmt.methods.method import TokenCounts
 from mdnmt.tasks.task_data import Ragged, TaskData
 from mdnmt.train.batches import Indices
 
 
-def count_words(data: TaskData, rows: Indices, device: torch.device) -> WordCounts:
+def count_tokens(data: TaskData, rows: Indices, device: torch.device) -> TokenCounts:
     """Return the counts over the given training sentences, on `device`; </s> counts as a word."""
     split = data.split("train")
     domains = split.domains[rows].astype(np.int64)
@@ -21,4 +21,4 @@ def count_words(data: TaskData, rows: Indices, device: torch.device) -> WordCoun
         flat = np.bincount(label_of_word * vocab_size + tokens, minlength=len(data.domains) * vocab_size)
         return torch.from_numpy(flat.reshape(len(data.domains), vocab_size)).to(device)
 
-    return WordCounts(counts(split.source, len(data.source_vocab)), counts(split.target, len(data.target_vocab)))
+    return TokenCounts(counts(split.source, len(data.source_vocab)), counts(split.target, len(data.target_vocab)))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mdnmt.models import weighing
+from mdnmt.models import weighted_sum
 from mdnmt.models.context import DomainContext
 from mdnmt.models.experts import Experts
 from mdnmt.models.projection import MixedLinear
@@ -25,8 +25,8 @@ def plain_sum(parts_NKD: Tensor, share_NK: Tensor) -> Tensor:
 
 
 CASES = {
-    "weighed": (weighing.weighed, plain_weighed, (WORDS, WIDTH)),
-    "sum": (weighing.weighed_sum, plain_sum, (WORDS, PARTS, WIDTH)),
+    "weighed": (weighted_sum.weighted, plain_weighed, (WORDS, WIDTH)),
+    "sum": (weighted_sum.weighted_sum, plain_sum, (WORDS, PARTS, WIDTH)),
 }
 
 
@@ -60,7 +60,7 @@ def test_only_what_is_wanted_gets_a_derivative(case: str) -> None:
 def test_shares_that_stand_once_for_many_words_are_taken_as_they_are() -> None:
     parts, share = torch.randn(2, 4, PARTS, WIDTH), torch.rand(2, 1, PARTS).expand(-1, 4, -1)
     expected = sum(share[..., k, None] * parts[..., k, :] for k in range(PARTS))
-    assert torch.allclose(weighing.weighed_sum(parts, share), expected, atol=1e-6)
+    assert torch.allclose(weighted_sum.weighted_sum(parts, share), expected, atol=1e-6)
 
 
 def mixed(in_dim: int, out_dim: int) -> tuple[torch.nn.Module, Callable[[torch.nn.Module, Tensor, Tensor], Tensor]]:
