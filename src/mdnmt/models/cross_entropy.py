@@ -43,6 +43,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         label_N: Tensor,
         label_smoothing: float,
         word_weight_N: Tensor | None,
+        word_loss_N: Tensor | None,
         piece: int,
     ) -> Tensor:
         vocab_size = weight_VD.size(0)
@@ -73,8 +74,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
             if word_weight_N is not None:
                 nll_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
                 true_share_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
-            uniform = (log_sum_exp_N1 - mean_logit_N1).double().sum()
-            total += (1.0 - label_smoothing) * nll_N1.double().sum() + label_smoothing * uniform
+            uniform_N1 = log_sum_exp_N1 - mean_logit_N1
+            total += (1.0 - label_smoothing) * nll_N1.double().sum() + label_smoothing * uniform_N1.double().sum()
+            if word_loss_N is not None:
+                torch.lerp(nll_N1, uniform_N1, label_smoothing, out=word_loss_N[start : start + piece].unsqueeze(1))
             if wants_gradient:
                 # d loss / d logit_v = (s + e) p_v - e / V - s [v = label], s = (1 - e) w: without weights, s + e = 1
                 scale_N1 = (1.0 if word_weight_N is None else true_share_N1 + label_smoothing) / sum_exp_N1
@@ -89,9 +92,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return total if hidden_ND.dtype == torch.float64 else total.float()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None, None]:
         hidden_grad_ND, weight_grad_VD = ctx.saved_tensors
-        return hidden_grad_ND * gradients[0], weight_grad_VD * gradients[0], None, None, None, None
+        return hidden_grad_ND * gradients[0], weight_grad_VD * gradients[0], None, None, None, None, None
 
 
 def linear_cross_entropy(
@@ -100,14 +103,16 @@ def linear_cross_entropy(
     label_N: Tensor,
     label_smoothing: float = 0.0,
     word_weight_N: Tensor | None = None,
+    word_loss_N: Tensor | None = None,
 ) -> Tensor:
     """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over words: a scalar in float32.
 
     For each word it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true word included; the
-    word's weight w is a constant, 1 where none is given.
+    word's weight w is a constant, 1 where none is given. `word_loss_N` is overwritten with these losses, without
+    gradient.
     """
     piece = piece_rows(hidden_ND.device, weight_VD.size(0))
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        hidden_ND, weight_VD, label_N, label_smoothing, word_weight_N, piece
+        hidden_ND, weight_VD, label_N, label_smoothing, word_weight_N, word_loss_N, piece
     )
     return loss

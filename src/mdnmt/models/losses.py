@@ -50,9 +50,14 @@ class LabelSmoothedCrossEntropy:
         self.reduction: Reduction | None = None if misaligned else "sum"
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        """Return the sum over real target words."""
+        """Return the sum over real target words; record the losses of the words, without gradient."""
         weight_N = self._word_weights(output, batch) if self.word_weighted else None
-        return linear_cross_entropy(output.hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing, weight_N)
+        hidden_ND = output.hidden_ND
+        word_loss_N = hidden_ND.new_empty(len(hidden_ND), dtype=torch.promote_types(hidden_ND.dtype, torch.float32))
+        output.context.record("word_loss", "decoder", word_loss_N)
+        return linear_cross_entropy(
+            hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing, weight_N, word_loss_N
+        )
 
     def _word_weights(self, output: Output, batch: Batch) -> Tensor:
         [alpha_BT] = output.context.recorded("word_weight", "decoder")

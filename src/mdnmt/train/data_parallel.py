@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mdnmt.errors import ConfigError, Interrupted
 
-# Gradients are sent in pieces of so many numbers: few messages, little memory beside the gradients themselves.
+# Bytes in one message of what the first worker shares.
 PIECE = 1 << 24
 STORE = "MDNMT_STORE"  # port at which the first worker, which started this one, is to be found
 
@@ -80,25 +80,21 @@ class Workers:
             return list(values)
         return [float(value) for value in self._reduced(torch.tensor(values, dtype=torch.float64), "SUM").tolist()]
 
-    def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Replace each gradient by the sum over all workers; a parameter that nobody has one for is left without."""
-        if self.count == 1:
-            return
-        has = self.most([parameter.grad is not None for parameter in parameters])
-        used = [parameter for parameter, known in zip(parameters, has, strict=True) if known]
-        for parameter in used:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-        piece: list[Tensor] = []
-        for number, parameter in enumerate(used):
-            assert parameter.grad is not None
-            piece.append(parameter.grad)
-            if sum(gradient.numel() for gradient in piece) >= PIECE or number + 1 == len(used):
-                flat = self._reduced(torch.cat([gradient.flatten() for gradient in piece]), "SUM")
-                parts = torch.split(flat, [gradient.numel() for gradient in piece])
-                for gradient, part in zip(piece, parts, strict=True):
-                    gradient.copy_(part.view_as(gradient))
-                piece = []
+    def begin_sum(self, tensor: Tensor) -> Callable[[], None]:
+        """Begin to replace a tensor by the sum over all workers; return what waits until that is done.
+
+        All workers must call it in the same order.
+        """
+        import torch.distributed as dist
+
+        with _as_lost_worker():
+            work = dist.all_reduce(tensor, dist.ReduceOp.SUM, async_op=True)
+
+        def wait() -> None:
+            with _as_lost_worker():
+                work.wait()
+
+        return wait
 
     def shared(self, data: bytes) -> bytes:
         """Return the first worker's data; the others' are dropped."""

@@ -13,6 +13,7 @@ from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
 from mdnmt.models.losses import Loss
 from mdnmt.train.device import quick_float32
+from mdnmt.train.gradient_reducer import GradientReducer
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,13 @@ class UpdateResult:
     Attributes:
         losses: of each batch by name, summed over words.
         norms: of the gradients of each group that is clipped, before it was; empty where none was asked for.
+        domain_sums: [2, K], of each domain the generation loss and the number of target tokens, over all batches; None
+            where they were not asked for, or the losses do not record them.
     """
 
     losses: list[dict[str, Tensor]]
     norms: list[Tensor]
+    domain_sums: Tensor | None = None
 
 
 def forward_backward(
@@ -37,8 +41,9 @@ def forward_backward(
     *,
     num_words: int | None = None,
     weights: Sequence[Callable[[Loss], float | None]] | None = None,
-    combine: Callable[[], None] | None = None,
+    reducer: GradientReducer | None = None,
     want_norms: bool = False,
+    num_domains: int = 0,
 ) -> UpdateResult:
     """Leave the clipped gradients of the objective, a target word, over all batches of an update.
 
@@ -50,12 +55,14 @@ def forward_backward(
         dtype: of autocast; None: float32 throughout.
         num_words: target words of the whole update, where these batches are not all of it.
         weights: for each batch what a loss is multiplied by; None: nothing.
-        combine: called before clipping, to add the gradients of other workers.
+        reducer: adds the gradients of other workers; None: there are none.
         want_norms: measure the norms even where nothing is clipped.
+        num_domains: sum the generation loss of each of so many domains; 0: of none.
     """
     if num_words is None:
         num_words = sum(batch.num_target_tokens for batch in batches)
     found = []
+    of_domains: Tensor | None = None
     for number, batch in enumerate(batches):
         batch = batch.to(device)
         with quick_float32(device, dtype):
@@ -65,13 +72,25 @@ def forward_backward(
             if weights is not None:
                 factors = {loss.name: weights[number](loss) for loss in method.losses}
                 losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
+            if reducer is not None and number + 1 == len(batches):
+                reducer.begin_last_batch()
             torch.stack(list(losses.values())).sum().div(num_words).backward()  # type: ignore[no-untyped-call]
         found.append({name: value.detach() for name, value in losses.items()})
-    if combine is not None:
-        combine()
+        if num_domains and (word_losses := output.context.recorded("word_loss", "decoder")):
+            of_batch = domain_sums(word_losses[0], batch, num_domains)
+            of_domains = of_batch if of_domains is None else of_domains + of_batch
+    if reducer is not None:
+        reducer.finish()
     norms: list[Tensor] = []
     if recipe.clip_norm:
         norms = [torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm) for group in method.clip_groups()]
     elif want_norms:
         norms = [torch.nn.utils.get_total_norm([p.grad for p in method.model.parameters() if p.grad is not None])]
-    return UpdateResult(found, norms)
+    return UpdateResult(found, norms, of_domains)
+
+
+def domain_sums(word_loss_N: Tensor, batch: Batch, num_domains: int) -> Tensor:
+    """Return [2, K]: the losses of each domain's words, and how many there are."""
+    domain_N = batch.domain_B.index_select(0, batch.label_index_N // batch.target_BT.size(1))
+    is_of_KN = torch.arange(num_domains, device=domain_N.device).unsqueeze(1) == domain_N
+    return torch.stack([(is_of_KN * word_loss_N).sum(1), is_of_KN.sum(1)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -14,6 +14,8 @@ from mdnmt.train.data_parallel import Workers
 
 # Entries of the sums beside tokens and losses: a norm of all gradients, summed over updates, and how many were added.
 GRADIENT_NORM, NUM_NORMS = "gradient_norm", "num_norms"
+DOMAINS = "domains"  # the entry on the device; `read` returns two for each domain, with these beginnings
+DOMAIN_LOSS, DOMAIN_TOKENS = "loss/", "tokens/"
 
 
 class NotFinite(Exception):
@@ -29,12 +31,14 @@ class Step:
         chosen: its batches.
         losses: number of a batch in the update -> its losses by name.
         norms: of the gradients before they were clipped.
+        domain_sums: [2, K], generation loss and target tokens of each domain, where they are known.
     """
 
     update: int
     chosen: UpdateBatches
     losses: Mapping[int, Mapping[str, Tensor]]
     norms: list[Tensor]
+    domain_sums: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Meters:
     device: torch.device
     workers: Workers
     names: list[str]
+    domains: Sequence[str] = ()
     sums: dict[str, Tensor] = field(default_factory=dict)
     tokens: int = 0
     num_norms: int = 0
@@ -82,6 +87,8 @@ class Meters:
         for losses in step.losses.values():
             for name, value in losses.items():
                 self._add(name, value)
+        if step.domain_sums is not None:
+            self._add(DOMAINS, step.domain_sums)
         # All workers have the same gradients.
         if step.norms and self.workers.is_first:
             groups = torch.stack([norm.detach() for norm in step.norms])
@@ -91,13 +98,17 @@ class Meters:
     def read(self) -> dict[str, float]:
         """Return the sums over all workers, tokens first; empty where nothing was added since they were cleared.
 
+        `pop_domain_losses` takes those of domains out of them.
+
         Raises:
             NotFinite: one is no finite number.
         """
         names = [*self.names, GRADIENT_NORM]
         own = [self.sums[name].item() if name in self.sums else 0.0 for name in names]
         counts = [float(self.tokens), float(self.num_norms)]
-        found = dict(zip(["tokens", NUM_NORMS, *names], self.workers.total([*counts, *own]), strict=True))
+        of_domains = self.sums[DOMAINS].flatten().tolist() if DOMAINS in self.sums else [0.0] * len(self._domain_keys)
+        keys = ["tokens", NUM_NORMS, *names, *self._domain_keys]
+        found = dict(zip(keys, self.workers.total([*counts, *own, *of_domains]), strict=True))
         for name in self.names:
             if not math.isfinite(found[name]):
                 raise NotFinite(f"the {name} loss became {found[name]}")
@@ -113,7 +124,11 @@ class Meters:
         """Go on with saved sums, which the first worker takes over from all."""
         kept = dict(sums) if self.workers.is_first else {}
         self.tokens, self.num_norms = int(kept.pop("tokens", 0)), int(kept.pop(NUM_NORMS, 0))
+        # Checkpoints of earlier versions have no sums of domains.
+        of_domains = [kept.pop(key, 0.0) for key in self._domain_keys]
         self.sums = {name: torch.tensor(value, dtype=torch.float64, device=self.device) for name, value in kept.items()}
+        if any(of_domains):
+            self.sums[DOMAINS] = torch.tensor(of_domains, dtype=torch.float64, device=self.device).view(2, -1)
         self.unread.clear()
 
     def broken_update(self) -> BrokenUpdate | None:
@@ -140,9 +155,20 @@ class Meters:
             found.append(dict(zip(self.names, self.workers.total(own), strict=True)))
         return found
 
+    @property
+    def _domain_keys(self) -> list[str]:
+        return [f"{beginning}{domain}" for beginning in (DOMAIN_LOSS, DOMAIN_TOKENS) for domain in self.domains]
+
     def _add(self, name: str, value: Tensor) -> None:
         value = value.to(device=self.device, dtype=torch.float64)
         self.sums[name] = self.sums[name] + value if name in self.sums else value
+
+
+def pop_domain_losses(sums: dict[str, float]) -> dict[str, float]:
+    """Take the sums of domains out of what `read` returned; return the loss a token of each domain that had any."""
+    domains = [key.removeprefix(DOMAIN_TOKENS) for key in sums if key.startswith(DOMAIN_TOKENS)]
+    found = {domain: (sums.pop(DOMAIN_LOSS + domain), sums.pop(DOMAIN_TOKENS + domain)) for domain in domains}
+    return {domain: loss / tokens for domain, (loss, tokens) in found.items() if tokens}
 
 
 def _is_wrong(step: Step) -> bool:

@@ -74,6 +74,8 @@ class TensorBoardLog:
             if quantity in record:
                 tag = f"{quantity}/{record['split']}/{record['domain']}"
                 writer.add_scalar(tag, float(record[quantity]), record["update"])
+        for domain, loss in record.get("domain_losses", {}).items():
+            writer.add_scalar(f"loss/{record['split']}/{domain}", float(loss), record["update"])
 
 
 def _writer_class() -> type[SummaryWriter]:

@@ -25,8 +25,9 @@ from mdnmt.train.compiled import compile_model, compiler_errors, width_multiple
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
 from mdnmt.train.data_parallel import Workers
 from mdnmt.train.forward_backward import forward_backward
+from mdnmt.train.gradient_reducer import GradientReducer
 from mdnmt.train.lease import RunLease
-from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, BrokenUpdate, Meters, NotFinite, Step
+from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, BrokenUpdate, Meters, NotFinite, Step, pop_domain_losses
 from mdnmt.train.metrics_log import TRAINING_SAMPLE, VALIDATION, MetricsLog
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.prefetch import Prefetcher
@@ -96,6 +97,7 @@ class Trainer:
         self.conditions = conditions_here(spec.builder, self.recipe, device)
         compile_model(method, self.recipe.compile)
         self.optimiser = Optimiser(method.model, self.recipe)
+        self._reducer = GradientReducer(self.workers, self.optimiser.named.values())
         self.progress = Progress()
         self.train_split = data.split("train")
         domain_ids = [data.domains.index(domain) for domain in spec.domains]
@@ -119,7 +121,7 @@ class Trainer:
             width_multiple=width_multiple(method, self.recipe.compile),
         )
         self._epochs = 0.0
-        self._meters = Meters(device, self.workers, [loss.name for loss in method.losses])
+        self._meters = Meters(device, self.workers, [loss.name for loss in method.losses], data.domains)
         self._saved_update: int | None = None
         self._throughput = Throughput()
         self.after_update: Callable[[], None] = lambda: None
@@ -243,13 +245,14 @@ class Trainer:
                 self.dtype,
                 num_words=chosen.num_words,
                 weights=[one.weight for one in shards],
-                combine=lambda: workers.sum_gradients(list(self.optimiser.named.values())),
+                reducer=self._reducer,
                 want_norms=self.runtime.on_nan == "rollback",
+                num_domains=len(self.data.domains),
             )
         progress.update += 1
         progress.epoch, progress.position, self._epochs = prepared.epoch, prepared.position, prepared.epochs
         losses = {one.number: named for one, named in zip(shards, found.losses, strict=True)}
-        self._meters.add(Step(progress.update, chosen, losses, found.norms))
+        self._meters.add(Step(progress.update, chosen, losses, found.norms, found.domain_sums))
         self.optimiser.step(learning_rate(progress.update, self.recipe))
         self._throughput.add(chosen.num_words)
         self.after_update()
@@ -294,7 +297,7 @@ class Trainer:
     def _log(self) -> None:
         sums, progress = self._meters.read(), self.progress
         self._meters.clear()
-        words = sums.pop("tokens")
+        words, domain_losses = sums.pop("tokens"), pop_domain_losses(sums)
         norm_sum, num_norms = sums.pop(GRADIENT_NORM, 0.0), sums.pop(NUM_NORMS, 0.0)
         loss = sums["generation"] / words
         speed, seconds_per_update = self._throughput.read()
@@ -309,6 +312,8 @@ class Trainer:
                 "loss": loss,
                 "objective": math.fsum(sums.values()) / words,
                 "losses": {name: value / words for name, value in sums.items()},
+                # Of translation, like `loss`, a token of each domain.
+                **({"domain_losses": domain_losses} if domain_losses else {}),
                 "learning_rate": rate,
                 "seconds": self.seconds,
                 "tokens_per_second": speed,

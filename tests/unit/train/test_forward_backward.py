@@ -39,3 +39,24 @@ def test_batches_of_unlike_size_weigh_by_their_words(
     norms = [torch.stack([p.grad.norm() for p in group]).norm().item() for group in method.clip_groups()]
     assert len(norms) == 2
     assert all((norm <= 0.0100001) == bool(clip_norm) for norm in norms)
+
+
+@pytest.mark.parametrize("form", [("transformer", {}), ("word_context", {"weighted_loss": "aligned"}), ("dmoe", {})])
+def test_sums_of_domains_are_the_losses_of_their_sentences(
+    make_batch: Any, random_method: Any, form: tuple[str, dict[str, Any]]
+) -> None:
+    method = random_method(form[0], dropout=0.0, num_domains=3, **form[1])
+    recipe = Training()
+
+    def found(*batches: list[tuple[list[int], list[int], int]]) -> Any:
+        return forward_backward(
+            method, [batch_of(make_batch, one) for one in batches], recipe, CPU, None, num_domains=3
+        )
+
+    whole = found(SENTENCES[::2], SENTENCES[1:2])
+    assert whole.domain_sums[1].tolist() == [5.0, 5.0, 0.0]
+    for domain in range(2):
+        own = found([sentence for sentence in SENTENCES if sentence[2] == domain])
+        assert float(whole.domain_sums[0, domain]) == pytest.approx(float(own.losses[0]["generation"]), rel=1e-9)
+    assert float(whole.domain_sums[0, 2]) == 0.0
+    assert forward_backward(method, [batch_of(make_batch, SENTENCES)], recipe, CPU, None).domain_sums is None

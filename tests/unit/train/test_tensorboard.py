@@ -50,6 +50,8 @@ def test_the_events_are_the_measurements(
     found = events.Scalars("loss/valid/all")
     assert [event.step for event in found] == [point["update"] for point in points] == [4, 8, 12]
     assert [event.value for event in found] == pytest.approx([point["loss"] for point in points], rel=1e-6)
+    [*_, line] = [record for record in records if record.get("split") == "train"]
+    assert events.Scalars("loss/train/law")[-1].value == pytest.approx(line["domain_losses"]["law"], rel=1e-6)
     assert {"bleu/valid/law", "gradient_norm/train/all"} <= set(events.Tags()["scalars"])
 
 

@@ -11,12 +11,14 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mdnmt.checkpoints.store import CheckpointStore
+from mdnmt.models.batch import Batch
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import UpdateBatches
 from mdnmt.train.data_parallel import Workers
 from mdnmt.train.device_watch import DeviceWatch, Finding
-from mdnmt.train.meters import Meters, Step
+from mdnmt.train.forward_backward import domain_sums
+from mdnmt.train.meters import DOMAINS, Meters, Step
 from mdnmt.train.metrics_log import MetricsLog
 from mdnmt.train.run import build_method
 from mdnmt.train.signals import StopRequest
@@ -28,11 +30,16 @@ def test_sums_are_kept_without_a_copy_to_the_device() -> None:
     with FakeTensorMode():
         device = torch.device("cuda", 0)
         losses = {0: {"generation": torch.empty((), device=device)}}
-        meters = Meters(device, Workers(), ["generation"])
+        meters = Meters(device, Workers(), ["generation"], ["law", "news"])
+        ids = torch.empty(2, 4, dtype=torch.int64, device=device)
+        index_N, domain_B = (torch.empty(size, dtype=torch.int64, device=device) for size in (7, 2))
+        batch = Batch(ids, ids > 0, ids, ids > 0, index_N, index_N, domain_B)
+        word_loss_N = torch.empty(7, device=device)
         with watch:
             for update in (1, 2):
-                meters.add(Step(update, UpdateBatches(0, [0], [np.arange(2)], 7), losses, []))
-    assert meters.tokens == 14 and meters.sums["generation"].device == device
+                sums = domain_sums(word_loss_N, batch, 2)
+                meters.add(Step(update, UpdateBatches(0, [0], [np.arange(2)], 7), losses, [], sums))
+    assert meters.tokens == 14 and meters.sums["generation"].device == meters.sums[DOMAINS].device == device
     assert [finding for finding in watch.findings if finding.kind != "float64"] == []
 
 
