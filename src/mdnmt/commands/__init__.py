@@ -4,7 +4,7 @@
 SECTIONS = {
     "Before a study": ("init", "plan", "doctor", "fetch"),
     "Making a study": ("run", "watch", "unlock"),
-    "With its results": ("translate", "serve", "export", "compare", "rates", "clean"),
+    "With its results": ("translate", "serve", "export", "import", "compare", "rates", "clean"),
     "Passing results on": ("bundle", "verify", "certify", "push", "pull"),
     "For developers of this project": ("audit", "pin", "recipes", "schema"),
 }

@@ -118,7 +118,13 @@ def assemble(
     decoder = decoder or make_decoder(config)
 
     def embedding(size: int) -> Embedding:
-        return Embedding(size, config.model_dim, dropout=config.dropout, max_positions=config.max_positions)
+        return Embedding(
+            size,
+            config.model_dim,
+            dropout=config.dropout,
+            max_positions=config.max_positions,
+            first_position=config.first_position,
+        )
 
     source = embedding(vocab.source)
     target = source if config.share_embeddings == "all" else embedding(vocab.target)

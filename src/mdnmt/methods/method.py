@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from torch import Tensor, nn
 
 from mdnmt.config.base import Frozen
@@ -82,6 +82,17 @@ class Architecture(Frozen):
     activation_dropout: float = Field(0.0, ge=0, lt=1, description="inside the feed-forward block")
     label_smoothing: float = Field(0.1, ge=0, lt=1, description="share of the target spread over the vocabulary")
     max_positions: int = Field(1024, gt=0, le=1_000_000, description="longest sentence, in BPE pieces")
+    first_position: int = Field(
+        0, ge=0, le=1_000_000, description="position of a sentence's first piece; fairseq counts from 2"
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_younger_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Runs that were trained before there was the option keep their addresses.
+        value: dict[str, Any] = dump(self)
+        if not self.first_position:
+            value.pop("first_position", None)
+        return value
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Architecture:

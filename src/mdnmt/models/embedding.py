@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from mdnmt.models.dropout import dropout
 
 
-def sinusoidal_positions(num_positions: int, model_dim: int) -> Tensor:
-    """Return the position vectors [num_positions, D]: sines in the first half of the width, cosines in the second."""
+def sinusoidal_positions(num_positions: int, model_dim: int, first: int = 0) -> Tensor:
+    """Return the vectors of positions `first` and later, [num_positions, D]: sines in the first half, then cosines."""
     half = model_dim // 2
     rate = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10000.0) / max(1, half - 1)))
-    angle = torch.arange(num_positions, dtype=torch.float64).unsqueeze(1) * rate
+    angle = torch.arange(first, first + num_positions, dtype=torch.float64).unsqueeze(1) * rate
     table = torch.cat([angle.sin(), angle.cos()], dim=1)
     return F.pad(table, (0, model_dim - table.size(1))).float()
 
@@ -26,7 +26,14 @@ class Embedding(nn.Module):
     position_table: Tensor
 
     def __init__(
-        self, vocab_size: int, model_dim: int, *, dropout: float, max_positions: int, padding_id: int = 0
+        self,
+        vocab_size: int,
+        model_dim: int,
+        *,
+        dropout: float,
+        max_positions: int,
+        first_position: int = 0,
+        padding_id: int = 0,
     ) -> None:
         super().__init__()
         self.padding_id = padding_id
@@ -38,11 +45,14 @@ class Embedding(nn.Module):
         with torch.no_grad():
             self.weight[padding_id].zero_()
         # A function of the configuration alone: not part of what is saved, and not computed where shapes alone count.
-        table = torch.empty if self.weight.is_meta else sinusoidal_positions
-        self.register_buffer("position_table", table(max_positions, model_dim), persistent=False)
+        if self.weight.is_meta:
+            table = torch.empty(max_positions, model_dim)
+        else:
+            table = sinusoidal_positions(max_positions, model_dim, first_position)
+        self.register_buffer("position_table", table, persistent=False)
 
     def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
-        """Return [B, T, D] for words that stand at positions start, start + 1, ..."""
+        """Return [B, T, D] for words that stand at places start, start + 1, ... of their sentences."""
         return self.place(F.embedding(ids_BT, self.weight, padding_idx=self.padding_id), start)
 
     def place(self, vectors_BTD: Tensor, start: int = 0) -> Tensor:

@@ -17,7 +17,7 @@ from mdnmt.train.initialise import InitialWeights, initialise
 
 _VOCAB_SIZE = 16  # how many words there are is not known yet, and changes no answer
 # What a model shares with the one that it starts from, beside the shapes of its tensors.
-_ALIKE = ("num_heads", "norm", "share_embeddings")
+_ALIKE = ("num_heads", "norm", "share_embeddings", "first_position")
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
     Raises:
         ConfigError: a tensor of the other one has no place in it, or the two differ in what shapes do not show.
     """
-    mine, other = (with_size(one.architecture, one.num_domains).model_dump() for one in (model, start))
+    here, there = (with_size(one.architecture, one.num_domains) for one in (model, start))
     for key in _ALIKE:
-        if mine[key] != other[key]:
-            raise ConfigError(f"starts from {start_name}: {key} is {other[key]} there, but {mine[key]} here")
+        if (mine := getattr(here, key)) != (other := getattr(there, key)):
+            raise ConfigError(f"starts from {start_name}: {key} is {other} there, but {mine} here")
     method, weights = _build(model), _build(start).model.state_dict()
     try:
         initialise(method.model, InitialWeights(Path(start_name), "", weights))

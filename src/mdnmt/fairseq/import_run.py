@@ -1,0 +1,182 @@
+"""Write a checkpoint of fairseq as a finished run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio, provenance
+from mdnmt.checkpoints.weights import save_model
+from mdnmt.config.loader import NAME_PATTERN
+from mdnmt.config.run import RunSpec
+from mdnmt.config.training import Training
+from mdnmt.corpora.temporary_folder import partial_folder
+from mdnmt.errors import ConfigError, DataError
+from mdnmt.fairseq.checkpoint_file import FairseqCheckpoint
+from mdnmt.fairseq.dictionary import read_dictionary
+from mdnmt.fairseq.options import FairseqModel, read_options
+from mdnmt.fairseq.parameters import convert
+from mdnmt.fingerprint import sha256_file
+from mdnmt.methods import build
+from mdnmt.methods.method import VocabSizes
+from mdnmt.paths import RunPaths, address
+from mdnmt.tasks.segmentation.segmenter import CODES, Segmentation, Segmenter, segmentation_files
+
+GENERAL = ("general",)  # the one domain of a model that knows none
+
+
+def import_run(
+    checkpoint_path: Path,
+    dictionaries: tuple[Path, Path],
+    out: Path,
+    *,
+    bpe_codes: Mapping[str, Path],
+    tokenizer: str = "moses",
+    domains: Sequence[str] = (),
+    languages: tuple[str | None, str | None] = (None, None),
+) -> None:
+    """Write the model of a checkpoint to the new folder `out`, which appears when it is complete.
+
+    Args:
+        checkpoint_path: what fairseq saved.
+        dictionaries: of source and target.
+        out: the run's folder.
+        bpe_codes: "" -> codes for both languages, or language -> its codes, or domain -> its codes; empty: words stay
+            whole.
+        tokenizer: of both languages.
+        domains: names in the order of fairseq's labels; for a plain Transformer none is needed.
+        languages: of source and target; None: what the checkpoint or the dictionary's name says.
+
+    Raises:
+        CheckpointError: the checkpoint cannot be read safely.
+        ConfigError: its model cannot be computed here, or the arguments do not fit it.
+        DataError: a dictionary, codes or parameters are not what they should be.
+    """
+    if out.is_symlink() or (out.exists() and not out.is_dir()) or (out.is_dir() and any(out.iterdir())):
+        raise ConfigError(f"{out}: exists and is not an empty folder; name a new folder")
+    if address(RunPaths(out).record):
+        raise ConfigError(f"{out}: is the place of a study's run, which this is not; name a folder elsewhere")
+    checkpoint = FairseqCheckpoint.load(checkpoint_path)
+    model = read_options(checkpoint.options, checkpoint.path)
+    named = _domains(model, tuple(domains), checkpoint.path)
+    langs = _languages(checkpoint, languages, dictionaries)
+    source, target = (read_dictionary(path) for path in dictionaries)
+    weights = convert(checkpoint.weights, model, source, target, checkpoint.path)
+    method = build(model.builder, model.architecture, VocabSizes(len(source), len(target), joint=False), len(named))
+    method.model.load_state_dict(weights)
+    spec = RunSpec(
+        task_fingerprint=f"fairseq-{checkpoint.sha256}",  # no task has such a hash, so no study has such a run
+        builder=model.builder,
+        architecture=model.architecture.model_dump(mode="json"),
+        training=Training(),
+        domains=named,
+        seed=0,
+    )
+    with partial_folder(out) as part:
+        paths = RunPaths(part / "run")
+        paths.segmentation.mkdir(parents=True)
+        how = Segmentation(_copy_codes(bpe_codes, langs, named, paths.segmentation), dict.fromkeys(langs, tokenizer))
+        how.save(paths.segmentation)
+        for lang, vocab in zip(langs, (source, target), strict=True):
+            vocab.save(paths.segmentation / f"vocab.{lang}.txt")
+        fsio.write_sums(paths.segmentation, segmentation_files(paths.segmentation, langs))
+        _try_codes(paths.segmentation, langs[0], named)
+        save_model(paths.model, method.model.state_dict(), {"run": spec.fingerprint})
+        fsio.write_sealed(paths.record, _record(checkpoint, spec, langs, dictionaries, paths, weights))
+        if out.is_dir():
+            out.rmdir()
+        paths.folder.rename(out)
+    fsio.sync_directory(out.parent)
+
+
+def _domains(model: FairseqModel, domains: tuple[str, ...], path: Path) -> tuple[str, ...]:
+    if bad := [name for name in domains if not NAME_PATTERN.fullmatch(name)]:
+        raise ConfigError(f"--domains: {bad[0]!r} is no name; expected lower-case letters, digits and dashes")
+    if len(set(domains)) != len(domains):
+        raise ConfigError("--domains: a name stands there twice")
+    if model.num_domains is None:
+        return domains or GENERAL
+    if len(domains) != model.num_domains:
+        raise ConfigError(
+            f"{path}: mixes {model.num_domains} domains, but --domains names {len(domains)}; name them in the order of "
+            "fairseq's labels, that of --trainpref"
+        )
+    return domains
+
+
+def _languages(
+    checkpoint: FairseqCheckpoint, given: tuple[str | None, str | None], dictionaries: tuple[Path, Path]
+) -> tuple[str, str]:
+    """Return the languages as given, or as the checkpoint or else the dictionaries' names have them."""
+    found = []
+    for one, side, dictionary in zip(given, ("source", "target"), dictionaries, strict=True):
+        named = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
+        lang = one or checkpoint.options.get(f"{side}_lang") or (named[1] if named else None)
+        if not isinstance(lang, str) or not re.fullmatch("[a-z]{2,3}", lang):
+            raise ConfigError(f"{checkpoint.path}: its {side} language is {lang!r}; give --{side}-lang, such as en")
+        found.append(lang)
+    source, target = found
+    if source == target:
+        raise ConfigError(f"{checkpoint.path}: source and target language are both {source!r}; expected two")
+    return source, target
+
+
+def _copy_codes(codes: Mapping[str, Path], langs: tuple[str, str], domains: tuple[str, ...], folder: Path) -> str:
+    """Copy the codes, and return which of the kinds of `Segmentation.bpe` they are."""
+    kinds: dict[str, set[str]] = {"none": set(), "joint": {""}, "side": set(langs), "domain": set(domains)}
+    kind = next((kind for kind, names in kinds.items() if names == set(codes)), None)
+    if kind is None:
+        raise ConfigError(
+            f"--bpe-codes: found codes for {', '.join(name or 'everything' for name in codes)}; expected one FILE, or "
+            f"LANG=FILE for {' and '.join(langs)}, or DOMAIN=FILE for {', '.join(domains)}"
+        )
+    for name, path in codes.items():
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        if not text.startswith(b"#version: 0.2\n"):
+            raise DataError(f"{path}: does not begin with '#version: 0.2', as codes of subword-nmt do")
+        shutil.copyfile(path, folder / (f"codes.{name}.bpe" if name else CODES))
+    return kind
+
+
+def _try_codes(folder: Path, lang: str, domains: tuple[str, ...]) -> None:
+    """Load what takes text apart once, so that damaged codes are found now."""
+    for domain in domains:
+        try:
+            Segmenter.load(folder, lang, domain)
+        except DataError as error:
+            raise DataError(f"--bpe-codes: {str(error).partition(';')[0]}") from None
+
+
+def _record(
+    checkpoint: FairseqCheckpoint,
+    spec: RunSpec,
+    langs: tuple[str, str],
+    dictionaries: tuple[Path, Path],
+    paths: RunPaths,
+    weights: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return run.json, which has what translation needs, and nothing that only a training of ours could say."""
+    return {
+        "imported": {
+            "from": "fairseq",
+            "checkpoint": checkpoint.path.name,
+            "sha256": checkpoint.sha256,
+            "architecture": str(checkpoint.options.get("arch", "")),
+            "updates": checkpoint.updates,
+            "dictionaries": {path.name: sha256_file(path) for path in dictionaries},
+        },
+        "fingerprint": spec.fingerprint,
+        "spec": spec.model_dump(mode="json"),
+        "domains": list(spec.domains),
+        "source_lang": langs[0],
+        "target_lang": langs[1],
+        "num_parameters": sum(tensor.numel() for tensor in weights.values()),
+        "model_sha256": sha256_file(paths.model),
+        "provenance": provenance.collect(),
+    }
