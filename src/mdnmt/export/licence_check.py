@@ -24,10 +24,15 @@ class TrainingCorpus:
 def training_corpora(record: dict[str, Any], config_folder: Path) -> list[TrainingCorpus]:
     """Return the corpora of a run's domains, by the task's file; a run's record names its task only.
 
+    Of an imported model they are not known: whether it may be passed on is the user's decision, as with text of one's
+    own.
+
     Raises:
         ConfigError: the task's file is missing, or knows a domain of the run no longer; or a corpus may not be
             redistributed.
     """
+    if "imported" in record:
+        return []
     name = str(record.get("task", ""))
     task = load_task(config_folder, name)
     if unknown := [domain for domain in record["domains"] if domain not in task.domains]:

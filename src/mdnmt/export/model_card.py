@@ -50,14 +50,7 @@ def model_card(
         "",
         f"# {markdown(str(record.get('method', spec['builder'])))}: {pair}",
         "",
-        f"A machine translation model in the format of {format_title}, trained with mdnmt "
-        f"{record['provenance']['mdnmt']}.",
-        "",
-        f"- task: {markdown(str(record['task']))}; domains: {', '.join(map(markdown, record['domains']))}",
-        f"- method: {markdown(str(record.get('method', spec['builder'])))} (builder {spec['builder']}), "
-        f"seed {record['seed']}, run {record['fingerprint']}",
-        f"- parameters: {record['num_parameters']:,}; updates: {record['updates']:,}; "
-        f"training time: {record['seconds']:.0f} s on {record['device']}",
+        *(_imported(record, format_title) if "imported" in record else _trained(record, format_title)),
         f"- longest source sentence: {model.max_source_length - 1} pieces",
         f"- sha256 of the weights it was exported from: {record['model_sha256']}",
         "",
@@ -84,14 +77,44 @@ def model_card(
         "## Limits",
         "",
         f"- It translates single sentences from {pair}, in the domains above; elsewhere it was not tested.",
-        "- It was trained for research on the text above, whose errors and biases it repeats.",
+        "- It repeats the errors and biases of the text that it was trained on.",
         "- It can leave out, repeat or invent text. A person should check what matters.",
         *(["- It needs the domain of each sentence."] if translator.needs_domain else []),
     ]
     return "\n".join(lines) + "\n"
 
 
+def _trained(record: dict[str, Any], format_title: str) -> list[str]:
+    spec = record["spec"]
+    return [
+        f"A machine translation model in the format of {format_title}, trained for research with mdnmt "
+        f"{record['provenance']['mdnmt']}.",
+        "",
+        f"- task: {markdown(str(record['task']))}; domains: {', '.join(map(markdown, record['domains']))}",
+        f"- method: {markdown(str(record.get('method', spec['builder'])))} (builder {spec['builder']}), "
+        f"seed {record['seed']}, run {record['fingerprint']}",
+        f"- parameters: {record['num_parameters']:,}; updates: {record['updates']:,}; "
+        f"training time: {record['seconds']:.0f} s on {record['device']}",
+    ]
+
+
+def _imported(record: dict[str, Any], format_title: str) -> list[str]:
+    origin = record["imported"]
+    updates = "" if origin["updates"] is None else f"; updates: {origin['updates']:,}"
+    return [
+        f"A machine translation model in the format of {format_title}. It was trained with {origin['from']}, and "
+        f"imported with mdnmt {record['provenance']['mdnmt']}.",
+        "",
+        f"- checkpoint: {markdown(origin['checkpoint'])}, sha256 {origin['sha256']}",
+        f"- architecture: {markdown(origin['architecture'])} (builder {record['spec']['builder']}); domains: "
+        f"{', '.join(map(markdown, record['domains']))}",
+        f"- parameters: {record['num_parameters']:,}{updates}",
+    ]
+
+
 def _data(corpora: Sequence[TrainingCorpus]) -> list[str]:
+    if not corpora:
+        return ["The checkpoint does not name them. Add them, with their licences, before you pass the model on."]
     lines = ["| corpus | domains | licence | homepage |", "|---|---|---|---|"]
     for corpus in corpora:
         config = corpus.config

@@ -80,3 +80,8 @@ def test_the_model_has_the_size_that_its_option_says(size: str, model_dim: int, 
     assert model.output_weight.shape == model.source_embedding.weight.shape == (11, model_dim)
     [attention] = [module for module in model.encoder.modules() if isinstance(module, SelfAttention)]
     assert attention.num_heads == num_heads
+
+
+def test_options_younger_than_runs_do_not_move_them() -> None:
+    plain, moved = (Architecture(first_position=first).model_dump() for first in (0, 2))
+    assert "first_position" not in plain and moved["first_position"] == 2
