@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import pickle
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,16 +68,14 @@ def _load(path: Path) -> Any:
     try:
         with torch.serialization.safe_globals([(kind, name) for name, kind in ALLOWED.items()]):
             return torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: no such file") from None
+    except Exception as error:  # damaged files make torch and zipfile raise almost anything
         if found := _REFUSED.search(str(error)):
             raise CheckpointError(
                 f"{path}: refused, it holds an object of {found[1]}, and loading that could run code; allowed beside "
                 f"tensors and plain values: {', '.join(ALLOWED)}"
             ) from None
-        raise CheckpointError(f"{path}: refused ({_first_words(error)}); expected a checkpoint of fairseq") from None
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: no such file") from None
-    except Exception as error:  # damaged files make torch and zipfile raise almost anything
         raise CheckpointError(
             f"{path}: cannot be read ({_first_words(error)}); expected a checkpoint of fairseq"
         ) from None
