@@ -42,6 +42,8 @@ def summary(found: dict[str, Any]) -> list[str]:
     """Return the lines of the report from what pip-audit found: packages that were looked up, and what is known."""
     packages = found["dependencies"]
     unknown = [part["name"] for part in packages if "skip_reason" in part]
+    if len(unknown) == len(packages):
+        return [f"no report: none of {len(packages)} packages could be looked up; is there a network?"]
     bad = [(part, vulnerability) for part in packages for vulnerability in part.get("vulns", [])]
     lines = [
         f"{len(packages) - len(unknown)} of {len(packages)} packages looked up, "

@@ -21,6 +21,11 @@ def printable(text: str) -> str:
     return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in hidden else c for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return `text` with every line of it harmless, for a terminal."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def owned_by_another(path: Path) -> str:
     """Return who owns a path that cannot be written, or the nearest folder that exists; empty if it is this user."""
     try:

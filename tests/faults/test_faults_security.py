@@ -312,7 +312,7 @@ def test_every_value_in_a_rule_is_quoted_for_the_shell() -> None:
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a project in a folder whose name a shell would take apart, its titles and labels as hostile."""
-    project = Project.create(tmp_path_factory.mktemp("strange") / "a b'c$(touch hacked)")
+    project = Project.create(tmp_path_factory.mktemp("strange") / "a b'c$(touch hacked){x}{0}")
     evil = MARKUP + SHELL
     project.update("config/studies/tiny.yaml", title=evil, description=evil)
     project.update("config/tasks/tiny.yaml", title=evil, domains__law__label=evil)
@@ -334,3 +334,18 @@ def test_a_project_in_a_folder_with_a_hostile_name_is_planned_and_made(strange: 
     strange.snakemake("--cores", "1", "data")
     assert list(strange.folder.glob("results/tasks/tiny-*/task.json"))
     assert not list(strange.folder.parent.rglob("hacked"))
+
+
+@pytest.mark.parametrize("words", [["plan"], ["plan", "--json"], ["plan", "tiny", "--cells", "jiang2020-table2"]])
+def test_titles_and_labels_reach_a_terminal_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    project = Project.create(tmp_path / "project")
+    evil = ESCAPES + TURNED + "\x9b2J"
+    project.update("config/studies/tiny.yaml", title=evil, description=evil)
+    project.update("config/tasks/tiny.yaml", title=evil, domains__law__label=evil)
+    project.update("config/methods/mixed.yaml", label=evil)
+    monkeypatch.chdir(project.folder)
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert is_plain(said.out + said.err) and "tiny" in said.out

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import mdnmt
 from mdnmt.cli import main
 from mdnmt.paths import RunPaths
 from mdnmt.train.metrics_log import read_metrics
@@ -30,8 +32,10 @@ def command(spec: Any, task: Path, folder: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "mdnmt.cli", "train", *arguments, "--device", "cpu", "--threads", "1", *more]
 
 
-def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+def start(arguments: list[str], source: Path | None = None) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if source:
+        environment["PYTHONPATH"] = str(source)
     return subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
 
 
@@ -131,3 +135,34 @@ def test_sigterm_saves_and_the_same_command_goes_on(long_spec: Any, toy_task: Pa
     assert json.loads(paths.record.read_text())["resumes"] == 1
     assert paths.model.read_bytes() == whole.model.read_bytes()
     assert paths.curves.read_bytes() == whole.curves.read_bytes()
+
+
+def test_killed_at_update_50_a_run_is_not_continued_with_another_loss(
+    long_spec: Any, toy_task: Path, tmp_path: Path
+) -> None:
+    spec = long_spec.model_copy(update={"training": long_spec.training.model_copy(update={"max_updates": 120})})
+    source, paths = tmp_path / "source", RunPaths(tmp_path / "run")
+    shutil.copytree(Path(mdnmt.__file__).parent, source / "mdnmt", ignore=shutil.ignore_patterns("__pycache__"))
+    arguments = command(spec, toy_task, paths.folder, "--save-every-updates", "10")
+    process = start(arguments, source)
+    assert wait_for(process, lambda: newest_update(paths) >= 50)
+    process.kill()
+    process.communicate()
+    saved = newest_update(paths)
+    kept = {path.name: path.read_bytes() for path in sorted(paths.checkpoints.glob("update-*/*"))}
+    loss = source / "mdnmt/models/cross_entropy.py"
+    before = loss.read_text()
+
+    def continued(*more: str) -> tuple[int, str]:
+        process = start([*arguments, *more], source)
+        _, err = process.communicate()
+        return process.returncode, err.decode()
+
+    loss.write_text(f"{before}MIN_PIECE_ROWS = 127\n")
+    status, err = continued()
+    assert status == 2 and err.count("\n") == 1
+    assert f"was trained up to update {saved} by other training code" in err and "--accept-code-change" in err
+    assert {path.name: path.read_bytes() for path in sorted(paths.checkpoints.glob("update-*/*"))} == kept
+    assert continued("--accept-code-change") == (0, "")
+    attempts = [(attempt["at_update"], attempt["code"]) for attempt in json.loads(paths.record.read_text())["attempts"]]
+    assert [update for update, _ in attempts] == [0, saved] and attempts[0][1] != attempts[1][1]

@@ -74,3 +74,15 @@ def test_the_report_counts_what_could_not_be_looked_up(supply_chain: Any) -> Non
     lines = supply_chain.summary({"dependencies": [known, clean, unknown]})
     assert lines[0] == "2 of 3 packages looked up, 1 known vulnerabilities in 1 of them"
     assert "1: c" in lines[1] and lines[2] == "a 1: CVE-1, fixed in 2"
+    [line] = supply_chain.summary({"dependencies": [unknown, unknown]})
+    assert line == "no report: none of 2 packages could be looked up; is there a network?"
+
+
+def test_a_service_that_cannot_be_reached_is_one_line_and_no_failure(
+    supply_chain: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audit = tmp_path / "pip-audit"
+    audit.write_text("#!/bin/sh\necho 'WARNING: retrying' >&2\necho 'ConnectionError: no route' >&2\nexit 1\n")
+    audit.chmod(0o755)
+    assert supply_chain.audit(tmp_path) == 0
+    assert capsys.readouterr().out == "pip-audit: no report: ConnectionError: no route\n"

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _audit_file(args: argparse.Namespace) -> None:
     from mdnmt import fsio
-    from mdnmt.errors import ConfigError, printable
+    from mdnmt.errors import ConfigError, printable_lines
     from mdnmt.statements.audit import score_sheet, score_sheet_checks
 
     if args.paper or args.markdown:
@@ -62,4 +62,4 @@ def _audit_file(args: argparse.Namespace) -> None:
         fsio.write_json(args.json, score_sheet_checks.as_json(sheet))
         print(f"audit: {args.json}")
     else:
-        print("\n".join(printable(line) for line in score_sheet_checks.report(sheet).split("\n")), end="")
+        print(printable_lines(score_sheet_checks.report(sheet)), end="")

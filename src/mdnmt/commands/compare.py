@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> None:
     """Read the tables and print their cells side by side, or compare two files."""
     import json
 
-    from mdnmt.errors import DataError
+    from mdnmt.errors import DataError, printable_lines
     from mdnmt.exhibits.grid import read_grid
     from mdnmt.report import compare_studies
 
@@ -46,16 +46,16 @@ def run(args: argparse.Namespace) -> None:
         made = [compare_studies.with_other(key, read_grid(first[key]), read_grid(second[key])) for key in shared]
         heads, legend = ("A", "B", "B - A"), f"A: {args.study}    B: {args.other}"
     if args.json:
-        print(json.dumps(compare_studies.to_json(made), indent=2, ensure_ascii=False))
+        print(json.dumps(compare_studies.to_json(made), indent=2))
         return
     parts = [legend, *(compare_studies.to_text(one, heads) for one in made), compare_studies.summary(made)]
-    print("\n\n".join(part for part in parts if part))
+    print(printable_lines("\n\n".join(part for part in parts if part)))
 
 
 def _compare_files(args: argparse.Namespace) -> None:
     import json
 
-    from mdnmt.errors import DataError
+    from mdnmt.errors import DataError, printable_lines
     from mdnmt.report import compare_files
     from mdnmt.score import bare_files
 
@@ -66,6 +66,6 @@ def _compare_files(args: argparse.Namespace) -> None:
     files = (Path(args.study), Path(args.other))
     found = bare_files.compare_files(args.reference, *files, args.metrics or bare_files.USUAL, args.target_lang)
     if args.json:
-        print(json.dumps(compare_files.to_json(found), indent=2, ensure_ascii=False))
+        print(json.dumps(compare_files.to_json(found), indent=2))
     else:
-        print(f"A: {files[0]}    B: {files[1]}\n\n{compare_files.to_text(found)}")
+        print(printable_lines(f"A: {files[0]}    B: {files[1]}\n\n{compare_files.to_text(found)}"))

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.cluster import load_cluster
     from mdnmt.config.loader import load_yaml, validate_model
     from mdnmt.config.project import ProjectConfig
-    from mdnmt.errors import printable
+    from mdnmt.errors import printable_lines
     from mdnmt.exchange.bundle import Bundle, trained_or_bundled
     from mdnmt.operations.plan.exhibit_needs import table_of
     from mdnmt.operations.plan.memory_limits import require_memory
@@ -57,13 +57,12 @@ def run(args: argparse.Namespace) -> None:
     plan = make_plan(study, args.results, args.corpora, args.benchmarks, _device(project.device), bundle.runs)
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:
-        print("\n".join(printable(line) for line in _power(plan, args).split("\n")))
+        print(printable_lines(_power(plan, args)))
     elif args.json:
-        print(json.dumps(as_json(plan), indent=2, ensure_ascii=False))
+        print(json.dumps(as_json(plan), indent=2))
     else:
-        text = cells_text(plan, table) if table else plan_text(plan)
         # Titles are a user's text; a terminal must not obey it.
-        print("\n".join(printable(line) for line in text.split("\n")))
+        print(printable_lines(cells_text(plan, table) if table else plan_text(plan)))
 
 
 def _power(plan: Plan, args: argparse.Namespace) -> str:

@@ -9,7 +9,7 @@ from mdnmt.errors import DataError
 
 # A full stop with the quotes and brackets that close behind it, before white space and what can begin a sentence; in
 # Chinese and Japanese no space follows.
-_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s+[^\sa-z])|[。！？]+[”’」』）]*")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s++[^\sa-z])|[。！？]+[”’」』）]*")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mrs?|Ms|Dr|Prof|St|Nos?|vs|cf|Art|MM?|Mme|bzw|Nr|Abs|e\.g|i\.e|z\.B|p)\.$"
 )

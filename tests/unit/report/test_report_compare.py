@@ -158,3 +158,11 @@ def test_mistakes_of_compare_are_one_line(
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_labels_reach_a_terminal_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
+    save(tmp_path, "demo", "jiang2020-table2", grid({"a\x1b[2J\u202e\x9bb": (JUDGED, JUDGED)}))
+    assert main(["compare", "demo", "--results", str(tmp_path), *more]) == 0
+    said = capsys.readouterr().out
+    assert "A" in said and not set("\x1b\u202e\x9b") & set(said)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import re
 
-# "(&F)" behind a Chinese or Japanese message, with the spaces and dots around it.
-_ACCELERATOR_APART = re.compile(r"\s*\([&_]\w\)")
+# "(&F)" behind a Chinese or Japanese message, with the white space before it.
+_ACCELERATOR_APART = re.compile(r"(?<!\s)\s*+\([&_]\w\)")
 _AMPERSAND = re.compile(r"(?<!&)&(?!#?\w{1,10};)(?=\w)")
 _UNDERSCORE = re.compile(r"(?<!\w)_(?=\w)|(?<=[^\W_])_(?=[^\W_])")
 _BREAK = re.compile(r"</?(?:p|br|li|ul|ol|div|tr|td|table|h[1-6]|nl|para|title|item|list)\b[^<>]*>", re.IGNORECASE)

@@ -13,7 +13,7 @@ from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the module's name differs from wheel to wheel: see `_members`
 _FILES = {"zh": "zh_CN"}
-_CODE_RANGE = re.compile(r"\s*[(\[][A-Z]\d{2}(?:\.\d+)?(?:\s*[-\u2013]\s*[A-Z]\d{2}(?:\.\d+)?)?[)\]]")
+_CODE_RANGE = re.compile(r"(?<!\s)\s*+[(\[][A-Z]\d{2}(?:\.\d+)?(?:\s*[-\u2013]\s*[A-Z]\d{2}(?:\.\d+)?)?[)\]]")
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: GnuhealthReader) -> Iterator[tuple[str, str]]:

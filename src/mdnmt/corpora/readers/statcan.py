@@ -22,7 +22,7 @@ _MEMBERS = _FOLDER + "members.zip"
 REQUIRED = (_FOOTNOTES, _TITLES, _MEMBERS)
 
 _SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'»”)]))\s+(?=[\"'«“(]?\s?[A-ZÀ-ÖØ-Þ0-9])")
-_CODE = re.compile(r"\s*\[[^\[\]]*\]\s*$")
+_CODE = re.compile(r"(?<!\s)\s*+\[[^\[\]]*\]\s*$")
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: StatcanReader) -> Iterator[tuple[str, str]]:

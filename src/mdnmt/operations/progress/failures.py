@@ -11,7 +11,6 @@ PAGE = Path("docs/troubleshooting.md")
 LAST_LINES = 5
 _LAST_BYTES = 16_384
 _LEAST_LITERAL = 10  # characters of a row that must occur literally; fewer would match almost anything
-_ROW = re.compile(r"^\| (?P<lines>.+?) \| (?P<advice>.+) \|$")
 # Parts of an example that differ from one message to the next.
 _VARIABLE = re.compile(r"'[^']*'|\b0x[0-9a-f]+|\d[\d,]*|[\w/.-]*\w\.(?:en|fr|py|yaml)\b")
 
@@ -21,14 +20,24 @@ class Cause:
     """A row of the troubleshooting page.
 
     Attributes:
-        pattern: matches the messages that the row explains.
-        literal: the number of characters that the pattern prescribes; the row with the most is the best match.
+        pieces: what the messages that the row explains contain, in this order, in lower case.
+        literal: the number of characters of the pieces; the row with the most is the best match.
         advice: what to do, as Markdown.
     """
 
-    pattern: re.Pattern[str]
+    pieces: tuple[str, ...]
     literal: int
     advice: str
+
+    def explains(self, line: str) -> bool:
+        """Say whether a line contains the pieces one after the other."""
+        line, at = line.lower(), 0
+        for piece in self.pieces:
+            found = line.find(piece, at)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        return True
 
 
 @cache
@@ -36,19 +45,19 @@ def causes(page: Path) -> tuple[Cause, ...]:
     """Return the rows of a page's tables; none where the page does not exist."""
     if not page.is_file():
         return ()
-    rows = (_ROW.match(line) for line in page.read_text(encoding="utf-8").splitlines())
-    return tuple(cause for row in rows if row for cause in _causes_of(row["lines"], row["advice"]))
+    lines = page.read_text(encoding="utf-8").splitlines()
+    rows = (line[2:-2].partition(" | ") for line in lines if line.startswith("| ") and line.endswith(" |"))
+    return tuple(cause for messages, bar, advice in rows if bar for cause in _causes_of(messages, advice))
 
 
 def _causes_of(lines: str, advice: str) -> list[Cause]:
     found = []
     for message in re.findall(r"`([^`]+)`", lines) or [lines]:
         # In an example, `...` matches any text.
-        literals = [_VARIABLE.split(piece.strip()) for piece in message.split("...")]
-        length = sum(len(text.strip(" :;,")) for pieces in literals for text in pieces)
+        pieces = [piece.lower() for part in message.split("...") for piece in _VARIABLE.split(part.strip())]
+        length = sum(len(piece.strip(" :;,")) for piece in pieces)
         if length >= _LEAST_LITERAL:
-            pattern = ".*".join(".*".join(map(re.escape, pieces)) for pieces in literals)
-            found.append(Cause(re.compile(pattern, re.IGNORECASE), length, advice))
+            found.append(Cause(tuple(pieces), length, advice))
     return found
 
 
@@ -67,7 +76,7 @@ def last_lines(log: Path, number: int = LAST_LINES) -> list[str]:
 def likely_cause(lines: list[str], page: Path = PAGE) -> str | None:
     """Return the advice for the last of these lines that the page explains; None: it explains none of them."""
     for line in reversed(lines):
-        matching = [cause for cause in causes(page) if cause.pattern.search(line)]
+        matching = [cause for cause in causes(page) if cause.explains(line)]
         if matching:
             return max(matching, key=lambda cause: cause.literal).advice
     return None
