@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdnmt.errors import ConfigError, MdnmtError, owned_by_another
+from mdnmt.errors import EXIT_USER, ConfigError, MdnmtError, owned_by_another
 
 
 class TooLarge(MdnmtError):
@@ -60,6 +61,9 @@ def _text(file: Path) -> str:
         return ""
 
 
+_LOGS_BYTES = 1 << 20  # more than the log of a large study
+
+
 def free_bytes(path: Path) -> int:
     """Return the free space of the file system on which `path` is or will be, as an ordinary user may fill it."""
     path = path.absolute()
@@ -84,6 +88,21 @@ def require_space(path: Path, needed: int, what: str) -> None:
             f"{path}: {what} needs at least {in_gb(needed)}, {in_gb(free)} are free there; nothing was started: "
             "make room, or put the folder on a larger disk (a symbolic link will do), then start the same command again"
         )
+
+
+def require_room_for_logs(*folders: Path) -> None:
+    """End the process with one line if one of Snakemake's own folders is on a full disk.
+
+    Snakemake answers a full disk with tracebacks, also to an error that the workflow raises, because it logs that too.
+
+    Raises:
+        SystemExit: after the line.
+    """
+    for folder in folders:
+        if (free := free_bytes(folder)) < _LOGS_BYTES:
+            said = f"snakemake: {folder}: {in_gb(free)} are free there; nothing was started: make room, then start again"
+            print(said, file=sys.stderr)
+            raise SystemExit(EXIT_USER)
 
 
 def require_writable(folder: Path) -> None:

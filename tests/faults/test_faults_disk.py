@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from faulty import Disk, dies_writing, read_only, small_disk
 from finished import Finished, refused
+from workflow.snakemake_project import Project
 
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.tasks.task_data import TaskData
@@ -178,3 +180,20 @@ def test_killed_inside_any_file_of_a_verb_the_same_command_makes_it_whole(
         assert contents(broken.root) == before
     assert deaths >= 3
     assert len(TaskData.load(broken.task).split("train")) == 120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [".snakemake", "logs"])
+def test_snakemake_on_a_full_disk_is_one_line(tmp_path: Path, name: str) -> None:
+    project = Project.create(tmp_path / "project")
+    with small_disk(project.path(name), 256) as disk:
+        if not disk.mounted:
+            pytest.skip("no right to mount a small disk")
+        with disk.with_room(0):
+            command = ["snakemake", "--cores", "1", "data"]
+            run = subprocess.run(
+                command, cwd=project.folder, env=project.environment, capture_output=True, text=True, check=False
+            )
+    lines = [line for line in run.stderr.splitlines() if not line.startswith("Using workflow specific profile")]
+    assert run.returncode == 2 and len(lines) == 1, run.stderr
+    assert lines[0].startswith(f"snakemake: {name}: 0.0 MB are free there; nothing was started: make room")

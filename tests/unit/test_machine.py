@@ -10,7 +10,16 @@ from types import SimpleNamespace
 import pytest
 
 from mdnmt.errors import EXIT_USER, ConfigError
-from mdnmt.machine import Memory, TooLarge, free_bytes, host_memory, in_gb, require_space, require_writable
+from mdnmt.machine import (
+    Memory,
+    TooLarge,
+    free_bytes,
+    host_memory,
+    in_gb,
+    require_room_for_logs,
+    require_space,
+    require_writable,
+)
 
 HOST = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -68,3 +77,18 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_starts(
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     with pytest.raises(ConfigError, match=r"results: cannot be written.*; nothing was started: make it writable"):
         require_writable(tmp_path / "results")
+
+
+def test_a_full_disk_under_snakemakes_folders_ends_it_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free = {tmp_path: 2 << 20, tmp_path / "logs": 4096}
+    for folder in free:
+        folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free[path]))
+    require_room_for_logs(tmp_path / ".snakemake")
+    with pytest.raises(SystemExit) as caught:
+        require_room_for_logs(tmp_path / ".snakemake", tmp_path / "logs")
+    [line] = capsys.readouterr().err.splitlines()
+    assert caught.value.code == EXIT_USER
+    assert line.startswith(f"snakemake: {tmp_path}/logs: 0.0 MB are free there; nothing was started: make room")

@@ -17,7 +17,7 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.files_with_numbers import number_sources
 from mdnmt.exhibits.rule_inputs import SpecFiles, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.machine import require_writable
+from mdnmt.machine import require_room_for_logs, require_writable
 from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, set_defaults, shell_prefix
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.report import report_selection
@@ -48,6 +48,8 @@ def resolve_study():
 HAS_ONSTART = workflow.is_main_process and not getattr(workflow.execution_settings, "no_hooks", False)
 if HAS_ONSTART:
     defer_checksums()
+    if not workflow.output_settings.dryrun:
+        require_room_for_logs(Path(".snakemake"), Path("logs"))
 
 try:
     PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
