@@ -100,8 +100,8 @@ def require_room_for_logs(*folders: Path) -> None:
     """
     for folder in folders:
         if (free := free_bytes(folder)) < _LOGS_BYTES:
-            said = f"snakemake: {folder}: {in_gb(free)} are free there; nothing was started: make room, then start again"
-            print(said, file=sys.stderr)
+            room = f"{in_gb(free)} are free there"
+            print(f"snakemake: {folder}: {room}; nothing was started: make room, then start again", file=sys.stderr)
             raise SystemExit(EXIT_USER)
 
 

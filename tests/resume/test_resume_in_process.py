@@ -212,6 +212,26 @@ def test_a_finished_run_started_again_changes_nothing(
     assert outcome(paths) == outcome(whole)
 
 
+def test_weights_overwritten_in_place_do_not_come_back_as_the_runs_own(
+    make_spec: Any, toy_task: Path, tmp_path: Path
+) -> None:
+    """The model and its second name beside the checkpoint are one file: `cp` over the one changes both."""
+    spec = make_spec(max_updates=8)
+    paths = train(spec, toy_task, tmp_path / "run")
+    other = train(make_spec(max_updates=8, seed=4), toy_task, tmp_path / "other")
+    before = paths.model.read_bytes(), paths.curves.read_bytes()
+    paths.model.write_bytes(other.model.read_bytes())
+    paths.model.unlink()
+    for _ in ("with sums", "finished by an earlier version"):
+        with pytest.raises(CheckpointError, match=f"remove the folder {paths.checkpoints}, then start"):
+            train(spec, toy_task, paths.folder)
+        assert not paths.model.exists()
+        (paths.checkpoints / "sums.json").unlink(missing_ok=True)
+    shutil.rmtree(paths.checkpoints)
+    train(spec, toy_task, paths.folder)
+    assert (paths.model.read_bytes(), paths.curves.read_bytes()) == before
+
+
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
 @pytest.mark.parametrize(
     "name",

@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from mdnmt.checkpoints import weights as tensor_files
 from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.manifest import Manifest, read_manifest, write_manifest
 from mdnmt.errors import CheckpointError, owned_by_another
-from mdnmt.fsio import atomic_path, remove_tree, sync_directory, write_bytes
+from mdnmt.fsio import SUMS, atomic_path, read_json, remove_tree, sha256_file, sync_directory, write_bytes, write_sums
 
 _T = TypeVar("_T")
 
@@ -202,7 +202,7 @@ class CheckpointStore:
                 for name in (_OPTIMIZER, _GENERATORS, _STATE):
                     (self.weights_path(update) / name).unlink(missing_ok=True)
 
-    def finish(self, results: Iterable[Path]) -> None:
+    def finish(self, results: Sequence[Path]) -> None:
         """Keep of a finished run its newest checkpoint and its results, under a second name beside it.
 
         Where the workflow removes the results of a job whose end it did not see, they come back from here.
@@ -213,11 +213,30 @@ class CheckpointStore:
                     os.link(path, temporary)
                 except OSError:  # a file system without hard links
                     shutil.copyfile(path, temporary)
+        write_sums(self.directory, [path.name for path in results])
         self.prune(self.updates()[-1:])
 
     def result(self, path: Path) -> Path:
         """Return where `finish` keeps a result."""
         return self.directory / path.name
+
+    def load_result(self, path: Path) -> dict[str, Tensor]:
+        """Return the weights of a result that `finish` kept.
+
+        Raises:
+            CheckpointError: they are others by now: who overwrites a result in place overwrites this name of it too.
+        """
+        kept, sums = self.result(path), self.directory / SUMS
+        if sums.exists():
+            is_own = read_json(sums).get(kept.name) == sha256_file(kept)
+        else:  # finished by a version that wrote no sums
+            is_own = tensor_files.run_of(kept) == self.identity
+        if not is_own:
+            raise CheckpointError(
+                f"{kept}: are not the weights that this run ended with; remove the folder {self.directory}, then start "
+                "the same command again, which trains the run from its start"
+            )
+        return tensor_files.load_model(kept)
 
     def _rename_to_weights(self, update: int) -> None:
         target = self.weights_path(update)

@@ -53,6 +53,15 @@ def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
     return weights
 
 
+def run_of(path: Path) -> str | None:
+    """Return the fingerprint of the run in the header of a file of weights; None if there is none."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            return (file.metadata() or {}).get("run")
+    except (SafetensorError, OSError):
+        return None
+
+
 def encode(weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
     """Return the bytes that `save_model` writes."""
     metadata = dict(metadata or {})

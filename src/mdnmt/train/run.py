@@ -17,7 +17,7 @@ from mdnmt import fsio, provenance
 from mdnmt.checkpoints.average import average_weights
 from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.store import CheckpointStore
-from mdnmt.checkpoints.weights import load_model, save_model
+from mdnmt.checkpoints.weights import save_model
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import CheckpointError, DataError
 from mdnmt.fingerprint import sha256_file
@@ -287,7 +287,7 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
     have = {*store.updates(), *store.weights_updates()}
     try:
         if not have.issuperset(updates) and store.result(path).exists():
-            weights = load_model(store.result(path))  # the run was finished before
+            weights = store.load_result(path)  # the run was finished before
         else:
             weights = average_weights(store.load_weights(update) for update in updates)
     except InvalidCheckpoint as refusal:
