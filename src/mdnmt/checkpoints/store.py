@@ -27,7 +27,8 @@ from mdnmt.checkpoints import weights as tensor_files
 from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.manifest import Manifest, read_manifest, write_manifest
 from mdnmt.errors import CheckpointError, owned_by_another
-from mdnmt.fsio import SUMS, atomic_path, read_json, remove_tree, sha256_file, sync_directory, write_bytes, write_sums
+from mdnmt.fingerprint import sha256_file
+from mdnmt.fsio import SUMS, atomic_path, read_json, remove_tree, sync_directory, write_bytes, write_sums
 
 _T = TypeVar("_T")
 
