@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     parser = argparse.ArgumentParser()
     plan.add_arguments(parser)
     plan.run(parser.parse_args([name, "--config-folder", str(args.config)]))
-    print(f"\nThe doctor's findings come first: mend the text, then start it with: mdnmt run {name}" if status else
+    print(f"\nLook at the doctor's findings and fix its errors. Then start it with: mdnmt run {name}" if status else
           f"\nStart it with: mdnmt run {name}")  # fmt: skip
     return 0
 

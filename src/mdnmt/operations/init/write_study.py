@@ -95,8 +95,8 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         f"source_lang: {_quoted(choices.source)}",
         f"target_lang: {_quoted(choices.target)}",
         "",
-        "# Their order is the order of the domain labels. valid and test: sentences that are drawn at random, in no",
-        "# training text; null: all of the folder's own valid and test files.",
+        "# The order of the domains is the order of their labels. `valid` and `test` say how many sentences are drawn at",
+        "# random and kept out of training; null uses all of the folder's own valid and test files.",
         "domains:",
     ]
     for one in domains:
@@ -128,7 +128,7 @@ def study_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         "",
         f"tasks: [{choices.name}]",
         f"methods: [{', '.join(choices.methods)}]    # names of files in config/methods",
-        f"seeds: {choices.seeds}{'':<32}# from 3 on, differences get an interval and claims a verdict",
+        f"seeds: {choices.seeds}{'':<32}# with 3 or more, differences get an interval and claims get a verdict",
         "",
         "all_methods:",
         f"  architecture:{'':<26}# {size.why}",

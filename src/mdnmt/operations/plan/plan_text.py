@@ -119,8 +119,8 @@ def _head(plan: Plan) -> str:
     lines = [
         *wrapped(f"{study.name}: {study.config.title}"),
         *wrapped(
-            f"{len(plan.runs)} runs ({_number(len(study.tasks), 'task')}, {_number(seeds, 'seed')}): {counts}. "
-            f"Each is counted once; the tables name them {shown} times."
+            f"{len(plan.runs)} runs ({_number(len(study.tasks), 'task')}, {_number(seeds, 'seed')}): {counts}."
+            + (f" The tables use them {shown} times; each is trained once." if shown > len(plan.runs) else "")
         ),
     ]
     left = plan.left
@@ -130,7 +130,7 @@ def _head(plan: Plan) -> str:
     )
     low, high = plan.to_add
     used = format_bytes(plan.used_bytes, plan.used_bytes) if plan.used_bytes else "nothing"
-    lines += wrapped(f"Disk: {format_bytes(low, high) if high else 'nothing'} to come, {used} there.")
+    lines += wrapped(f"Disk: {format_bytes(low, high) if high else 'nothing'} to come, {used} used so far.")
     if plan.memory_bytes:
         where = "of the GPU" if plan.device == "cuda" else "of a machine"
         need = format_bytes(plan.memory_bytes, plan.memory_bytes)
@@ -170,7 +170,7 @@ def _tasks(plan: Plan, sources: Sources) -> str:
 
 def _runs(plan: Plan, sources: Sources) -> str:
     several = len(plan.study.tasks) > 1
-    heads = (("Runs: a line a row of tables", 30), ("done", -5), ("params", -8), ("time left", -12), ("disk", -12))
+    heads = (("Runs, one line per method", 30), ("done", -5), ("params", -8), ("time left", -12), ("disk", -12))
     lines = [in_columns(*heads)]
     for task in plan.study.tasks:
         if several:

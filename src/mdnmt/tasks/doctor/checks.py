@@ -154,8 +154,8 @@ class _LineCheck:
         return pair, reason is None
 
     def _note(self, what: str, line: Line) -> None:
-        seen_to = "the cleaning sees to it" if self.cleaned else "held-out text is not cleaned: it stays"
-        self.found.add("note", what, "look at it" if "seems" in what else seen_to, line.place)
+        remedy = "nothing to do" if self.cleaned else "held-out text is not cleaned, so it stays"
+        self.found.add("note", what, "look at it" if "seems" in what else remedy, line.place)
 
 
 # What UTF-8 looks like when each of its bytes was taken for a character.
