@@ -50,7 +50,7 @@ demo: setup
 	@echo "The report is ready, open results/demo/report.html"
 
 # Finished runs alone: a folder has its run.json from the end of training on.
-RUNS ?= $(patsubst %/run.json,%,$(wildcard results/runs/demo-en-fr/*/seed0-*/run.json))
+RUNS ?= $(patsubst %/run.json,%,$(wildcard results/runs/demo-en-fr/*/seed1-*/run.json))
 
 serve: setup
 	@[ -n "$(RUNS)" ] || { echo "No finished run of the demo: make demo first, or name runs: make serve RUNS=FOLDER" >&2; exit 2; }
