@@ -46,37 +46,37 @@ def mine(tmp_path: Path) -> Project:
     for name, text in FILES.items():
         project.path(name).write_text(re.sub(r"\b500\b", "5", text))
     project.update("config/tasks/my-en-fr.yaml", segmentation__bpe_merge_operations=25)
-    project.update("config/studies/mine.yaml", all_methods={"architecture": SIZES, "training": TRAINING})
-    project.update("config/studies/mine.yaml", comparison={"num_resamples": 20}, measure_repeats=1)
+    project.update("config/studies/my-study.yaml", all_methods={"architecture": SIZES, "training": TRAINING})
+    project.update("config/studies/my-study.yaml", comparison={"num_resamples": 20}, measure_repeats=1)
     return project
 
 
 def test_plain_files_and_one_yaml_become_a_table(mine: Project) -> None:
-    assert set(FILES) == {"config/tasks/my-en-fr.yaml", "config/studies/mine.yaml"}
+    assert set(FILES) == {"config/tasks/my-en-fr.yaml", "config/studies/my-study.yaml"}
     before = set(mine.path("config/corpora").iterdir())
-    assert "needs your own text: texts/law: no such folder" in mine.snakemake("-n", "--config", "study=mine")
+    assert "needs your own text: texts/law: no such folder" in mine.snakemake("-n", "--config", "study=my-study")
     for fetch in FETCHES:
         done = mine.mdnmt(*fetch)
         assert done.returncode == 0, done.stderr
     asked = mine.mdnmt("doctor", "my-en-fr")
     assert "nothing to fix" in asked.stdout or " 0 error(s)" in asked.stdout, asked.stdout + asked.stderr
-    mine.snakemake("-n", "--cores", "all", "--config", "study=mine")
-    mine.snakemake("--cores", "2", "--config", "study=mine")
-    with mine.path("results/mine/tables/jiang2020-table2.csv").open(newline="") as handle:
+    mine.snakemake("-n", "--cores", "all", "--config", "study=my-study")
+    mine.snakemake("--cores", "2", "--config", "study=my-study")
+    with mine.path("results/my-study/tables/jiang2020-table2.csv").open(newline="") as handle:
         rows = list(csv.DictReader(handle))
     trained = [row for row in rows if row["method"] in ("mixed", "waldm-edc")]
     assert {row["column"] for row in trained} >= set(DOMAINS) and all(row["mean"] for row in trained)
-    assert "Identity of train/valid/test: Law " in mine.path("results/mine/tables/jiang2020-table2.md").read_text()
-    assert mine.path("results/mine/report.html").is_file()
+    assert "Identity of train/valid/test: Law " in mine.path("results/my-study/tables/jiang2020-table2.md").read_text()
+    assert mine.path("results/my-study/report.html").is_file()
     assert set(mine.path("config/corpora").iterdir()) == before, "no file a corpus is needed"
     # Other names, the same text: nothing is made again. Another line: everything, beside what is there.
     for lang in ("en", "fr"):
         mine.path(f"texts/law/train.{lang}").rename(mine.path(f"texts/law/acts.{lang}"))
-    assert mine.plan("--config", "study=mine").rules <= {"fetch"}
+    assert mine.plan("--config", "study=my-study").rules <= {"fetch"}
     with mine.path("texts/law/acts.fr").open("a") as french, mine.path("texts/law/acts.en").open("a") as english:
         print("mot de plus", file=french)
         print("one more word", file=english)
-    assert {"task", "train", "table"} <= mine.plan("--config", "study=mine").rules
+    assert {"task", "train", "table"} <= mine.plan("--config", "study=my-study").rules
 
 
 def test_the_page_has_a_folder_for_each_command_and_each_domain() -> None:
@@ -85,5 +85,5 @@ def test_the_page_has_a_folder_for_each_command_and_each_domain() -> None:
     assert [fetch[fetch.index("--text") + 1] for fetch in FETCHES] == folders
     assert len(FILES["config/tasks/my-en-fr.yaml"].splitlines()) <= 10
     small = next(block.text for block in blocks(PAGE, "yaml") if block.text.startswith("all_methods:"))
-    study = yaml.safe_load(FILES["config/studies/mine.yaml"])
+    study = yaml.safe_load(FILES["config/studies/my-study.yaml"])
     assert set(yaml.safe_load(small)) <= {*study, "decoding"}

@@ -20,7 +20,7 @@ from mdnmt.models.word_weights import WordWeights
 
 
 class WaldmConfig(Architecture):
-    """What WALDM adds to a Transformer; the preset `released_code` of docs/methods/waldm.md flips the last four."""
+    """What WALDM adds to a Transformer; the method files `*-released-code` flip the last four."""
 
     mixed_sides: Literal["encoder", "both"] = Field("both", description='the rows "Encoder" and "E/DC"')
     proportion_smoothing: float = Field(0.05, ge=0, le=1, description="eps of D(x), sec. 3.1")

@@ -6,12 +6,19 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "results" / "README.md", ROOT / "config" / "README.md"]
 )
+MANUAL = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 DOCS_METHOD = ROOT / "docs" / "your-own-method.md"
 DOCS_FIGURE = ROOT / "docs" / "your-own-figure.md"
+# kind of exception -> command -> why, where, or until what
+EXCEPTIONS: dict[str, dict[str, str]] = yaml.safe_load(
+    (ROOT / "tests" / "page_commands.yaml").read_text(encoding="utf-8")
+)
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, read, spans
+from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, spans
 
 from mdnmt.cli import verbs
 from mdnmt.config.loader import load_yaml, validate_model
@@ -29,7 +29,7 @@ from mdnmt.studies.resolve import resolve
 
 DOCS = ROOT / "docs"
 # Studies that a page tells the reader to make.
-MADE_ON_A_PAGE = {"demo-lr", "mine", "ffn"}
+MADE_ON_A_PAGE = {"demo-lr", "my-study", "ffn"}
 
 
 def make_targets() -> set[str]:
@@ -137,7 +137,7 @@ def test_files_of_your_own_data_make_a_study(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     for name, text in files.items():
         Path(name).write_text(text, encoding="utf-8")
-    missing = resolve(Path("config"), "mine", Path("corpora"))
+    missing = resolve(Path("config"), "my-study", Path("corpora"))
     assert missing.tasks["my-en-fr"].missing == (
         "needs your own text: texts/law: no such folder; put your text there, or correct it in the task's file"
     )
@@ -146,7 +146,7 @@ def test_files_of_your_own_data_make_a_study(tmp_path: Path, monkeypatch: pytest
         folder.mkdir(parents=True)
         for lang in ("en", "fr"):
             (folder / f"{name}.{lang}").write_text("a line\n", encoding="utf-8")
-    study = resolve(Path("config"), "mine", Path("corpora"))
+    study = resolve(Path("config"), "my-study", Path("corpora"))
     assert [run.method for run in study.makeable()] == ["mixed", "waldm-edc"]
 
 
@@ -212,16 +212,6 @@ def test_every_page_of_a_method_names_all_of_its_files() -> None:
         ends = [name[place:] for place, letter in enumerate(name) if letter == "-"]
         spans_for_it = [f"`{name}`", *(f"`{dots}{end}`" for end in ends for dots in ("", "..."))]
         assert any(part in page for part in [f"/methods/{path.name}", *spans_for_it]), name
-
-
-def test_folders_of_the_layout_exist() -> None:
-    layout = read(ROOT / "README.md").partition("## Layout")[2].partition("```\n")[2].partition("```")[0]
-    for line in layout.splitlines():
-        for name in re.split(r", ", line.split("  ")[0]):
-            stem, braces, rest = name.partition("{")
-            names = [stem + inner for inner in rest.rstrip("}/").split(",")] if braces else [name]
-            for path in names:
-                assert (ROOT / path).exists() or path.rstrip("/") in {"results", "resources"}, path
 
 
 def source_texts() -> str:

@@ -1,0 +1,149 @@
+"""The commands of the pages, run as a reader would run them: page by page, in their order, in one shell.
+
+The study `demo` is the real one on generated text, at toy size. Exceptions are in `tests/page_commands.yaml`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from unit.config_docs.pages import EXCEPTIONS, MANUAL, ROOT, blocks, commands
+from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, write_corpus
+
+pytestmark = pytest.mark.slow
+
+# What a page asks for in words, or assumes: done before its commands.
+BEFORE = {
+    "certify.md": "echo '{}' > sbom.json; openssl genpkey -algorithm ed25519 -out author.pem;"
+    "openssl pkey -in author.pem -pubout -out author.pub.pem",
+    "corpora.md": "git init -q",
+    "planning.md": "cp config/studies/demo.yaml config/studies/registry.yaml;"
+    "snakemake --cores 2 --config study=registry",
+    "verify.md": "mdnmt bundle demo --out path/to/bundle; echo '{}' > sbom.json;"
+    "openssl genpkey -algorithm ed25519 -out author.pem; openssl pkey -in author.pem -pubout -out author.pub.pem;"
+    "mdnmt certify demo --out evidence --sign author.pem",
+}
+# What a page asks for between two of its commands.
+AFTER = {
+    "cp config/studies/demo.yaml config/studies/demo-lr.yaml": (
+        "echo 'per_method: {waldm-edc: {training: {learning_rate: 0.002}}}' >> config/studies/demo-lr.yaml"
+    )
+}
+
+
+def page_commands(page: Path) -> list[str]:
+    """Return the commands of a page that this module runs."""
+    return [line for line in commands(page) if not any(line in EXCEPTIONS[kind] for kind in ("not_run", "run_by"))]
+
+
+PAGES = {page.name: page for page in MANUAL if page_commands(page)}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a project in which `make demo` has made the study `demo` in toy size; it is copied, never changed."""
+    project = Project.create(tmp_path_factory.mktemp("pages") / "project")
+    for name in ("Makefile", "pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, project.folder)
+    shutil.copytree(ROOT / "docs" / "replication", project.path("docs/replication"))
+    # The environment of the tests in the place of the user's, finished so that `make setup` leaves it alone.
+    project.path(".venv").mkdir()
+    project.path(".venv/bin").symlink_to(Path(sys.executable).parent)
+    for stamp in ("installed", "installed-dev"):
+        project.path(f".venv/{stamp}").write_text("cpu\n")
+    project.environment["BROWSER"] = "true"  # `make serve` opens one
+    project.write("config/tasks/demo-en-fr.yaml", TASK)
+    small = {"architecture": {**SIZES, "share_embeddings": "all"}, "training": TRAINING}
+    project.update("config/studies/demo.yaml", all_methods=small, decoding={"beam_size": 2}, in_one_process=True)
+    project.update("config/studies/demo.yaml", comparison={"num_resamples": 20}, per_method={}, measure_repeats=1)
+    tables = {name: {"task": "demo-en-fr"} for name in ("jiang2020-table2", "song2026-table5")}
+    figures = {"jiang2020-figure9": {"task": "demo-en-fr"}}
+    project.update("config/studies/demo.yaml", methods=["mixed", "waldm-edc"], tables=tables, figures=figures)
+    project.edit("config/config.yaml", "study: tiny", "study: demo")
+    for name in WORDS:
+        write_corpus(project.path("texts") / name, name)
+        for text in project.path(f"texts/{name}").iterdir():
+            text.write_text(text.read_text() * 2)  # `mdnmt init` wants 200 lines
+    for name in ("text", "test", "system", "baseline"):
+        for lang in ("en", "fr", "zh"):
+            shutil.copy(project.path("texts/law/train.en"), project.path(f"{name}.{lang}"))
+    table = blocks(ROOT / "docs" / "audit-any-table.md", "tsv")[0].text
+    project.path("table.tsv").write_text(table, encoding="utf-8")
+    shell(project, "make demo")
+    return project
+
+
+def shell(project: Project, script: str) -> None:
+    """Run a script to its end; the first command that fails is the error."""
+    strict = "set -euo pipefail\ntrap 'echo \"FAILED: $BASH_COMMAND\" >&2' ERR\n"
+    done = subprocess.run(
+        ["bash", "-c", strict + script],
+        cwd=project.folder,
+        env=project.environment,
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def shell_until(project: Project, command: str, expected: str) -> None:
+    """Start a command that does not end, wait until it prints `expected`, and stop it as Ctrl-C does."""
+    with subprocess.Popen(
+        ["bash", "-c", f"exec 2>&1; {command}"],
+        cwd=project.folder,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        assert process.stdout is not None
+        printed = []
+        for line in process.stdout:
+            printed.append(line)
+            if expected in line:
+                break
+        else:
+            pytest.fail(f"{command}: ended without {expected!r}: {''.join(printed)}")
+        os.killpg(process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_commands_of_the_page_work(name: str, demo: Project, tmp_path: Path) -> None:
+    project = demo.copy(tmp_path / "project")
+    project.environment["BROWSER"] = "true"
+    run = next(project.path("results/runs/demo-en-fr/mixed").iterdir()).relative_to(project.folder)
+    task = next(project.path("results/tasks").iterdir()).relative_to(project.folder)
+    test = next(project.path(str(run)).glob("test-*")).relative_to(project.folder)
+    # Names in capitals stand for the reader's own.
+    names = {
+        "results/runs/TASK/METHOD/SEED/TEST": test,
+        "results/runs/TASK/METHOD/SEED": run,
+        "results/runs/RUN": run,
+        "results/tasks/TASK": task,
+        "--task TASK": f"--task {task}",
+        "HYP": test,
+        "SHARED": "shared",
+    }
+
+    def filled(command: str) -> str:
+        for capitals, value in names.items():
+            command = command.replace(capitals, str(value))
+        return command
+
+    script = [BEFORE.get(name, "")]
+    for command in page_commands(PAGES[name]):
+        if command not in EXCEPTIONS["until"]:
+            script += [filled(command), AFTER.get(command, "")]
+    shell(project, "\n".join(script))
+    for command in page_commands(PAGES[name]):
+        if command in EXCEPTIONS["until"]:
+            shell_until(project, filled(command), EXCEPTIONS["until"][command])
