@@ -19,15 +19,18 @@ from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, wr
 pytestmark = pytest.mark.slow
 
 # What a page asks for in words, or assumes: done before its commands.
+_SIGNED = (
+    """echo '{"bomFormat": "CycloneDX", "components": [{"name": "torch", "version": "2"}]}' > sbom.json\n"""
+    "openssl genpkey -algorithm ed25519 -out author.pem\n"
+    "openssl pkey -in author.pem -pubout -out author.pub.pem"
+)
 BEFORE = {
-    "certify.md": "echo '{}' > sbom.json; openssl genpkey -algorithm ed25519 -out author.pem;"
-    "openssl pkey -in author.pem -pubout -out author.pub.pem",
+    "certify.md": _SIGNED,
     "corpora.md": "git init -q",
-    "planning.md": "cp config/studies/demo.yaml config/studies/registry.yaml;"
+    "planning.md": "cp config/studies/demo.yaml config/studies/registry.yaml\n"
     "snakemake --cores 2 --config study=registry",
-    "verify.md": "mdnmt bundle demo --out path/to/bundle; echo '{}' > sbom.json;"
-    "openssl genpkey -algorithm ed25519 -out author.pem; openssl pkey -in author.pem -pubout -out author.pub.pem;"
-    "mdnmt certify demo --out evidence --sign author.pem",
+    "verify.md": f"{_SIGNED}\nmdnmt certify demo --out evidence --sign author.pem\n"
+    "mdnmt bundle demo --bundle path/to/bundle",
 }
 # What a page asks for between two of its commands.
 AFTER = {
@@ -89,7 +92,7 @@ def shell(project: Project, script: str) -> None:
         text=True,
         capture_output=True,
         check=False,
-        timeout=900,
+        timeout=1500,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
@@ -124,13 +127,14 @@ def test_the_commands_of_the_page_work(name: str, demo: Project, tmp_path: Path)
     task = next(project.path("results/tasks").iterdir()).relative_to(project.folder)
     test = next(project.path(str(run)).glob("test-*")).relative_to(project.folder)
     # Names in capitals stand for the reader's own.
-    names = {
+    names: dict[str, str | Path] = {
         "results/runs/TASK/METHOD/SEED/TEST": test,
         "results/runs/TASK/METHOD/SEED": run,
         "results/runs/RUN": run,
         "results/tasks/TASK": task,
         "--task TASK": f"--task {task}",
-        "HYP": test,
+        "--run RUN": f"--run {run}",
+        "HYP": f"{test}/hyp",
         "SHARED": "shared",
     }
 

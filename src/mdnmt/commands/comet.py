@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the scores of `args.hypotheses` and print them, one line a domain; or make the toy."""
+    """Write the scores of `args.hypotheses` and print them, one line per domain; or make the toy."""
     from mdnmt.config.comet import CometConfig
     from mdnmt.config.loader import parse_spec
     from mdnmt.errors import ConfigError

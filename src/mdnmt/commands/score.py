@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the scores of `args.hypotheses` and print them, one line a domain."""
+    """Write the scores of `args.hypotheses` and print them, one line per domain."""
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.fsio import write_sealed
     from mdnmt.score.metrics.tokenised_bleu import write_words

@@ -81,8 +81,8 @@ def people_note(covered: Sequence[str], not_covered: Mapping[str, str]) -> str:
     if not covered:
         return f"How often people agree with such differences is not known: {'; '.join(without)}."
     return (
-        f"People agree ({', '.join(covered)}): in so many percent of pairs of systems with this difference people "
-        "prefer the same one, on average over other texts and languages (MT-Thresholds, Kocmi et al. 2024)"
+        f"People agree ({', '.join(covered)}): the percentage of system pairs with such a difference in which people "
+        "prefer the same system, on average over other texts and languages (MT-Thresholds, Kocmi et al. 2024)"
         f"{''.join(f'; {text}' for text in without)}."
     )
 

@@ -22,7 +22,7 @@ def _number(value: float | None) -> str:
 
 
 def to_csv(grid: Grid) -> str:
-    """Return the table in long form, a line a number, in full precision; `missing` is the reason for an empty mean."""
+    """Return the table in long form, a line per number in full precision; `missing` says why a mean is empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(CSV_FIELDS)
@@ -60,7 +60,7 @@ def _markdown_cell(grid: Grid, header: Header, cell: Cell) -> str:
 
 
 def to_markdown(grid: Grid) -> str:
-    """Return the table as GitHub Markdown: a line a system, its group in the first column."""
+    """Return the table as GitHub Markdown: a line per system, its group in the first column."""
     labels = column_names(grid)
     grouped = any(row.group for row in grid.rows)
     lines = [

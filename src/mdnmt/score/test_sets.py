@@ -135,11 +135,11 @@ def _read(path: Path) -> list[str]:
         return read_lines(path)
     except FileNotFoundError:
         raise DataError(
-            f"{path}: no such file; expected one line a sentence (`snakemake --cores all translations` writes the "
+            f"{path}: no such file; expected one sentence per line (`snakemake --cores all translations` writes the "
             "translations of a study's runs again)"
         ) from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}: line {line} is not UTF-8; expected UTF-8 text, one line a sentence") from error
+        raise DataError(f"{path}: line {line} is not UTF-8; expected UTF-8 text, one sentence per line") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error

@@ -85,9 +85,10 @@ def test_every_choice_of_a_method_has_a_row(builder: str) -> None:
     assert own - STATED.get(builder, set()) <= told <= own | set(OPTIONS["transformer"].model_fields)
 
 
-def test_preset_of_the_page_flips_the_four_choices_that_the_code_makes_otherwise() -> None:
+def test_the_keys_of_the_released_code_on_the_page_flip_the_four_choices_that_the_code_makes_otherwise() -> None:
     page = (ROOT / "docs" / "methods" / "waldm.md").read_text(encoding="utf-8")
-    preset = page.partition("The preset `released_code`")[2].partition("```yaml")[2].partition("```")[0]
+    named = page.partition("The method files `...-released-code` set these four keys")[2]
+    preset = named.partition("```yaml")[2].partition("```")[0]
     flipped = dict(re.findall(r"^ +(\w+): (\w+)$", preset, flags=re.MULTILINE))
     config = BUILDERS["waldm"].config_type
     built = config.model_validate(flipped)

@@ -21,7 +21,7 @@ PAPERS = sorted(path.stem for path in (CONFIG / "published").glob("*.tsv"))
 
 def studies_table() -> dict[str, str]:
     """Return study -> what docs/studies.md says of the number of its runs."""
-    section = read(ROOT / "docs" / "studies.md").partition("## The studies that are there")[2].partition("\n## ")[0]
+    section = read(ROOT / "docs" / "studies.md").partition("## The studies of this repository")[2].partition("\n## ")[0]
     found: dict[str, str] = {}
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -71,7 +71,7 @@ class CurveSystem(Frozen):
 
 @register
 class CurvesSpec(FigureSpec):
-    """How training went, against updates or epochs: a panel a quantity, a line a system (Song et al. 2026, Fig. 3)."""
+    """Training against updates or epochs: a panel per quantity, a line per system (Song et al. 2026, Fig. 3)."""
 
     options: ClassVar = ("x", "panels")
     kind: Literal["curves"] = "curves"

@@ -1,4 +1,4 @@
-"""Draw how much each domain uses each expert, a panel a domain, layers by experts (Song et al. 2026, Fig. 4)."""
+"""Draw how much each domain uses each expert, a panel per domain, layers by experts (Song et al. 2026, Fig. 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the encoder's sentence vectors in two dimensions, a panel a system (Song et al. 2026, Fig. 5)."""
+"""Draw the encoder's sentence vectors in two dimensions, a panel per system (Song et al. 2026, Fig. 5)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CHARACTER = 0.098  # width of a title's character, in inches: a little more than
 
 @register
 class TsneSpec(FigureSpec):
-    """Encoder sentence vectors in two dimensions, a panel a system (Song et al. 2026, Fig. 5)."""
+    """Encoder sentence vectors in two dimensions, a panel per system (Song et al. 2026, Fig. 5)."""
 
     kind: Literal["tsne"] = "tsne"
     systems: tuple[AnalysedRun, ...]

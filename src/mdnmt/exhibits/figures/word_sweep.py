@@ -1,4 +1,4 @@
-"""Draw how right the words of generated text are as one option changes, a line a kind of word."""
+"""Draw how right the words of generated text are as one option changes, a line per kind of word."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @register
 class SweepSpec(FigureSpec):
-    """Right words of generated text as an option changes: a point a system, a line a kind of word."""
+    """Right words of generated text as an option changes: a point per system, a line per kind of word."""
 
     kind: Literal["word_sweep"] = "word_sweep"
     num_domains: int = Field(ge=1)

@@ -95,8 +95,8 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         f"source_lang: {_quoted(choices.source)}",
         f"target_lang: {_quoted(choices.target)}",
         "",
-        "# The order of the domains is the order of their labels. `valid` and `test` say how many sentences are drawn at",
-        "# random and kept out of training; null uses all of the folder's own valid and test files.",
+        "# The order of the domains is the order of their labels. `valid` and `test` say how many sentences are drawn",
+        "# at random and kept out of training; null uses all of the folder's own valid and test files.",
         "domains:",
     ]
     for one in domains:

@@ -42,7 +42,7 @@ class Origins:
     """The commits behind a page.
 
     Attributes:
-        table: a line a commit: which exhibits and how many runs it made.
+        table: a line per commit: which exhibits and how many runs it made.
         mixed: a sentence that says that the page mixes; None where one commit made everything.
         stale: exhibits that other code made than that which is installed.
     """

@@ -152,7 +152,7 @@ def _how_it_went(run: Mapping[str, Any]) -> Iterable[tuple[str, Entry]]:
 
 
 def _scores(files: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> Iterable[tuple[str, Entry]]:
-    """Yield a line a file and metric: its score on each domain, and the signature that says how it was measured."""
+    """Yield a line per file and metric: its score on each domain, and the signature that says how it was measured."""
     for domains, metric in product((file.get("domains") or {} for file in files), METRICS):
         ordered = sorted(domains, key=lambda name: list(labels).index(name) if name in labels else len(labels))
         found = {name: domains[name][metric] for name in ordered if domains[name].get(metric) is not None}
