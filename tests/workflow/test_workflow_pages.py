@@ -33,9 +33,10 @@ BEFORE = {
     "mdnmt bundle demo --bundle path/to/bundle",
 }
 # What a page asks for between two of its commands.
+_RATE = "{waldm-edc: {training: {learning_rate: 0.002}}}"
 AFTER = {
     "cp config/studies/demo.yaml config/studies/demo-lr.yaml": (
-        "echo 'per_method: {waldm-edc: {training: {learning_rate: 0.002}}}' >> config/studies/demo-lr.yaml"
+        f"sed -i 's/^per_method: {{}}/per_method: {_RATE}/' config/studies/demo-lr.yaml"
     )
 }
 
@@ -71,6 +72,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project.edit("config/config.yaml", "study: tiny", "study: demo")
     for name in WORDS:
         write_corpus(project.path("texts") / name, name)
+        project.update(f"config/corpora/tiny-{name}.yaml", redistributable=True)  # for `mdnmt export`
         for text in project.path(f"texts/{name}").iterdir():
             text.write_text(text.read_text() * 2)  # `mdnmt init` wants 200 lines
     for name in ("text", "test", "system", "baseline"):
