@@ -19,6 +19,7 @@ include: "workflow/rules/labels.smk"
 include: "workflow/rules/decode.smk"
 include: "workflow/rules/score.smk"
 include: "workflow/rules/comet.smk"
+include: "workflow/rules/external.smk"
 
 
 if STUDY.config.in_one_process:

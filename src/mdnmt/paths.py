@@ -15,7 +15,7 @@ _ADDRESS = re.compile(
 # Analyses, translations, and the text of a task.
 _MADE_AS_FOLDER = re.compile(
     r"(.*\bruns/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/(?:analysis-[^/]+|[^/]+/hyp)"
-    r"|.*\btasks/[^/]+-[0-9a-f]{8}(?:/copied-[^/]+/hyp|(?=/text/)))/"
+    r"|.*\btasks/[^/]+-[0-9a-f]{8}(?:/(?:copied|external)-[^/]+/hyp|(?=/text/)))/"
 )
 
 

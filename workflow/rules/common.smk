@@ -24,6 +24,7 @@ from mdnmt.report import report_selection
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.statements.claims.selection import claims_spec
+from mdnmt.studies.external_systems import check_external, external_of_table
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.resolve import resolve
@@ -107,6 +108,11 @@ def measured_run(wildcards):
     return task_selection.measured_runs(STUDY, wildcards.task)[0]
 
 
+def external_of(wildcards):
+    """Return the translations from elsewhere that a path's wildcards name."""
+    return STUDY.find_external(wildcards.task, wildcards.system, wildcards.test_fp)
+
+
 def any_run(wildcards):
     """Return one run of the study, whose size decides what a job on all of them asks a cluster for."""
     return STUDY.makeable()[0]
@@ -133,6 +139,7 @@ CLAIMS = [path for paper in STUDY.papers if (path := PLACES.claims(paper))]
 # options are resources of the rules as well, not params: Snakemake runs a job again when its params change.
 JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)
 try:
+    check_external(STUDY, PLACES)
     require_memory(STUDY, PLACES, None if workflow.local_exec else CLUSTER, PROJECT.device)
     for key in STUDY.config.figures:
         figure_spec(STUDY, key, PLACES)  # a mistake in a figure's options is found before anything runs
@@ -185,6 +192,7 @@ wildcard_constraints:
     corpus="[a-z0-9-]+",
     task="[a-z0-9-]+",
     method="[a-z0-9-]+",
+    system="[a-z0-9-]+",
     seed=r"\d+",
     fp="[0-9a-f]{8}",
     split="test|valid",

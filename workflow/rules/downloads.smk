@@ -27,7 +27,8 @@ def models(wildcards):
 
 
 def translations(wildcards):
-    return [f"{test_dir(run)}/hyp" for run in STUDY.makeable()]
+    external = [one for one in STUDY.external if STUDY.tasks[one.task].spec is not None]
+    return [f"{test_dir(run)}/hyp" for run in STUDY.makeable()] + [f"{PLACES.external(one)}/hyp" for one in external]
 
 
 def corpus_files(wildcards):

@@ -7,6 +7,11 @@ rule significance:
             for runs in table_selection.compared_runs(STUDY, w.key).values()
             for run in runs
         ],
+        external=lambda w: [
+            f"{PLACES.external(output)}/scores.json"
+            for outputs in external_of_table(STUDY, w.key).values()
+            for output in outputs
+        ],
         comet=lambda w: [
             path for row in table_selection.comparison(STUDY, w.key, PLACES)["comet"].values() for path in row.values()
         ],

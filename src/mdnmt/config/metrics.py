@@ -17,12 +17,14 @@ class MetricInfo:
         label: head of its columns.
         lower_is_better: as for an error rate.
         caution: limits of its use, printed under each table that has it.
+        needs_model: computed from the model that translated, not from the translations.
         file: its score file; a separate one if the metric is computed only on request, or by another model.
     """
 
     label: str
     lower_is_better: bool = False
     caution: str = ""
+    needs_model: bool = False
     file: str = "scores.json"
 
 
@@ -36,10 +38,12 @@ METRICS: Mapping[str, MetricInfo] = {
         "Perplexity",
         lower_is_better=True,
         caution="Perplexity is of a piece: over different vocabularies it cannot be compared.",
+        needs_model=True,
     ),
     "accuracy": MetricInfo(
         "Accuracy",
         caution="Accuracy is the share of pieces, in percent, that are predicted rightly after the reference's own: "
         "over different vocabularies it cannot be compared.",
+        needs_model=True,
     ),
 }

@@ -77,6 +77,49 @@ class AnalysisConfig(Frozen):
     sample_sentences: int = Field(20, gt=0, description="validation sentences a domain that a heat map may show")
 
 
+class ExternalSystem(Frozen):
+    """A system that is not trained here: its translations become a row of tables, scored and tested like any other."""
+
+    label: str = Field(min_length=1, description="as printed in tables")
+    provenance: str = Field(
+        min_length=1,
+        description="in free text, shown as it is: who translated, with which system, when, under which licence, and "
+        "where the translations are published",
+    )
+    hypotheses: dict[Name, str | tuple[str, ...]] = Field(
+        min_length=1,
+        description="task -> folder with hyp.<domain>.txt (one translation a line, in the order of the test set) or "
+        "hyp.<domain>.tsv (sha256 of the source line, tab, translation); a list: one folder for each seed",
+    )
+    tables: tuple[str, ...] = Field(
+        (),
+        description="of the study, that have a row for it; none: all tables of test scores of its tasks",
+    )
+    redistributable: bool = Field(
+        False, description="the licence lets anybody pass the translations on; a bundle has no table with others"
+    )
+
+    @field_validator("provenance")
+    @classmethod
+    def _is_text(cls, provenance: str) -> str:
+        if not provenance.strip() or not all(line.isprintable() for line in provenance.split("\n")):
+            raise ValueError("provenance is text for people: expected words, without control characters")
+        return provenance.strip()
+
+    @field_validator("hypotheses")
+    @classmethod
+    def _folders_are_named(cls, hypotheses: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+        for task, folders in hypotheses.items():
+            if not folders or "" in folders or (len(set(folders)) < len(folders) and not isinstance(folders, str)):
+                raise ValueError(f"{task}: expected a folder, or a list of different folders, one for each seed")
+        return hypotheses
+
+    def folders(self, task: str) -> tuple[str, ...]:
+        """Return the folders of a task, one for each output; none where the system has not translated it."""
+        found = self.hypotheses.get(task, ())
+        return (found,) if isinstance(found, str) else found
+
+
 class Seeds(Frozen):
     """Which seeds each run is trained with."""
 
@@ -118,6 +161,9 @@ class StudyConfig(Seeds):
     comet: CometConfig = CometConfig()
     analysis: AnalysisConfig = AnalysisConfig()
     copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
+    external: dict[Name, ExternalSystem] = Field(
+        {}, description="name -> a system that is not trained here, with its translations (docs/external.md)"
+    )
     measure_repeats: int = Field(3, gt=0, description="of time and memory; the median is shown")
     tables: dict[str, StudyTable] = Field({}, description="<paper>-<table>")
     figures: dict[str, StudyFigure] = Field({}, description="<paper>-<figure>")

@@ -18,7 +18,7 @@ from mdnmt import fsio
 from mdnmt.config.loader import parse_spec
 from mdnmt.errors import DataError
 from mdnmt.exchange.bundle import RUNS, STUDIES, TASKS, Bundle, write_back
-from mdnmt.exchange.licences import open_domains, withheld_corpora
+from mdnmt.exchange.licences import open_domains, withheld_corpora, withheld_systems
 from mdnmt.exhibits import build_table, save_figure, specs
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.files_with_numbers import number_sources
@@ -105,6 +105,9 @@ def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, s
     left_out = {}
     for key in study.config.tables:
         table = table_spec(study, key, places)
+        if withheld := withheld_systems(study, key):
+            left_out[f"tables/{key}"] = f"needs translations of {', '.join(withheld)}, not said to be redistributable"
+            continue
         if why := _why_unusable(study, study.config.tables[key].task, table_files(table)):
             left_out[f"tables/{key}"] = why
             continue
@@ -171,6 +174,11 @@ def bundle_tasks(study: Study, places: ResultPaths, bundle: Bundle) -> list[str]
             names.append(f"{copied.name}/scores.json")
             if not withheld_corpora(task):
                 names += [f"{copied.name}/hyp/{path.name}" for path in (copied / "hyp").iterdir()]
+        for output in (one for one in study.external if one.task == name):
+            there = Path(places.external(output))
+            names += [f"{there.name}/{path.name}" for path in there.glob("*.json")]
+            if output.config.redistributable and (there / "hyp").is_dir():
+                names += [f"{there.name}/hyp/{path.name}" for path in (there / "hyp").iterdir()]
         labels = Path(places.labels(name))
         names += [labels.name] if labels.is_file() else []
         if bundle.pack(f"{TASKS}/{folder.name}", folder, names):

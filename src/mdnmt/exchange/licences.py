@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mdnmt.studies.study import Task
+from mdnmt.studies.external_systems import external_of_table
+from mdnmt.studies.study import Study, Task
 
 # Files of an analysis that hold words of the text: sample sentences, and words in the order in which they were read.
 WITH_WORDS = frozenset({"sentences.json", "lexicon.json"})
@@ -15,6 +16,11 @@ def withheld_corpora(task: Task) -> tuple[str, ...]:
         for name, corpus in sorted(task.corpora.items())
         if not corpus.redistributable and corpus.source.provider != "generated"
     )
+
+
+def withheld_systems(study: Study, key: str) -> tuple[str, ...]:
+    """Return the external systems of a table whose translations must not be in a bundle."""
+    return tuple(name for name in external_of_table(study, key) if not study.config.external[name].redistributable)
 
 
 def open_domains(task: Task) -> tuple[str, ...]:

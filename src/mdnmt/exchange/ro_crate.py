@@ -66,12 +66,19 @@ def write_metadata(folder: Path, facts: StudyFacts, made: dict[str, Any], files:
         context(address, **{"@type": "CreativeWork"}, name=name, version=version)
         for address, (name, version) in PROFILES.items()
     ]
-    corpora = [
+    given = [
         context(
             f"#corpus-{name}", **{"@type": "CreativeWork"}, name=one_line(corpus["title"]),
             description=f"Licence: {one_line(corpus['licence']) or 'not stated'}",
         )
         for name, corpus in facts.corpora.items()
+    ]  # fmt: skip
+    given += [
+        context(
+            f"#external-{name}", **{"@type": "CreativeWork"}, name=f"Translations by {one_line(system['label'])}",
+            description=one_line(system["provenance"]),
+        )
+        for name, system in facts.external.items()
     ]  # fmt: skip
     parts = _add_files(crate, folder, files)
     parts[README]["about"] = root
@@ -86,7 +93,7 @@ def write_metadata(folder: Path, facts: StudyFacts, made: dict[str, Any], files:
     action = crate.add_action(
         workflow,
         identifier="#run-of-the-study",
-        object=[*corpora, *used],
+        object=[*given, *used],
         result=[parts[name] for name in ("bundle/", "numbers.csv", "verdicts.csv")],
         properties={
             "name": f"Run of the study {facts.name}",

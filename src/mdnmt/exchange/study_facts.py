@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ class StudyFacts:
         description: of the study, in a sentence.
         runs: address -> the record of the run (run.json).
         corpora: name -> title, licence, homepage and redistributable.
+        external: name -> label, provenance, redistributable and files (name -> sha256, by task) of each system that is
+            not trained here.
         signatures: metric -> signatures of its scores.
         verdicts: one row for each cell and claim, with the columns `VERDICT_COLUMNS`.
         numbers: the table of numbers, as CSV.
@@ -42,6 +45,7 @@ class StudyFacts:
     description: str
     runs: dict[str, dict[str, Any]]
     corpora: dict[str, dict[str, Any]]
+    external: dict[str, dict[str, Any]]
     signatures: dict[str, list[str]]
     verdicts: list[dict[str, str]]
     numbers: str
@@ -102,10 +106,21 @@ def read_facts(study: Study, bundle: Bundle, root: Path) -> StudyFacts:
         description=study.config.description,
         runs={address: fsio.read_json(root / "results" / RUNS / address / "run.json") for address in addresses},
         corpora={name: {key: getattr(corpus, key) for key in shown} for name, corpus in sorted(corpora.items())},
+        external=_external(study, tasks),
         signatures={metric: sorted(found) for metric, found in sorted(signatures.items())},
         verdicts=verdicts,
         numbers=numbers,
     )
+
+
+def _external(study: Study, tasks: Collection[str]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for output in study.external:
+        if output.task in tasks:
+            about = output.config.model_dump(mode="json", include={"label", "provenance", "redistributable"})
+            files = found.setdefault(output.system, {**about, "files": {}})["files"]
+            files |= {f"{output.task}/{output.folder.name}/{name}": sha256 for name, sha256 in output.sums.items()}
+    return found
 
 
 def has_study(bundle: Bundle, study: str) -> bool:

@@ -98,9 +98,9 @@ def _task(name: str, results: Path, lacking: dict[str, list[str]], rebuild: str)
         if there.is_file() and sha256_file(there) != said["sha256"]:
             return f"{file}: {there} is another; if the task there is whole, its text is not that of the bundle"
     lacking[name] = link_text(name, results)
-    for copied in sorted(folder.glob("copied-*")):
-        if (copied / "hyp").is_dir() and (found := _scores(copied, folder, "test", [])):
-            return f"{copied.name}/{found}"
+    for scored in sorted((*folder.glob("copied-*"), *folder.glob("external-*"))):
+        if (scored / "hyp").is_dir() and (found := _scores(scored, folder, "test", lacking[name])):
+            return f"{scored.name}/{found}"
     if lacking[name]:
         domains = ", ".join(lacking[name])
         return Finding(

@@ -8,12 +8,11 @@ from pathlib import Path
 from mdnmt.config.decoding import Labels
 from mdnmt.config.metrics import METRICS
 from mdnmt.exhibits.in_one_process import figure_parts, table_parts
-from mdnmt.exhibits.table_selection import COPY
 from mdnmt.exhibits.task_selection import measured_runs
-from mdnmt.numbers.sources import NumberSource, NumberSources
+from mdnmt.numbers.sources import EXTERNAL, NumberSource, NumberSources
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Run, Study
+from mdnmt.studies.study import COPY, Run, Study
 
 
 def number_sources(study: Study, places: ResultPaths) -> NumberSources:
@@ -22,7 +21,7 @@ def number_sources(study: Study, places: ResultPaths) -> NumberSources:
     Analyses, sentence vectors and counts of words are not among them.
     """
     shown = {*table_parts(study, places), *figure_parts(study, places)}
-    found = (*_of_runs(study, places), *_of_tasks(study, places))
+    found = (*_of_runs(study, places), *_of_tasks(study, places), *_external(study, places))
     return NumberSources(sources=tuple(source for source in found if source.path in shown))
 
 
@@ -46,6 +45,21 @@ def _of_tasks(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
         for run in measured_runs(study, task.name):
             about = _about(study, run, places)
             yield NumberSource.model_validate({"kind": "resources", "path": places.measure(task.name), **about})
+
+
+def _external(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
+    files = dict.fromkeys(about.file for name, about in METRICS.items() if name != "comet")
+    for output in study.external:
+        for file in (*files, f"comet-{study.comet_fingerprint}.json"):
+            yield NumberSource(
+                kind="scores",
+                path=Path(places.external(output), file),
+                task=output.task,
+                method=output.system,
+                variant=EXTERNAL,
+                seed=output.number,
+                split="test",
+            )
 
 
 def _about(study: Study, run: Run, places: ResultPaths) -> dict[str, object]:

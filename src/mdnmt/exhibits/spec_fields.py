@@ -47,6 +47,7 @@ class ScoreRow(Frozen):
     group: str  # "Direct training", "Our domain mixing methods"
     label: str  # as printed: "Mixed", "E/DC"
     method: str  # the key in the significance file
+    external: str | None = None  # of a system that is not trained here: its provenance, in its author's words
     against: str | None = None  # the row that its differences are to; None: the baseline
     runs: tuple[ScoreRun, ...] = ()
     missing: str | None = None

@@ -223,6 +223,16 @@ class ReportCorpus(Frozen):
     missing: str | None = None
 
 
+class ReportExternal(Frozen):
+    """A system that is not trained here: whose translations they are, and which files."""
+
+    label: str
+    task: str  # its title
+    provenance: str
+    redistributable: bool
+    files: tuple[tuple[str, str], ...]  # (path, sha256)
+
+
 class SampleSettings(Frozen):
     """Which translations are shown: a seeded choice among sentences of medium length."""
 
@@ -250,6 +260,7 @@ class ReportSpec(Frozen):
     figures: tuple[ReportFigure, ...] = ()
     tasks: tuple[ReportTask, ...] = ()
     corpora: tuple[ReportCorpus, ...] = ()
+    external: tuple[ReportExternal, ...] = ()
     runs: Path | None = None  # runs.tsv
     run_json: tuple[Path, ...] = ()
     measure: Path | None = None  # measure.json, for the hardware

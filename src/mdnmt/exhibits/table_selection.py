@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
-from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, why_other
+from mdnmt.exhibits.rows_without_training import copy_row, external_rows, external_tests, files_beside
 from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing, measured
 from mdnmt.fsio import options_hash
 from mdnmt.numbers.verdicts import Printed
@@ -20,7 +20,6 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import baseline_of, split_key, table_of
 
-COPY = "copy-source"
 AVERAGE, TOTAL = "avg", "total"
 DEVELOPMENT = "dev"  # all validation sets as one text
 QUANTITIES = ("seconds_per_update", "seconds_per_epoch", "seconds_per_batch", "memory", "parameters")
@@ -124,13 +123,14 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
         predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
         columns=columns(task, table),
         rows=(
-            *(_copy_row(study, task, places, partial) if table.split == "test" else ()),
+            *(copy_row(study, task, places, partial) if table.split == "test" else ()),
             *(
                 _with_others(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
                     update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
                 )
                 for row, runs, choice in rows
             ),
+            *external_rows(study, key, table, task, places, partial),
         ),
         metrics=table.metrics,
         metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},
@@ -172,21 +172,27 @@ def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
     """Return the spec of a table's significance tests: its systems, its baseline, the folders of hypotheses."""
     table, task = paper_table(study, key)
     rows, how = compared_runs(study, key), study.config.comparison
+    baseline = baseline_of(study.config, table)
+    external, segments = external_tests(study, key, places, sorted(run.seed for run in rows.get(baseline, ())))
     has_comet = "comet" in table.metrics and not study.no_comet
     return {
         "task": places.task(task.name),
-        "baseline": baseline_of(study.config, table),
+        "baseline": baseline,
         "limit": study.decoding[task.name].max_sentences,
         "metrics": [name for name in table.metrics if name != "comet" or has_comet],
         "num_resamples": how.num_resamples,
         "num_trials": how.num_trials,
         "correction": how.correction,
-        "systems": {row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs} for row, runs in rows.items()},
-        "comet": {
-            row: {str(run.seed): str(segments_of(places.comet(run))) for run in runs}
-            for row, runs in rows.items()
-            if has_comet
+        "systems": {
+            **{row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs} for row, runs in rows.items()},
+            **external,
         },
+        "comet": {
+            **{row: {str(run.seed): str(segments_of(places.comet(run))) for run in runs} for row, runs in rows.items()},
+            **segments,
+        }
+        if has_comet
+        else {},
     }
 
 
@@ -329,26 +335,12 @@ def _word_table(
     )
 
 
-def _copy_row(study: Study, task: Task, places: ResultPaths, partial: bool) -> list[specs.ScoreRow]:
-    if not study.config.copy_source:
-        return []
-    scores = existing(f"{places.copied(task.name)}/scores.json", partial) if task.spec is not None else None
-    runs = (specs.ScoreRun(scores=scores),) if scores else ()
-    missing = None if runs else task.missing or NOT_YET
-    return [specs.ScoreRow(group="No training", label="Copy the source", method=COPY, runs=runs, missing=missing)]
-
-
 def _with_others(
     row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: ResultPaths, partial: bool
 ) -> specs.ScoreRow:
     """Return the row with the files of what its cells show beside scores.json: other metrics, validation text."""
-    names = [name for name in table.metrics if METRICS[name].file != "scores.json"]
     of_seed = {
-        run.seed: [
-            places.comet(run) if name == "comet" else f"{places.test(run)}/{METRICS[name].file}"
-            for name in names
-            if name != "comet" or not study.no_comet
-        ]
+        run.seed: files_beside(study, table, places.test(run), places.comet(run))
         for run in runs
         if run.spec is not None
     }

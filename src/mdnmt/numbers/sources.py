@@ -19,6 +19,7 @@ COLUMNS = (
     "task", "method", "variant", "label_condition", "seed", "split", "domain", "metric", "at", "value", "n",
     "signature", "run", "source",
 )  # fmt: skip
+EXTERNAL = "external"  # the variant of a system that is not trained here
 ALL = "all"  # the domain of a number that is measured over all domains together
 # Column of curves.tsv -> name of the metric and factor: shares are percentages, as in scores.json.
 CURVES = {
@@ -39,11 +40,14 @@ class NumberSource(Frozen):
         kind: what the file is.
         path: the file.
         task: the task.
-        method: the method's name in config/methods; "copy-source" for the untranslated source.
-        variant: the name of the study's variant, or of a run on one domain alone; empty for the method itself.
+        method: the method's name in config/methods; "copy-source" for the untranslated source; the name in the study of
+            a system that is not trained here.
+        variant: the name of the study's variant, or of a run on one domain alone; empty for the method itself;
+            "external" for a system that is not trained here.
         label_condition: gold, wrong, missing or predicted domain labels at translation time; empty if it translates
             nothing.
-        seed: the training seed; None if nothing was trained.
+        seed: the training seed; None if nothing was trained; of a system that is not trained here, the number of its
+            output.
         split: test or valid, for scores.
         run: the folder of the run; None if nothing was trained.
     """

@@ -68,6 +68,9 @@ def _configured(study: Study, results: Path) -> set[Path]:
     for name, task in study.tasks.items():
         folder = results / "tasks" / f"{name}-{task.fingerprint}"
         named |= {folder, folder / f"copied-{study.copy_fingerprint(name)}"}
+    for output in study.external:
+        folder = results / "tasks" / f"{output.task}-{study.tasks[output.task].fingerprint}"
+        named.add(folder / f"external-{output.system}-{study.external_fingerprint(output)}")
     for run in study.makeable():
         folder = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}"
         named |= {folder, folder / f"analysis-{study.analysis_fingerprint(run)}"}

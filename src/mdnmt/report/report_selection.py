@@ -33,6 +33,7 @@ def report_spec(
         figures=tuple(_report_figure(study, key, places) for key in study.config.figures),
         tasks=tuple(_report_task(study, task, places) for task in made),
         corpora=tuple(_corpora(study)),
+        external=tuple(_external(study)),
         runs=Path(places.runs_table),
         run_json=tuple(Path(places.run(run), "run.json") for run in study.makeable()),
         measure=Path(measured[0]) if measured else None,
@@ -153,10 +154,15 @@ def _missing(study: Study) -> Iterable[specs.Missing]:
 
 
 def _report_task(study: Study, task: Task, places: ResultPaths) -> specs.ReportTask:
-    systems = tuple(
+    systems = [
         specs.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0]), "hyp"))
         for runs in by_row(study.runs_of(task.name)).values()
-    )
+    ]
+    systems += [
+        specs.SampleSystem(label=one.label, test_dir=Path(places.external(one), "hyp"))
+        for one in study.external
+        if one.task == task.name and one.number == 1
+    ]
     return specs.ReportTask(
         name=task.name,
         label=task.config.title,
@@ -164,8 +170,23 @@ def _report_task(study: Study, task: Task, places: ResultPaths) -> specs.ReportT
         source_lang=task.config.source_lang,
         target_lang=task.config.target_lang,
         domains=columns(task),
-        systems=systems,
+        systems=tuple(systems),
     )
+
+
+def _external(study: Study) -> Iterable[specs.ReportExternal]:
+    for name, system in study.config.external.items():
+        for task in system.hypotheses:
+            outputs = [one for one in study.external if (one.system, one.task) == (name, task)]
+            yield specs.ReportExternal(
+                label=system.label,
+                task=study.tasks[task].config.title,
+                provenance=system.provenance,
+                redistributable=system.redistributable,
+                files=tuple(
+                    ((one.folder / file).as_posix(), sha256) for one in outputs for file, sha256 in one.sums.items()
+                ),
+            )
 
 
 def _corpora(study: Study) -> Iterable[specs.ReportCorpus]:

@@ -27,6 +27,7 @@ from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.score.metrics.comet_files import COMET, plan
+from mdnmt.studies.external_systems import check_shown, external_outputs
 from mdnmt.studies.method_options import Options
 from mdnmt.studies.model_checks import Model, check_built, check_started
 from mdnmt.studies.study import Run, Study, Task
@@ -94,6 +95,8 @@ def resolve(
         tasks = {task: _task(config_folder, task, corpora_folder, lock, provisional) for task in wanted}
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
+    names = {path.stem for path in (config_folder / "methods").glob("*.yaml")} | methods.keys()
+    check_shown(config, papers, names, tasks, where)
     recipes, compared = _recipes(config_folder, config, tasks, papers)
     rate_table = load_rates(config_folder, config.learning_rates)
     rates = chosen_rates(rate_table, config.learning_rates, where)
@@ -109,7 +112,10 @@ def resolve(
     published = {paper: load_published(config_folder, paper) for paper in papers}
     comet, no_comet = _comet(config)
     claims = {paper: _claims(config_folder, paper, papers[paper]) for paper in papers}
-    return Study(name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs, rate_table)
+    external = external_outputs(config, tasks, where)
+    return Study(
+        name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs, rate_table, external
+    )
 
 
 def _claims(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Claim]:

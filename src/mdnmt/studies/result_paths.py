@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdnmt.studies.study import Run, Study
+from mdnmt.studies.study import ExternalOutput, Run, Study
 
 
 def no_path(paper: str) -> str | None:
@@ -25,6 +25,7 @@ class ResultPaths:
         comet: of a run's scores by COMET.
         labels: of the domains that a classifier guesses for the test sentences of a task.
         copied: of the copied sources of a task and their scores.
+        external: of translations from elsewhere and their scores.
         analysis: of a run's analyses.
         ambiguity: of the ambiguous words of a task.
         significance: of the comparisons of a table.
@@ -42,6 +43,7 @@ class ResultPaths:
     comet: Callable[[Run], str]
     labels: Callable[[str], str]
     copied: Callable[[str], str]
+    external: Callable[[ExternalOutput], str]
     analysis: Callable[[Run], str]
     ambiguity: Callable[[str], str]
     significance: Callable[[str], str]
@@ -79,6 +81,7 @@ def result_paths(study: Study, results: Path, audited: Collection[str] = ()) -> 
         comet=lambda one: f"{test(one)}/comet-{study.comet_fingerprint}.json",
         labels=lambda name: f"{task(name)}/predicted-labels-{study.labels_fingerprint}.json",
         copied=lambda name: f"{task(name)}/copied-{study.copy_fingerprint(name)}",
+        external=lambda one: f"{task(one.task)}/external-{one.system}-{study.external_fingerprint(one)}",
         analysis=lambda one: f"{run(one)}/analysis-{study.analysis_fingerprint(one)}",
         ambiguity=lambda name: f"{own}/ambiguity/{name}.json",
         significance=lambda key: f"{own}/significance/{key}.json",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from mdnmt.config.claims import Claim
 from mdnmt.config.comet import CometConfig
@@ -16,7 +17,7 @@ from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.published import Published
 from mdnmt.config.run import RunSpec
-from mdnmt.config.study import StudyConfig
+from mdnmt.config.study import ExternalSystem, StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.fingerprint import fingerprint
 from mdnmt.pretrained.weight_files import TOY
@@ -24,6 +25,7 @@ from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000
 NOT_TRAINED = "is not trained yet"
+COPY = "copy-source"  # what the row of the copied source is called
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,32 @@ class Run:
 
 
 @dataclass(frozen=True)
+class ExternalOutput:
+    """The test translations of one task by a system that is not trained here.
+
+    Attributes:
+        system: its name in the study.
+        task: the task's name.
+        number: which of its outputs, from 1: in place of a seed.
+        config: what the study says of it.
+        folder: where the translations are.
+        sums: name -> sha256 of their files.
+    """
+
+    system: str
+    task: str
+    number: int
+    config: ExternalSystem
+    folder: Path
+    sums: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """Return its label in tables, marked."""
+        return f"{self.config.label} (external)"
+
+
+@dataclass(frozen=True)
 class Study:
     """What a study is made of."""
 
@@ -137,6 +165,7 @@ class Study:
     no_comet: str | None  # why COMET cannot score; None: it can
     runs: tuple[Run, ...]
     learning_rates: LearningRates | None = None  # the sweep that the rates were chosen in
+    external: tuple[ExternalOutput, ...] = ()
 
     def replace_by(self, other: Study) -> None:
         """Become `other`, the same study resolved again, for all who hold a reference to this one.
@@ -230,6 +259,23 @@ class Study:
     def copy_fingerprint(self, task: str) -> str:
         """Return the content address of the copied sources of a task and their scores."""
         return fingerprint("score", {"task": self.tasks[task].fingerprint, "limit": self.decoding[task].max_sentences})
+
+    def external_fingerprint(self, output: ExternalOutput) -> str:
+        """Return the content address, beside a task's data, of translations from elsewhere and their scores."""
+        limit = self.decoding[output.task].max_sentences
+        value = {"task": self.tasks[output.task].fingerprint, "limit": limit, "external": dict(output.sums)}
+        return fingerprint("score", value)
+
+    def find_external(self, task: str, system: str, fp: str) -> ExternalOutput:
+        """Return the translations from elsewhere of a path.
+
+        Raises:
+            KeyError: the study has none there.
+        """
+        for output in self.external:
+            if (output.task, output.system) == (task, system) and self.external_fingerprint(output) == fp:
+                return output
+        raise KeyError(f"study {self.name} has no translations {fp} of {task} by {system}")
 
     def limit_of(self, task: str) -> list[str]:
         """Return, as an option, how many test sentences of each domain are decoded and scored; nothing for all."""

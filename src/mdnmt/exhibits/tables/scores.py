@@ -13,7 +13,7 @@ from mdnmt.exhibits.label_notes import label_notes
 from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Measured, SharedConditions, measure, sorted_runs
 from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note
-from mdnmt.exhibits.spec_fields import ScoreRow
+from mdnmt.exhibits.spec_fields import ScoreRow, ScoreRun
 from mdnmt.exhibits.specs import ScoreTableSpec
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
@@ -233,8 +233,8 @@ def build(spec: ScoreTableSpec) -> Grid:
                 tested = tests.get(header.key, {}).get(header.metric, {})
                 cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, shared))
             cells.append(_beside(spec, row, header, cell, shared))
-        marks = [reasons.mark(why) for why in _absent(spec, row, numbers)]
-        runs = tuple(RowRun(seed=r.seed, folder=r.scores.parent.parent.as_posix()) for r in sorted_runs(row))
+        marks = [reasons.mark(why) for why in (*_external(spec, row), *_absent(spec, row, numbers))]
+        runs = tuple(RowRun(seed=r.seed, folder=_folder(row, r)) for r in sorted_runs(row))
         about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
         rows.append(GridRow(cells=tuple(cells), **about))
     rows = mark_best(rows, headers)
@@ -280,6 +280,22 @@ def _significance(spec: ScoreTableSpec) -> dict[str, Any]:
     return found
 
 
+def _folder(row: ScoreRow, run: ScoreRun) -> str:
+    """Return the folder of a run; of a system that is not trained here, that of its translations."""
+    return (run.scores.parent if row.external else run.scores.parent.parent).as_posix()
+
+
+def _external(spec: ScoreTableSpec, row: ScoreRow) -> list[str]:
+    """Return where a system that is not trained here is from, and what cannot be said of it."""
+    if not row.external:
+        return []
+    lacking = [METRICS[metric].label for metric in spec.metrics if METRICS[metric].needs_model]
+    found = [f"not trained here: {row.external}"]
+    if lacking:
+        found.append(f"no {' and '.join(lacking)}: computed from the model, and there are only its translations")
+    return [*found, *(["no translations of the validation text"] if spec.development else [])]
+
+
 def _absent(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
     """Return why a row lacks numbers, except for metrics that the whole table lacks."""
     if row.missing:
@@ -290,6 +306,8 @@ def _absent(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
     found = [f"no score on {', '.join(labels)}"] if labels else []
     for metric in spec.metrics:
         lacking = [c.label for c in spec.columns if (metric, c.name) not in numbers and c.label not in labels]
+        if row.external and METRICS[metric].needs_model:
+            continue
         if lacking and metric not in spec.metric_missing:
             found.append(f"no {METRICS[metric].label} on {', '.join(lacking)}")
     return found

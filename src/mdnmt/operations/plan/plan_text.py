@@ -131,6 +131,9 @@ def _head(plan: Plan) -> str:
     low, high = plan.to_add
     used = format_bytes(plan.used_bytes, plan.used_bytes) if plan.used_bytes else "nothing"
     lines += wrapped(f"Disk: {format_bytes(low, high) if high else 'nothing'} to come, {used} used so far.")
+    if study.config.external:
+        labels = ", ".join(system.label for system in study.config.external.values())
+        lines += wrapped(f"External systems, of which nothing is trained: {labels}.")
     if plan.memory_bytes:
         where = "of the GPU" if plan.device == "cuda" else "of a machine"
         need = format_bytes(plan.memory_bytes, plan.memory_bytes)

@@ -16,6 +16,7 @@ STAGES: dict[str, frozenset[str]] = {
             *(
                 "score",
                 "score_copy",
+                *("score_external", "ter_external", "comet_external"),
                 "ter",
                 "word_accuracy",
                 "comet",

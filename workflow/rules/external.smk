@@ -1,0 +1,75 @@
+# Translations that were made elsewhere: checked against the test sets, and scored like those of a run (docs/external.md).
+rule score_external:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+    output:
+        scores="results/tasks/{task}-{fp}/external-{system}-{test_fp}/scores.json",
+        hypotheses=directory("results/tasks/{task}-{fp}/external-{system}-{test_fp}/hyp"),
+    log:
+        "logs/score/{task}-{fp}-external-{system}-{test_fp}.log",
+    localrule: True
+    params:
+        folder=lambda w: external_of(w).folder,
+        # The folder's name is a hash of the files. They must not have changed since it was chosen.
+        sums=lambda w: json.dumps(external_of(w).sums),
+        data=lambda w: task_dir(w.task),
+        limit=limit,
+        code=[code_of("external"), code_of("score")],
+    message:
+        "Scoring the translations of {wildcards.task} by {wildcards.system}, which is not trained here"
+    shell:
+        "mdnmt external {params.folder:q} --task {params.data:q} --sums {params.sums:q} {params.limit:q}"
+        " --out {output.hypotheses:q} then score --task {params.data:q} --hypotheses {output.hypotheses:q}"
+        " {params.limit:q} --out {output.scores:q} > {log:q} 2>&1"
+
+
+rule ter_external:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+        hypotheses="results/tasks/{task}-{fp}/external-{system}-{test_fp}/hyp",
+    output:
+        scores="results/tasks/{task}-{fp}/external-{system}-{test_fp}/ter.json",
+    log:
+        "logs/ter/{task}-{fp}-external-{system}-{test_fp}.log",
+    resources:
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
+    params:
+        data=lambda w: task_dir(w.task),
+        limit=limit,
+        code=code_of("score"),
+    message:
+        "TER of {wildcards.system} on {wildcards.task}"
+    shell:
+        "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
+        " --metrics ter > {log:q} 2>&1"
+
+
+rule comet_external:
+    input:
+        task=lambda w: ancient(task_file(w.task)),
+        hypotheses="results/tasks/{task}-{fp}/external-{system}-{test_fp}/hyp",
+        weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
+    output:
+        scores="results/tasks/{task}-{fp}/external-{system}-{test_fp}/comet-{comet_fp}.json",
+        segments="results/tasks/{task}-{fp}/external-{system}-{test_fp}/comet-{comet_fp}.segments.json",
+    log:
+        "logs/comet/{task}-{fp}-external-{system}-{test_fp}-{comet_fp}.log",
+    threads: PROJECT.threads
+    resources:
+        **JOBS.sbatch(any_run),
+        mem_mb=lambda w: max(JOBS.mem_mb(any_run(w)), 6000),
+        runtime=lambda w: JOBS.translate_minutes(any_run(w)),
+        gpu=lambda w: JOBS.gpus(any_run(w)),
+        device=PROJECT.device,
+    params:
+        spec=STUDY.comet.model_dump_json(),
+        data=lambda w: task_dir(w.task),
+        limit=limit,
+        version=STAGE_VERSIONS["score"],
+    message:
+        "COMET of {wildcards.system} on {wildcards.task}"
+    shell:
+        "mdnmt comet --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --spec {params.spec:q}"
+        " --out {output.scores:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
