@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.plan.memory_limits import require_memory
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
     from mdnmt.operations.plan.study_plan import as_json, make_plan
+    from mdnmt.studies.external_systems import check_external
     from mdnmt.studies.resolve import resolve
     from mdnmt.studies.result_paths import result_paths
 
@@ -53,7 +54,9 @@ def run(args: argparse.Namespace) -> None:
     if project.finished_only:
         study = study.only(trained_or_bundled(args.results, bundle))
     cluster = load_cluster(args.config_folder) if shutil.which("sbatch") else None
-    require_memory(study, result_paths(study, args.results), cluster, project.device)
+    places = result_paths(study, args.results)
+    require_memory(study, places, cluster, project.device)
+    check_external(study, places)
     plan = make_plan(study, args.results, args.corpora, args.benchmarks, _device(project.device), bundle.runs)
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:

@@ -109,8 +109,9 @@ class ExternalSystem(Frozen):
     @field_validator("hypotheses")
     @classmethod
     def _folders_are_named(cls, hypotheses: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
-        for task, folders in hypotheses.items():
-            if not folders or "" in folders or (len(set(folders)) < len(folders) and not isinstance(folders, str)):
+        for task, found in hypotheses.items():
+            folders = (found,) if isinstance(found, str) else found
+            if not folders or not all(folders) or len(set(folders)) < len(folders):
                 raise ValueError(f"{task}: expected a folder, or a list of different folders, one for each seed")
         return hypotheses
 

@@ -73,7 +73,13 @@ def check_external(study: Study, places: ResultPaths) -> None:
         folder = Path(places.task(output.task))
         if (folder / "task.json").is_file():
             try:
-                align_folder(load_test_sets(folder), output.folder)
+                test_sets = load_test_sets(folder)
+                for domain in test_sets.domains:
+                    test_sets.sources(domain)
+            except DataError:
+                continue  # a damaged task: the first job that reads it says so
+            try:
+                align_folder(test_sets, output.folder)
             except DataError as error:
                 raise ConfigError(f"external.{output.system}.hypotheses.{output.task}: {error}") from None
 

@@ -95,6 +95,7 @@ def resolve(
         tasks = {task: _task(config_folder, task, corpora_folder, lock, provisional) for task in wanted}
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
+    external = external_outputs(config, tasks, where)
     names = {path.stem for path in (config_folder / "methods").glob("*.yaml")} | methods.keys()
     check_shown(config, papers, names, tasks, where)
     recipes, compared = _recipes(config_folder, config, tasks, papers)
@@ -112,7 +113,6 @@ def resolve(
     published = {paper: load_published(config_folder, paper) for paper in papers}
     comet, no_comet = _comet(config)
     claims = {paper: _claims(config_folder, paper, papers[paper]) for paper in papers}
-    external = external_outputs(config, tasks, where)
     return Study(
         name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs, rate_table, external
     )

@@ -23,6 +23,7 @@ PLACES = ResultPaths(
     comet=lambda run: f"runs/{run.directory}/seed{run.seed}/comet.json",
     labels=lambda name: f"labels/{name}.json",
     copied=lambda name: f"copied/{name}",
+    external=lambda one: f"external/{one.system}",
     analysis=lambda run: f"analysis/{run.directory}",
     ambiguity=lambda task: f"ambiguity/{task}.json",
     significance=lambda name: f"significance/{name}.json",

@@ -45,6 +45,7 @@ def places() -> ResultPaths:
         comet=lambda run: f"comet/{run.row}",
         labels=lambda name: f"labels/{name}",
         copied=lambda name: f"copied/{name}",
+        external=lambda one: f"external/{one.system}",
         analysis=lambda run: f"analyses/{run.row}",
         ambiguity=lambda name: f"ambiguity/{name}",
         significance=lambda key: f"significance/{key}",
