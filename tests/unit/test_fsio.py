@@ -242,6 +242,10 @@ def test_an_address_is_what_a_path_below_results_says(path: str, expected: str) 
         ("results/tasks/a-01234567/text/train/law.en", "results/tasks/a-01234567"),
         ("results/tasks/a-01234567/copied-01234567/hyp/law.txt", "results/tasks/a-01234567/copied-01234567/hyp"),
         ("results/tasks/a-01234567/copied-01234567/scores.json", None),
+        (
+            "results/tasks/a-01234567/external-b-01234567/hyp/law.txt",
+            "results/tasks/a-01234567/external-b-01234567/hyp",
+        ),
         ("results/tasks/a-01234567/task.json", None),
     ],
 )

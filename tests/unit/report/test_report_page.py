@@ -137,6 +137,8 @@ def filled(tmp_path):
                                                    {"label": "DSA", "missing": HOSTILE}]}],
         "corpora": [{"name": "c", "label": HOSTILE, "licence": HOSTILE, "citation": HOSTILE,
                      "url": "javascript:alert(1)", "sha256": "ab" * 32}],
+        "external": [{"label": HOSTILE, "task": HOSTILE, "provenance": f"{HOSTILE}\nsecond line",
+                      "redistributable": False, "files": [[f"opus/{HOSTILE}", "cd" * 32]]}],
         "runs": str(tmp_path / "runs.tsv"),
         "run_json": [str(tmp_path / name / "run.json") for name in ("run", "none")],
         "missing": [{"what": HOSTILE, "why": HOSTILE}],
@@ -149,8 +151,9 @@ def test_the_full_page_is_whole_and_nothing_of_the_text_is_markup(filled):
     assert page.text.count(HOSTILE) > 20
     assert not [link for link in page.links if link.startswith("javascript")]
     assert len(page.pictures) == 1  # the curves; the figure without data is said to be missing
-    for shown in ("ab12cd34", "9f9f9f9f9f9f", "1 min 1 s", "needs UM-Corpus", "1 of 2 done"):
+    for shown in ("ab12cd34", "9f9f9f9f9f9f", "1 min 1 s", "needs UM-Corpus", "1 of 2 done", "second line", "cd" * 32):
         assert shown in page.text
+    assert "external" in page.ids and "#external" in page.links
 
 
 def test_the_page_renders_with_everything_missing(tmp_path):
@@ -168,7 +171,7 @@ def test_the_page_renders_with_everything_missing(tmp_path):
     page = check(report_page.render(specs.parse_report(json.dumps(spec))))
     for reason in ("not made yet", "not measured", "register first", "No run has been made yet"):
         assert reason in page.text
-    check(report_page.render(specs.ReportSpec(study="x", title="X")))
+    assert "external" not in check(report_page.render(specs.ReportSpec(study="x", title="X"))).ids
 
 
 def test_the_verb_writes_the_page_and_names_it(tmp_path, capsys):

@@ -1,0 +1,84 @@
+"""Translations from elsewhere become rows through the real workflow, and nothing is trained for them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from workflow.snakemake_project import WORDS, Project
+
+from mdnmt import results
+from mdnmt.exhibits.grid import GridRow, read_grid
+
+pytestmark = pytest.mark.slow
+
+STUDY, KEY = "config/studies/tiny.yaml", "jiang2020-table2"
+SYSTEM = {"label": "Theirs <b>", "provenance": "Somebody & others,\n2024, CC BY 4.0", "hypotheses": {"tiny": "theirs"}}
+
+
+def add_system(project: Project) -> None:
+    """Give the study a system that translates every sentence as its reference, and a table with all text metrics."""
+    [text] = project.path("results/tasks").glob("tiny-*/text")
+    project.path("theirs").mkdir()
+    for name in WORDS:
+        project.path(f"theirs/hyp.{name}.txt").write_bytes((text / f"test.{name}.fr").read_bytes())
+    project.update(
+        STUDY,
+        external={"theirs": SYSTEM},
+        tables={KEY: {"task": "tiny", "metrics": ["bleu", "ter", "comet", "perplexity"]}},
+        figures={"mdnmt-effects": {"task": "tiny"}},
+        comet={"name": "toy-comet"},
+    )
+
+
+def row(project: Project) -> GridRow:
+    grid = read_grid(project.path(f"results/tiny/tables/{KEY}.json"))
+    return next(row for row in grid.rows if row.method == "theirs")
+
+
+def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> None:
+    add_system(project)
+    plan = project.plan()
+    assert {"score_external", "ter_external", "comet_external", "significance"} <= plan.rules
+    assert not {"task", "train", "decode", "score"} & plan.rules
+    assert "External systems, of which nothing is trained: Theirs <b>." in project.mdnmt("plan", "tiny").stdout
+    project.snakemake("--cores", "2", "--quiet", "all")
+
+    cells = dict(zip(["bleu", "ter", "comet", "perplexity"], row(project).cells[::3], strict=True))
+    assert row(project).label == "Theirs <b> (external)" and row(project).group == "External systems"
+    assert cells["bleu"].mean == pytest.approx(100.0) and cells["ter"].mean == 0.0
+    assert cells["comet"].mean is not None and cells["perplexity"].mean is None
+    assert cells["bleu"].tested is not None and cells["bleu"].num_seeds == 1
+
+    numbers = results.load("tiny", project.path("results")).query("variant == 'external'")
+    assert set(numbers["method"]) == {"theirs"} and set(numbers["metric"]) >= {"bleu", "chrf", "ter", "comet"}
+    with project.path(f"results/tiny/tables/{KEY}.csv").open() as handle:
+        assert {"Theirs <b> (external)"} == {
+            line["label"] for line in csv.DictReader(handle) if line["method"] == "theirs"
+        }
+    page = project.path("results/tiny/report.html").read_text()
+    assert "Somebody &amp; others," in page and "Theirs &lt;b&gt; (external)" in page and "<b> (external)" not in page
+    figure = json.loads(project.path("results/tiny/figures/mdnmt-effects.json").read_text())
+    assert "theirs" in {measure["method"] for measure in figure["measures"]}
+
+    # Another text is another address: it is scored again, and nothing else of the study is.
+    before, [old] = row(project), project.path("results/tasks").glob("tiny-*/external-theirs-*/hyp")
+    changed = project.path("theirs/hyp.law.txt")
+    changed.write_text(changed.read_text().replace(" ", " x ", 1))
+    assert not {"task", "train", "decode", "score", "ter", "comet"} & project.plan().rules
+    project.snakemake("--cores", "2", "--quiet", "all")
+    new = next(path for path in project.path("results/tasks").glob("tiny-*/external-theirs-*/hyp") if path != old)
+    assert (new / "hyp.law.txt").read_bytes() == changed.read_bytes()
+    assert row(project).cells[1].mean != before.cells[1].mean
+
+
+def test_a_mistake_in_the_files_stops_everything_with_one_line(project: Project) -> None:
+    add_system(project)
+    project.path("theirs/hyp.law.txt").write_text("one line\n")
+    printed = project.snakemake("-n", status=1)
+    assert "Traceback" not in printed
+    [line] = [line for line in printed.splitlines() if "hyp.law.txt" in line]
+    assert "external.theirs.hypotheses.tiny: theirs/hyp.law.txt: 1 lines, but" in line
+    refused = project.mdnmt("plan", "tiny")
+    assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1
