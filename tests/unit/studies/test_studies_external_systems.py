@@ -55,7 +55,7 @@ def study() -> Study:
         ({"hypotheses": {"tiny": "opsu"}}, "external.opus.hypotheses.tiny: opsu: no such folder"),
         ({"tables": ["jiang2020-table3"]}, "external.opus.tables: 'jiang2020-table3' is none of the study's tables"),
         ({"tables": ["song2026-table4"]}, "external.opus.tables: song2026-table4 has no room for it"),
-        ({"lable": "OPUS"}, "unknown key 'external.opus.lable' (did you mean 'label'?)"),
+        ({"labels": "OPUS"}, "unknown key 'external.opus.labels' (did you mean 'label'?)"),
     ],
 )
 def test_mistakes_are_one_line(project: Project, changes: dict[str, Any], said: str) -> None:
