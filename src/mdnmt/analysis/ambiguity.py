@@ -1,4 +1,4 @@
-"""On generated text, whose right translation is known word by word: which words are right, and what decided them."""
+"""Accuracy by kind of word on generated text, and what the encoder's layers decided on these words."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ BATCH_SENTENCES = 100
 def right_words(
     kinds: Mapping[str, str], sources: Iterable[str], references: Iterable[str], hypotheses: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """Count words of each kind and how many of them are right: the same as the reference's, at the same place.
+    """Count the source words of each kind, and how many are translated by the reference's word at the same position.
 
     Args:
-        kinds: of every source word (`mdnmt.corpora.generated.kinds`).
+        kinds: source word -> its kind (`mdnmt.corpora.generated.kinds`).
         sources: source sentences; word i is translated by word i of its reference.
-        references: as many.
-        hypotheses: as many.
+        references: one per source sentence.
+        hypotheses: one per source sentence.
 
     Raises:
-        KeyError: a source word is none of the grammar's.
+        KeyError: a source word does not belong to the grammar.
     """
     counts = {kind: {"words": 0, "right": 0} for kind in dict.fromkeys(kinds.values())}
     for source, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
@@ -59,7 +59,7 @@ def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], 
         for label, domain in enumerate(data.domains):
             rows = np.flatnonzero(split.domains == label)[:limit]
             for chosen in np.array_split(rows, -(-len(rows) // BATCH_SENTENCES)):
-                context, source_BS = _look(translator, split, chosen)
+                context, source_BS = _run_model(translator, split, chosen)
                 kind_BS = kind_V[source_BS]
                 proportions = [logits.softmax(-1) for logits in context.recorded("proportion", "encoder")]
                 for p_LBSK in _layers(proportions):
@@ -74,25 +74,25 @@ def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], 
     }
 
 
-def _look(translator: Translator, split: Split, rows: Indices) -> tuple[DomainContext, NDArray[np.int64]]:
+def _run_model(translator: Translator, split: Split, rows: Indices) -> tuple[DomainContext, NDArray[np.int64]]:
     batch = collate(split, rows, bos=translator.target_vocab.bos).to(translator.device)
     return translator.model(batch).context, batch.source_BS.cpu().numpy()
 
 
 def _layers(layers: Sequence[Tensor]) -> list[NDArray[np.float64]]:
-    """Return all layers' numbers as one array, or nothing where there are none."""
+    """Return the layers stacked into one array, in a list that is empty if there are no layers."""
     return [torch.stack(list(layers)).double().cpu().numpy()] if layers else []
 
 
 class _Mean:
-    """The mean over words, collected by batches."""
+    """A running mean over words."""
 
     def __init__(self) -> None:
         self.total: Any = 0.0
         self.count = 0
 
     def add(self, values_LN: NDArray[np.float64]) -> None:
-        """Take [L, words, ...]."""
+        """Add values [L, words, ...]."""
         self.total = self.total + values_LN.sum(axis=1)
         self.count += values_LN.shape[1]
 

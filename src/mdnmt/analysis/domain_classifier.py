@@ -12,16 +12,16 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from mdnmt.errors import DataError
 from mdnmt.tasks.task_data import TaskData
 
-TRAIN_SENTENCES = 20_000  # a domain at most, spread evenly over its training text
-FEATURES = 100_000  # at most, of either kind
+TRAIN_SENTENCES = 20_000  # at most, per domain, spread evenly over its training text
+FEATURES = 100_000  # at most, of words and of letters
 ABOUT = "logistic regression on TF-IDF of words (1-2) and letters (1-4) of the source"
 
 
 def predict(data: TaskData) -> dict[str, Any]:
     """Return the guessed domain of every test sentence of a task, and how often the guess is right.
 
-    The classifier learns from the source side of the training text; a domain counts as much as any other, however much
-    text it has. Nothing in it is drawn by chance.
+    The classifier learns from the source side of the training text. Domains have equal weight, however much text they
+    have. Training is deterministic.
 
     Returns:
         {"classifier": its name, "domains": names in label order, "train_sentences": number of each, "accuracy": mean
@@ -56,7 +56,7 @@ def _spread(lines: Sequence[str]) -> list[str]:
 
 
 def _classifier() -> Pipeline:
-    # Letters within words: of a script without blanks they are the words.
+    # Letters within words: in a script without spaces they stand in for words.
     words = TfidfVectorizer(token_pattern=r"\w+", ngram_range=(1, 2), max_features=FEATURES, sublinear_tf=True)
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4), max_features=FEATURES, sublinear_tf=True)
     return make_pipeline(make_union(words, letters), LogisticRegression(class_weight="balanced", max_iter=1000))

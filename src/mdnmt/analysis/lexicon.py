@@ -1,4 +1,4 @@
-"""Word counts in the training text of each domain, with which figures compare a model's decisions."""
+"""Word counts in the training text of each domain. Figures compare a model's decisions with them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from mdnmt.tasks.task_data import Ragged, TaskData
 
 
 def training_counts(data: TaskData, text: str, words: Sequence[str]) -> dict[str, Any]:
-    """Count words in the training text of each domain; pieces are joined.
+    """Count words in the training text of each domain; BPE pieces are joined to words first.
 
     Args:
         data: the task.
         text: `source` or `target`.
-        words: those to count.
+        words: the words to count.
 
     Returns:
-        {"words": as given, "counts": [words][K], "totals": [K]}; the totals are of all words.
+        {"words": as given, "counts": [words][K], "totals": [K]}; the totals count all words of a domain.
     """
     split = data.split("train")
     side, vocab = (split.source, data.source_vocab) if text == "source" else (split.target, data.target_vocab)

@@ -1,4 +1,4 @@
-"""What a finished run does inside: proportions, domain attention and gates of words, vectors of sentences."""
+"""Analyse a finished run: proportions, domain attention and gates of words, and vectors of sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices, collate, spread
 
 BATCH_TOKENS = 2000
-PLACES = 5  # decimals in sentences.json: more than a shade of a figure shows
+PLACES = 5  # decimals in sentences.json: more than the shades of a figure can show
 
 
 def analyse(
@@ -38,11 +38,18 @@ def analyse(
 ) -> None:
     """Write meta.json, sentences.json, proportions.npz, attention.npz, gates.json, lexicon.json and vectors.npz.
 
-    proportions.npz has `encoder`, `memory` and `decoder`, where they mix: [L, N, K] for N pieces of the validation
-    text, unsmoothed (as the authors' code plots them), and what `WordRecords.arrays` says of each piece.
-    attention.npz has the same of domain attention over N domain vectors, whose names are `slots`, where training ties
-    them to domains. gates.json has the mean gates of each domain, lexicon.json how often the words that were looked at
-    occur in the training text. `made_from` is the record of the run. What a method does not have is left empty.
+    proportions.npz has `encoder`, `memory` and `decoder`, as far as they mix: [L, N, K] for N pieces of the validation
+    text, unsmoothed (as the authors' code plots them), and for each piece what `WordRecords.arrays` describes.
+    attention.npz has the same for domain attention over N domain vectors. gates.json has the mean gates of each domain.
+    lexicon.json has the training-text counts of the analysed words. What a method does not have is left empty.
+
+    Args:
+        translator: the run.
+        data: its task.
+        config: how many sentences are analysed.
+        folder: where the files are written.
+        slots: names of the domain vectors, if training ties them to domains.
+        made_from: the record of the run.
     """
     names = {
         "domains": list(data.domains),
@@ -54,13 +61,13 @@ def analyse(
     words: dict[str, dict[str, int]] = {"source": {}, "target": {}}
     proportions, attention, gates = WordRecords(data, words), WordRecords(data, words), MeanGates()
     with torch.inference_mode():
-        for rows, batch in _batches(translator, valid, _some(valid, data, config.proportion_sentences)):
+        for rows, batch in _batches(translator, valid, _sample(valid, data, config.proportion_sentences)):
             context = translator.model(batch).context
             proportions.add("proportion", context, batch, valid, rows)
             attention.add("domain_attention", context, batch, valid, rows)
             gates.add(context, batch, valid.domains[rows])
-        sentences = [_sentence(translator, data, valid, row) for row in _some(valid, data, config.sample_sentences)]
-        vectors, labels = _vectors(translator, test, _some(test, data, config.vector_sentences))
+        sentences = [_sentence(translator, data, valid, row) for row in _sample(valid, data, config.sample_sentences)]
+        vectors, labels = _vectors(translator, test, _sample(test, data, config.vector_sentences))
     lexicon = {text: training_counts(data, text, list(seen)) for text, seen in words.items() if seen}
     _write_npz(folder / "proportions.npz", proportions.arrays())
     _write_npz(folder / "attention.npz", attention.arrays())
@@ -74,15 +81,15 @@ def analyse(
 
 
 def tied_slots(run_folder: Path, data: TaskData) -> tuple[str, ...]:
-    """Return the domains that training tied a finished run's first domain vectors to: all, or none.
+    """Return the domains that training tied the first domain vectors to: all of them with guided learning, else none.
 
-    Guided learning does that; without it, a vector means nothing by itself.
+    Without guided learning a vector has no meaning of its own.
     """
     architecture = fsio.read_json(RunPaths(run_folder).record)["spec"]["architecture"]
     return data.domains if architecture.get("guidance_weight") else ()
 
 
-def _some(split: Split, data: TaskData, count: int) -> Indices:
+def _sample(split: Split, data: TaskData, count: int) -> Indices:
     """Return `count` sentences of each domain, spread over the split."""
     rows = [spread(np.flatnonzero(split.domains == label), count) for label in range(len(data.domains))]
     chosen: Indices = np.concatenate(rows).astype(np.int64)
@@ -106,7 +113,7 @@ def _sentence(translator: Translator, data: TaskData, split: Split, row: int) ->
         "target_tokens": decoder_words,
         "encoder": _layers(context, "proportion", "encoder"),
         "decoder": _layers(context, "proportion", "decoder"),
-        # Over source words; where the encoder has none, that of the encoder-decoder attention.
+        # From the encoder if it has domain attention, else from the encoder-decoder attention.
         "attention": _layers(context, "domain_attention", "encoder") or _layers(context, "domain_attention", "memory"),
     }
 
@@ -137,5 +144,5 @@ def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def _write_lines(path: Path, value: Any) -> None:
-    """Write JSON without a line for every number."""
+    """Write JSON on one line: indented, every number would take a line of its own."""
     fsio.write_text(path, json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n")

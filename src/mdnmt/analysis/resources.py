@@ -38,7 +38,7 @@ Values = dict[str, list[float]]  # quantity -> its value at each repeat
 
 @dataclass(frozen=True)
 class Repeats:
-    """The same work done several times: seconds and, where the machine tells it, joules of each."""
+    """Seconds of each repetition of the same work, and joules if the machine reports them."""
 
     seconds: list[float]
     joules: list[float]
@@ -53,15 +53,15 @@ def measure_run(
     repeats: int,
     pretrained: Path = PRETRAINED,
 ) -> dict[str, Any]:
-    """Return the resources of one run's method: medians over `repeats`, and under `values` all of them.
+    """Measure what one run's method costs: medians over `repeats`, and all measured values under `values`.
 
-    The same batches of an epoch are trained on and the same test sentences decoded for every run of a task, so that
-    the figures can be compared. Nothing is written; the run's weights stay as they are. Meant to have its process
-    for itself: peak memory (MiB) is that of the process, or of the GPU; of training, or of decoding where nothing is
-    trained, but taken from the folder `pretrained` as it is: that has no figures of training.
+    Every run of a task trains on the same batches and decodes the same test sentences, so that the figures can be
+    compared. Nothing is written, and the run's weights stay as they are. Call this in a process of its own: peak memory
+    (MiB) is that of the whole process, or of the GPU. It is measured in training. A model that is used as it is
+    published (in `pretrained`) has no figures of training; its peak memory is that of decoding.
 
-    `others_percent` is the share of all cores that other processes took in the meantime, `others_on_gpu` how many of
-    them computed on the same GPU; neither if that is unknown.
+    `others_percent` is the share of all cores that other processes used meanwhile, `others_on_gpu` how many of them
+    computed on the same GPU. Both are left out if they are unknown.
     """
     data = TaskData.load(task_folder, verify=False)
     record = read_json(RunPaths(run_folder).record)
@@ -91,7 +91,7 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
         split, indices, max_tokens=recipe.max_tokens, batch_sentences=recipe.batch_sentences, seed=0, epoch=0
     )
     each = recipe.accumulate_batches
-    # What changes in the course of training is as it is half-way.
+    # Scheduled values, such as loss weights, are those of the middle of training.
     updates = in_updates(recipe, -(-len(order) // each)).max_updates
     method.begin_update(max(1, updates // 2), updates)
     batches = [
@@ -100,7 +100,7 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
     ]
 
     def train_on(chosen: list[Batch]) -> None:
-        """Do the updates of these batches, with a learning rate of zero."""
+        """Train on these batches with a learning rate of zero."""
         for start in range(0, len(chosen), each):
             forward_backward(method, chosen[start : start + each], recipe, device, dtype)
             optimiser.step(0.0)
@@ -109,7 +109,7 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
     train_on(warmup)
     found = _repeated(lambda: train_on(timed), device, repeats)
     words = sum(batch.num_target_tokens for batch in timed)
-    epoch = int(split.target.lengths[indices].sum()) / words  # in times of what is timed
+    epoch = int(split.target.lengths[indices].sum()) / words  # in multiples of the timed batches
     return {
         "train_seconds_per_update": [seconds / TIMED_UPDATES for seconds in found.seconds],
         "train_tokens_per_second": [words / seconds for seconds in found.seconds],
@@ -137,7 +137,7 @@ def _measure_decoding(
 
 
 def _named(name: str, values: list[float]) -> Values:
-    """Return the values under their name; nothing of none."""
+    """Return the values under their name; an empty mapping if there are none."""
     return {name: values} if values else {}
 
 
@@ -156,7 +156,7 @@ def _repeated(work: Callable[[], object], device: torch.device, repeats: int) ->
 
 
 def others_percent() -> Callable[[], float | None]:
-    """Return a function that says which share of all cores other processes took since now; None: unknown."""
+    """Return a function that returns the share of all cores that others used since this call (None: unknown)."""
     try:
         import psutil
     except ImportError:
@@ -164,7 +164,7 @@ def others_percent() -> Callable[[], float | None]:
     own = psutil.Process()
 
     def used() -> tuple[float, float, float]:
-        """Return core seconds since the machine was started: all, those in use, and those of this process."""
+        """Return core seconds since boot: in total, in use, and used by this process."""
         cores, mine = psutil.cpu_times(), own.cpu_times()
         idle = cores.idle + getattr(cores, "iowait", 0.0)
         return sum(cores[:8]), sum(cores[:8]) - idle, mine.user + mine.system
@@ -187,7 +187,7 @@ def _peak_memory_mb(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     try:
-        # Of this program alone: getrusage() also counts what its parent held when it was started.
+        # getrusage() would also count what the parent process held when it started this one.
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         return int(status.partition("VmHWM:")[2].split()[0]) / 2**10
     except (OSError, IndexError, ValueError):
