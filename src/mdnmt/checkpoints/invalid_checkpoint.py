@@ -1,4 +1,4 @@
-"""Why a checkpoint is not taken, as a typed error that names the file."""
+"""The error that rejects a checkpoint: which file is wrong, and how."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_bytes(path: Path, what: str) -> bytes:
     """Return the bytes of `path`.
 
     Raises:
-        InvalidCheckpoint: the file is missing or the file system does not hand it out.
+        InvalidCheckpoint: the file is missing or cannot be read.
     """
     try:
         return path.read_bytes()

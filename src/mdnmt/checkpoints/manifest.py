@@ -1,4 +1,4 @@
-"""The list that makes a checkpoint one: written last, with the size and sha256 of every file, and of itself."""
+"""The manifest of a checkpoint: size and sha256 of every file and of the manifest itself. It is written last."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYS = {"format_version", "identity", "update", "files"}
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint directory was when it was written.
+    """The contents of a checkpoint directory when it was written.
 
     Attributes:
         identity: fingerprint of the run.
@@ -33,7 +33,7 @@ class Manifest:
     files: Mapping[str, Mapping[str, Any]]
 
     def read(self, folder: Path, name: str) -> bytes:
-        """Return the bytes of one file, which are those that were written.
+        """Return the bytes of one file after comparing them with the manifest.
 
         Raises:
             InvalidCheckpoint: the file is missing, truncated or altered.

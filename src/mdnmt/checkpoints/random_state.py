@@ -1,4 +1,4 @@
-"""The states of all random generators as tensors, so that a resumed run draws the numbers it would have drawn."""
+"""Save and restore the states of all random generators, so that a resumed run draws the same numbers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _EXPECTED = ("numpy.cached", "numpy.counters", "numpy.keys", "python.cached", "p
 
 
 def capture() -> dict[str, Tensor]:
-    """Return the states of torch's generators (CPU, and each CUDA device in use), Python's and numpy's legacy one."""
+    """Return the states of torch's generators (CPU and CUDA, if in use), of Python's and of numpy's legacy one."""
     version, numbers, cached = random.getstate()
     name, keys, position, has_gauss, cached_gaussian = np.random.get_state(legacy=True)
     assert name == "MT19937", "numpy's legacy generator has been MT19937 since it exists"
     states = {
         "torch.cpu": torch.get_rng_state(),
         "python.state": torch.tensor([version, *numbers], dtype=torch.int64),
-        # Gaussians come in pairs; the second waits here (no element: none waits).
+        # Python draws Gaussians in pairs and caches the second one (no element: nothing is cached).
         "python.cached": torch.tensor([] if cached is None else [cached], dtype=torch.float64),
         "numpy.keys": torch.from_numpy(np.asarray(keys).astype(np.int64)),
         "numpy.counters": torch.tensor([position, has_gauss], dtype=torch.int64),
         "numpy.cached": torch.tensor([cached_gaussian], dtype=torch.float64),
     }
-    # Asking an unused CUDA for its state would start it, which costs memory on every device.
+    # Asking for the state of an unused CUDA would initialise it, which costs memory on every device.
     if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         for device in range(torch.cuda.device_count()):
             states[f"torch.cuda.{device}"] = torch.cuda.get_rng_state(device)
@@ -37,12 +37,12 @@ def capture() -> dict[str, Tensor]:
 
 
 def restore(states: Mapping[str, Tensor]) -> None:
-    """Put every generator back to the state `capture` saw.
+    """Restore the states that `capture` returned.
 
-    States of CUDA devices that this machine does not have are left out, and that is said on stderr.
+    States of CUDA devices that this machine lacks are skipped with a warning on stderr.
 
     Raises:
-        CheckpointError: a state is missing or is not one.
+        CheckpointError: a state is missing or invalid.
     """
     if missing := [name for name in _EXPECTED if name not in states]:
         raise CheckpointError(f"saved generators lack {', '.join(missing)}: the checkpoint is not one of this program")

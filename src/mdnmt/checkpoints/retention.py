@@ -1,4 +1,4 @@
-"""Which checkpoints are worth their room on the disk."""
+"""Which checkpoints to keep on the disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def updates_to_keep(updates: Iterable[int], last: int) -> set[int]:
-    """Return the updates whose checkpoints are kept whole, to resume from: the `last` newest.
+    """Return the updates whose complete checkpoints are kept, to resume from: the `last` newest.
 
     Raises:
         ValueError: `last` is below 1, which could leave nothing to resume from.
@@ -17,5 +17,5 @@ def updates_to_keep(updates: Iterable[int], last: int) -> set[int]:
 
 
 def weights_to_keep(best: int | None, average: Iterable[int] = ()) -> set[int]:
-    """Return the updates whose weights the run still needs: the best by validation, and those to be averaged."""
+    """Return the updates whose weights are still needed: the best by validation, and those to be averaged."""
     return set(average) | ({best} if best is not None else set())
