@@ -17,7 +17,7 @@ OwnReader = PlainReader | FilesReader | TsvReader | TmxReader
 
 
 def corpora_of(config_folder: Path, task: TaskConfig) -> dict[str, CorpusConfig]:
-    """Return the corpora of all domains of a task by name; whether the user's own text is there is another question.
+    """Return the corpora of all domains of a task by name; `check_own` checks that the user's own text is there.
 
     Raises:
         ConfigError: a file of config/corpora/ is missing, or something in it is not allowed.
@@ -31,7 +31,7 @@ def corpora_of(config_folder: Path, task: TaskConfig) -> dict[str, CorpusConfig]
 
 
 def check_own(task: TaskConfig) -> None:
-    """Look whether the text that a task's file names is there, and whether it is clear how to read it.
+    """Check that the text that a task's file names is there, and that it is clear how to read it.
 
     Raises:
         DataError: it is not; what was found, and what to do.
@@ -45,7 +45,7 @@ def _own(task: TaskConfig, name: str, domain: DomainConfig) -> CorpusConfig:
     languages = (task.source_lang, task.target_lang)
     try:
         reader = _found_reader(domain, languages)
-    except DataError:  # for `check_own` to tell
+    except DataError:  # reported by `check_own`
         reader = PlainReader(name="plain")
     folder, _ = _place(domain)
     source = LocalSource(provider="local", folder=folder)
@@ -63,7 +63,7 @@ def _place(domain: DomainConfig) -> tuple[str, str]:
 
 
 def _found_reader(domain: DomainConfig, languages: Sequence[str]) -> OwnReader:
-    """Return how a domain's own text is read: as it says, else as the names of the files tell."""
+    """Return how a domain's own text is read: by its `reader`, else by the names of its files."""
     folder, file = _place(domain)
     names = _names(Path(folder).expanduser())
     where = str(Path(folder).expanduser())

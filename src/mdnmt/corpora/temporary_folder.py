@@ -14,7 +14,7 @@ _STALE_S = 24 * 3600
 
 @contextmanager
 def partial_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `target`; it is gone afterwards, as are those that a kill left a day ago."""
+    """Yield a temporary folder beside `target` and remove it afterwards, with leftovers older than a day."""
     target.parent.mkdir(parents=True, exist_ok=True)
     for stale in target.parent.glob(f".{target.name}.*.part"):
         if time.time() - stale.stat().st_mtime > _STALE_S:

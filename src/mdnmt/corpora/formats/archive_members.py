@@ -1,4 +1,4 @@
-"""Find a member of an archive by a pattern, and read one that makes sense only as a whole."""
+"""Find a member of an archive by a pattern, and read a member into memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from mdnmt.errors import DataError
 
 
 def one_member(archive: Archive, pattern: str, shown: str) -> str:
-    """Return the name of the one member whose path ends in what `pattern` matches, after a slash or from its beginning.
+    """Return the name of the one member whose path, or a part of it after a slash, is matched by `pattern`.
 
     Args:
         archive: where to look.
-        pattern: a regular expression for the end of the path.
-        shown: what such a name looks like, for the message.
+        pattern: a regular expression.
+        shown: what such a name looks like, for error messages.
 
     Raises:
         DataError: there is none, or there are several.
@@ -36,7 +36,7 @@ def pair_pattern(source_lang: str, target_lang: str) -> str:
     return f"(?:{source_lang}-{target_lang}|{target_lang}-{source_lang})"
 
 
-# The largest in use has 20 MiB; what is larger has to be read piece by piece.
+# The largest member in use has 20 MiB; larger ones must be read in blocks.
 MEMBER_BYTES_MAX = 1 << 26
 
 

@@ -60,7 +60,7 @@ def _pairs(
 
 
 def _column(cells: list[str], lang: str, where: str, options: TsvReader) -> int:
-    """Return the index of a language's column, by the first row."""
+    """Return the index of a language's column, found in the first row."""
     wanted = options.columns.get(lang)
     if wanted is None:
         raise DataError(f"{where}: `columns` names none for {lang!r}, only {', '.join(options.columns)}")
