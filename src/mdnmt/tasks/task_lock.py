@@ -46,7 +46,7 @@ class TaskLock(Frozen):
 
 
 def read_task_lock(path: Path) -> TaskLock:
-    """Return the lock at `path`; it is empty where no task was made yet.
+    """Return the lock at `path`; it is empty if no task was built yet.
 
     Raises:
         ConfigError: something in it is not allowed.
@@ -64,7 +64,7 @@ def check_or_record(path: Path, name: str, fingerprint: str, splits: Splits) -> 
         splits: split -> domain -> identity.
 
     Raises:
-        DataError: a split has another identity than when the task was made first.
+        DataError: a split has another identity than when the task was first built.
         ConfigError: as `read_task_lock`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Clean: decide which pairs are kept, and for which reason the others are dropped."""
+"""Cleaning: which sentence pairs are kept, and why the others are dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pair(NamedTuple):
 
     @property
     def forms(self) -> tuple[str, str]:
-        """Return what makes two pairs the same."""
+        """The forms by which pairs are compared."""
         return self.source_form, self.target_form
 
 
@@ -41,7 +41,7 @@ _PLAIN = (Side(), Side())
 
 
 def make_pair(source: str, target: str, form: Normaliser | None = None, sides: Sides = _PLAIN) -> Pair:
-    """Return the normalised pair of two raw segments, in the form of its domain."""
+    """Return the pair of two raw segments, normalised as its domain asks for."""
     form = form or Normaliser()
     return as_pair(form.apply(source, sides[0].lang), form.apply(target, sides[1].lang))
 
@@ -60,11 +60,11 @@ def why_dropped(
         pair: the normalised pair.
         rules: what is kept.
         sides: languages and tokenizers.
-        lengths: of both sides, where they are known already.
+        lengths: of both sides, if they are known already.
     """
     if not pair.source or not pair.target:
         return "empty"
-    # Pieces are counted when there are codes, which are learned on the training text.
+    # Pieces can only be counted later: the codes are learned on the training text.
     if lengths is None and rules.unit != "pieces":
         (lengths,) = lengths_of([pair], rules.unit, sides)
     if lengths is not None and (reason := why_length(lengths, rules)):
@@ -90,7 +90,7 @@ def why_length(lengths: tuple[int, int], rules: CleaningConfig) -> str | None:
 
 
 def lengths_of(pairs: Sequence[Pair], unit: str, sides: Sides = _PLAIN) -> list[tuple[int, int]]:
-    """Return the numbers of `words` or `tokens` of both sides of pairs, which are tokenised together."""
+    """Return the lengths of both sides of each pair in `unit` (`words` or `tokens`); pairs are tokenised all at once."""
     lines: Iterable[tuple[str, str]] = (pair[:2] for pair in pairs)
     if unit == "tokens":
         sources, targets = ([pair[place] for pair in pairs] for place in range(2))
@@ -110,7 +110,7 @@ def copied_share(pair: Pair) -> float:
 
 
 def held_out(raw: Iterable[Segments], form: Normaliser | None = None, sides: Sides = _PLAIN) -> list[Pair]:
-    """Return held-out pairs that are not cleaned, normalised; only blank ones are left out."""
+    """Return held-out pairs, normalised but not cleaned; only blank ones are left out."""
     pairs = [make_pair(source, target, form, sides) for source, target in raw]
     return [pair for pair in pairs if pair.source and pair.target]
 

@@ -1,4 +1,4 @@
-"""Find duplicate sentence pairs by digests of 128 bits, on disk where there are many."""
+"""Find duplicate sentence pairs by 128-bit digests, which are kept on disk if there are many."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BUCKETS = 256
 
 
 class DigestBuckets:
-    """Records whose first bytes are a digest, so that the groups are about equal.
+    """Records that begin with a digest, grouped by its first byte.
 
-    Equal records are in one group, in the order in which they came; the groups come in the order of the first byte.
-    With a million records a group is four thousand.
+    Equal records are in one group, in the order in which they were added. Digests are uniform, so the groups are about
+    equal: four thousand records each for a million.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], in_memory: int = _IN_MEMORY) -> None:
@@ -31,14 +31,14 @@ class DigestBuckets:
         self._spilled = False
 
     def add(self, records: NDArray[Any]) -> None:
-        """Take records."""
+        """Add records."""
         self._waiting.append(records)
         self._count += len(records)
         if self._count > self._limit:
             self._spill()
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Yield the records group by group, all in one where there are few."""
+        """Yield the records group by group; few records are one group."""
         if not self._spilled:
             yield self._taken()
             return
@@ -49,7 +49,7 @@ class DigestBuckets:
                 yield np.fromfile(path, dtype=self._dtype)
 
     def remove(self) -> None:
-        """Forget all records."""
+        """Remove all records."""
         self._waiting, self._count = [], 0
         if self._spilled:
             fsio.remove_tree(self._folder)
@@ -77,7 +77,7 @@ class DigestBuckets:
         return self._folder / f"{number:03d}"
 
 
-# Of a thousand million pairs, two different ones have the same digest with a chance of 1 in 10 to the power of 21.
+# Among 10^9 pairs, two different ones share a digest with a probability of about 10^-21.
 DIGEST_BYTES = 16
 _RECORD = np.dtype([("digest", f"S{DIGEST_BYTES}"), ("line", "<i8")])
 Digests = NDArray[np.bytes_]
@@ -91,13 +91,13 @@ def pair_digests(pairs: Iterable[Segments]) -> Digests:
 
 
 class DuplicateIndex:
-    """The digests of all lines of a text."""
+    """Which lines of a text are equal, found by their digests."""
 
     def __init__(self, folder: Path) -> None:
         self._buckets, self._lines = DigestBuckets(folder, _RECORD), 0
 
     def add(self, digests: Digests) -> None:
-        """Take the digests of the next lines."""
+        """Add the digests of the next lines."""
         records = np.empty(len(digests), dtype=_RECORD)
         records["digest"] = digests
         records["line"] = np.arange(self._lines, self._lines + len(digests))
@@ -105,15 +105,15 @@ class DuplicateIndex:
         self._buckets.add(records)
 
     def first(self) -> LineMask:
-        """Say of each line whether it is the first of its kind."""
+        """Return for each line whether no equal line comes before it."""
         found = np.zeros(self._lines, dtype=np.bool_)
         for records in self._buckets:
-            _, places = np.unique(records["digest"], return_index=True)  # of equal ones the first
+            _, places = np.unique(records["digest"], return_index=True)  # the first of equal ones
             found[records["line"][places]] = True
         return found
 
     def numbers(self, kept: LineMask) -> NDArray[np.uint32]:
-        """Return how many equal lines come before each, those counted that are `kept`; 0 for the others."""
+        """Return for each kept line how many equal kept lines come before it, and 0 for the others."""
         found = np.zeros(self._lines, dtype=np.uint32)
         for group in self._buckets:
             records = group[kept[group["line"]]]
@@ -125,5 +125,5 @@ class DuplicateIndex:
         return found
 
     def remove(self) -> None:
-        """Forget the digests."""
+        """Remove the digests."""
         self._buckets.remove()

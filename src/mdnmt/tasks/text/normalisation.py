@@ -31,18 +31,18 @@ def comparison_form(normalised: str) -> str:
 
 @dataclass(frozen=True)
 class Normaliser:
-    """What is done to every line of a domain, held-out ones and those to be translated as well."""
+    """Normalises the lines of a domain: training and held-out text, and text to be translated."""
 
     lowercase: bool = False
     normalise_punctuation: bool = False
 
     @classmethod
     def from_config(cls, cleaning: CleaningConfig) -> Normaliser:
-        """Return the form that `cleaning` asks for."""
+        """Return the normaliser that `cleaning` asks for."""
         return cls(cleaning.lowercase, cleaning.normalise_punctuation)
 
     def apply(self, line: str, lang: str) -> str:
-        """Return a line in this form, normalised."""
+        """Return a line, normalised."""
         text = normalise(line)
         if self.normalise_punctuation:
             text = normalise(normalise_punctuation(text, lang))

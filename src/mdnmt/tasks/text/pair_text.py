@@ -23,7 +23,7 @@ _ERRORS = "surrogatepass"
 
 
 class Chunk(NamedTuple):
-    """A stretch of a file: `size` bytes from `start` on, which are `lines` lines."""
+    """Part of a file: `size` bytes from `start` on, with `lines` lines."""
 
     path: Path
     start: int
@@ -32,25 +32,25 @@ class Chunk(NamedTuple):
 
 
 class ChunkSelection(NamedTuple):
-    """A chunk of a text and which of its lines are meant: what a worker process gets in place of the text."""
+    """A chunk of a text and which of its lines are selected: what a worker process gets instead of the text."""
 
     chunk: Chunk
     kept: LineMask
     first: int  # the number of its first line in the text, counted from 0
 
     def numbers(self) -> NDArray[np.int64]:
-        """Return the numbers of the lines that are meant, in the text."""
+        """Return the numbers of the selected lines in the text."""
         return np.flatnonzero(self.kept) + self.first
 
     def lines(self) -> list[bytes]:
-        """Return the lines that are meant, without their ends."""
+        """Return the selected lines, without line ends."""
         with self.chunk.path.open("rb") as handle:
             handle.seek(self.chunk.start)
             lines = handle.read(self.chunk.size).split(b"\n")[:-1]
         return lines if self.kept.all() else list(compress(lines, self.kept.tolist()))
 
     def pairs(self) -> list[Segments]:
-        """Return the pairs that are meant."""
+        """Return the selected pairs."""
         lines = self.lines()
         if not lines:
             return []
@@ -58,7 +58,7 @@ class ChunkSelection(NamedTuple):
         return [(source, target) for source, _, target in halves]
 
     def sides(self) -> tuple[list[str], list[str]]:
-        """Return the sources and the targets that are meant."""
+        """Return the selected sources and targets."""
         pairs = self.pairs()
         return [source for source, _ in pairs], [target for _, target in pairs]
 
@@ -83,7 +83,7 @@ class PairText:
         return (pair for part in self.parts() for pair in part.pairs())
 
     def parts(self) -> Iterator[ChunkSelection]:
-        """Yield the chunks that have lines that are kept."""
+        """Yield the chunks that have kept lines."""
         first = 0
         for chunk in self.chunks:
             kept = self.kept[first : first + chunk.lines]
@@ -92,7 +92,7 @@ class PairText:
             first += chunk.lines
 
     def only(self, kept: LineMask) -> PairText:
-        """Return the same chunks with those lines that `kept` says, of all lines, and that are kept here."""
+        """Return the lines that are kept here and in `kept`, a mask over all lines."""
         return PairText(self.chunks, self.kept & kept)
 
     def without(self, numbers: NDArray[np.int64]) -> PairText:
@@ -102,7 +102,7 @@ class PairText:
         return PairText(self.chunks, kept)
 
     def select(self, flags: Iterable[LineMask]) -> PairText:
-        """Return the text with those lines that `flags` say, which come in parts and are of the kept lines alone."""
+        """Return the text with the lines selected by `flags`, which have one element per kept line, part by part."""
         kept = self.kept.copy()
         kept[kept] = np.concatenate([np.zeros(0, dtype=np.bool_), *flags])
         return PairText(self.chunks, kept)

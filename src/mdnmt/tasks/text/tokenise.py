@@ -30,7 +30,7 @@ def close_up(text: str) -> str:
 
 
 _LONE_APOSTROPHE = re.compile(r"(?<=\w) ’ (?=\w)")
-_MARKERS_AT_END = re.compile(r"(?<!@)@{2,}+(?= |$)")  # gives nothing back: linear in a line of markers
+_MARKERS_AT_END = re.compile(r"(?<!@)@{2,}+(?= |$)")  # possessive, so that a line of markers takes linear time
 _WITHOUT_BLANKS = ("zh", "ja")
 
 
@@ -50,7 +50,7 @@ def _alphanumeric(lang: str) -> frozenset[str]:
 @lru_cache(maxsize=1 << 16)
 def _stretch_tokens(lang: str, stretch: str, at_start: bool, following: str | None) -> tuple[str, ...]:
     """Return the tokens of a part of a line between two words, or at an end of the line (None)."""
-    # Any word will do for the one before: rules look one character back, which is the blank.
+    # The word before does not matter: rules look back by one character, which is the space.
     tokens = _tokenizer(lang).tokenize(
         ("" if at_start else "a ") + stretch + ("" if following is None else f" {following}"), escape=False
     )
@@ -103,7 +103,7 @@ def _jieba() -> Any:
         import jieba
 
     words = jieba.Tokenizer()
-    # What `initialize` does, without its cache: a file in the common temporary folder that anybody may have written.
+    # As `initialize` does, but without its cache in the shared temporary folder, which anybody could have written.
     words.FREQ, words.total = words.gen_pfdict(words.get_dict_file())
     words.initialized = True
     return words
@@ -144,6 +144,6 @@ def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
 def tokenise_lines(job: tuple[str, str, Sequence[str]]) -> list[str]:
     """Return each line of (language, tokenizer, lines) as tokens separated by blanks: one job of a worker process."""
     lang, tokenizer, lines = job
-    if tokenizer == stanford_segmenter.NAME:  # one process for all of them
+    if tokenizer == stanford_segmenter.NAME:  # one Java process for all lines
         return [" ".join(_as_tokens(words)) for words in stanford_segmenter.segment(lines)]
     return [" ".join(tokenise(line, lang, tokenizer)) for line in lines]
