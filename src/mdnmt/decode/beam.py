@@ -37,7 +37,7 @@ def beam_search(
 
     At every step each sentence has `beam_size` prefixes. Of the 2 x beam_size best continuations, those that end and
     are among the first beam_size are finished; the first beam_size that do not end go on. A sentence is done with
-    beam_size finished hypotheses; at its greatest length every prefix must end. No sentence looks at another: the
+    beam_size finished hypotheses; at its greatest length every prefix must end. Sentences are independent: the
     batch changes a result by float rounding at most.
     """
     width, device = config.beam_size, source_BS.device
@@ -104,8 +104,8 @@ def _candidates(
 def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return score, prefix and word of the `count` best sums of a prefix's score and a word's, best first, [B, count].
 
-    The words of a prefix stand in columns, and the best sums are in the columns whose own best are the best: a look at
-    those first leaves few words to sort. What remains beside whole columns is looked at as well.
+    The vocabulary is split into columns. The best sums lie in the columns with the best maxima, so only the words of
+    these columns are sorted, together with the words that do not fill a column.
     """
     batch, width, vocab_size = log_p_BWV.shape
     height = min(range(16, 33), key=lambda rows: (vocab_size % rows, rows))
@@ -133,7 +133,7 @@ def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple
 def _finish(
     sentences: list[_Sentence], word_BWT: Tensor, score: Tensor, parent: Tensor, ends: Tensor, config: Decoding
 ) -> None:
-    """Move the continuations that end, and stand among the first W, to the finished hypotheses."""
+    """Move the continuations that end and are among the first W to the finished hypotheses."""
     ended = (ends & score.isfinite())[:, : config.beam_size].nonzero().tolist()
     if not ended:
         return

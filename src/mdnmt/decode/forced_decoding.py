@@ -21,11 +21,11 @@ from mdnmt.models.transformer import Transformer
 Ids = Sequence[NDArray[np.int32]]
 # source_BS, mask_BS, target_BT and the numbers of the sentences -> the decoder's output [B, T, D]
 States = Callable[[Tensor, Tensor, Tensor, list[int]], Tensor]
-ROWS = 256  # of logits at a time: those of a batch over a large vocabulary would not fit
+ROWS = 256  # of logits at a time: those of a whole batch and a large vocabulary would not fit in memory
 
 
 def decoder_states(model: Transformer, domain_A: Tensor | None) -> States:
-    """Return how a model runs on sentences with given domain labels, as in decoding: for all of them, or none."""
+    """Return a function that runs the model on sentences with these domain labels (None: without labels)."""
 
     def states(source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor, numbers: list[int]) -> Tensor:
         context = DomainContext(domain_B=domain_A[numbers].to(source_BS.device) if domain_A is not None else None)
@@ -58,11 +58,11 @@ def force_decode(
         sources: ids of each sentence, ended by </s>.
         targets: likewise.
         start: the id that the decoder begins with.
-        pad: the id that fills up.
+        pad: the padding id.
         max_source: the model's positions; a pair that is longer is left out, with 0 pieces.
         max_target: likewise.
         batch_tokens: words of a batch with their padding, on the longer side.
-        given: number of first target ids that are given rather than predicted, such as a language code.
+        given: how many ids at the start of a target are given instead of predicted, such as a language code.
     """
     pieces, nll, correct = [0] * len(targets), [0.0] * len(targets), [0] * len(targets)
     fits = [

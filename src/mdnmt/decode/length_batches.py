@@ -18,9 +18,9 @@ from mdnmt.models.transformer import Transformer
 
 
 def length_batches(lengths: Sequence[int] | NDArray[np.integer[Any]], batch_tokens: int) -> Iterator[list[int]]:
-    """Yield the numbers of sentences that are computed together: longest first, at most `batch_tokens` padded.
+    """Yield batches of sentence numbers, longest sentences first, of at most `batch_tokens` with padding.
 
-    Sentences of one length keep their order; one that is longer than `batch_tokens` by itself makes a batch alone.
+    Sentences of equal length keep their order; one that is longer than `batch_tokens` is a batch of its own.
     """
     sizes = np.asarray(lengths)
     order = np.argsort(-sizes, kind="stable")
@@ -56,7 +56,7 @@ def translate_ids(
     """
     batches = list(length_batches([len(source) for source in sources], config.batch_tokens))
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
-    if dtype is None:  # else it is settled already how products are computed
+    if dtype is None:  # under autocast products are low-precision already
         model = prepare_for_decoding(model, config.precision)
 
     def translate(numbers: list[int]) -> list[list[Hypothesis]]:
@@ -78,7 +78,7 @@ def translate_ids(
 def _side_by_side(
     translate: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]], device: torch.device
 ) -> list[list[list[Hypothesis]]]:
-    """Return what each batch gives; on a CPU several are at work at a time, among which its threads are shared."""
+    """Return the results of all batches; on a CPU several run at a time and share its threads."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
     if workers < 2:

@@ -1,4 +1,4 @@
-"""What the log-probability of a hypothesis is divided by, so that long ones can win."""
+"""Length penalty: the divisor of a hypothesis's log-probability, without which short ones would win."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a model predicts the references of a test set, sentence by sentence: the file beside its translations."""
+"""How well a model predicts each reference of a test set; stored in likelihood.json beside its translations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Likelihood:
 
     @property
     def left_out(self) -> int:
-        """Return the number of sentences that the model has no room for."""
+        """Return the number of sentences that are longer than the model's positions."""
         return self.pieces.count(0)
 
 
@@ -60,10 +60,10 @@ def write_likelihoods(folder: Path, found: Likelihoods) -> None:
 
 
 def read_likelihoods(folder: Path) -> Likelihoods | None:
-    """Return what `write_likelihoods` wrote; None where the translations are of no model of ours.
+    """Return what `write_likelihoods` wrote; None if the translations were not made by our models.
 
     Raises:
-        DataError: the file is not whole.
+        DataError: the file is damaged.
     """
     path = folder / LIKELIHOOD
     try:

@@ -1,10 +1,10 @@
-"""The matrix products of a model that only translates, by faster means than those that training needs.
+"""Faster matrix products for models that only translate: oneDNN in float32, bfloat16 and int8.
 
 fp32: on CPUs through oneDNN, which is as exact as what torch takes by default and up to twice as fast.
 bf16: factors rounded to bfloat16.
 int8: factors rounded to eight bits, with one scale for each row of the weights and one for each word, and summed in 32
-    bits. torch's own quantised modules are to be removed; this takes the product that their successor takes.
-Whatever is not a product of words with weights stays in float32.
+    bits. torch deprecates its own quantised modules; this calls the operator that their successor calls.
+Everything except products of words with weights stays in float32.
 
 Shapes: N words, I input and O output width, K domains.
 """
@@ -73,7 +73,7 @@ class Int8Product:
 
 
 def quantise(x_NI: Tensor) -> tuple[Tensor, Tensor]:
-    """Return whole numbers of -127 ... 127 and the scale [N, 1] of each row, whose products are nearly x."""
+    """Return x rounded to integers from -127 to 127, and the scale [N, 1] of each row that they are multiplied by."""
     scale_N1 = x_NI.abs().amax(1, keepdim=True).clamp_(min=1e-30).div_(127.0)
     return (x_NI / scale_N1).round_().to(torch.int8), scale_N1
 
@@ -82,11 +82,11 @@ PRODUCTS: dict[Precision, MakeProduct] = {"fp32": Float32Product, "bf16": Bfloat
 
 
 class _Projection(nn.Module):
-    """Stands where a `Linear` stood."""
+    """Replaces a `Linear`."""
 
     def __init__(self, linear: Linear, product: MakeProduct) -> None:
         super().__init__()
-        self.weight = linear.weight  # some blocks look at it
+        self.weight = linear.weight  # some blocks read it
         self.product = product(linear.weight, linear.bias)
 
     def forward(self, x_BTD: Tensor, context: DomainContext | None = None) -> Tensor:
@@ -94,7 +94,7 @@ class _Projection(nn.Module):
 
 
 class _MixedProjection(nn.Module):
-    """Stands where a `MixedLinear` stood, and computes what it did."""
+    """Replaces a `MixedLinear` and computes the same."""
 
     def __init__(self, mixed: MixedLinear, product: MakeProduct) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class _MixedProjection(nn.Module):
 
 
 def require_support(precision: Precision, device: torch.device) -> None:
-    """See that a device has a precision.
+    """Check that a device supports a precision.
 
     Raises:
         ConfigError: int8 is asked for elsewhere than on a CPU.
@@ -139,7 +139,7 @@ def prepare_for_decoding(model: Transformer, precision: Precision = "fp32") -> T
     ):
         return model
     product = PRODUCTS[precision]
-    changed: dict[int, nn.Module] = {}  # a module in several places stays one
+    changed: dict[int, nn.Module] = {}  # a module that occurs in several places is replaced once
 
     def change(module: nn.Module) -> nn.Module:
         if id(module) not in changed:

@@ -61,7 +61,7 @@ class Translator:
         """Load a finished run with its final weights, or with those of the other rule (`Decoding.weights`).
 
         Raises:
-            DataError: the run is not finished, or not whole.
+            DataError: the run is not finished, or damaged.
             CheckpointError: its weights are damaged.
         """
         paths = RunPaths(run_folder)
@@ -87,11 +87,11 @@ class Translator:
                 f"{paths.model}: are not the weights that {paths.record.name} describes ({reason})"
             ) from None
         self.model.to(device).eval()
-        # Once a precision: rounding all weights for every few lines would take longer than translating them.
+        # One model per precision: rounding all weights for every few lines would take longer than translating them.
         self._prepared = cache(lambda precision: prepare_for_decoding(self.model, precision))
 
     def with_model(self, model: Transformer, *more_domains: str) -> Translator:
-        """Return a translator for another model of the same vocabularies; its labels go on with `more_domains`."""
+        """Return a translator of another model with these vocabularies; `more_domains` get the labels after its own."""
         other = copy.copy(self)
         other.model, other.domains = model, (*self.domains, *more_domains)
         other._prepared = cache(lambda precision: prepare_for_decoding(model, precision))
@@ -99,12 +99,12 @@ class Translator:
 
     @cached_property
     def _segmenter(self) -> Callable[[str | None], Segmenter]:
-        # Loaded when there is text to take apart: what is binarised needs neither it nor its packages.
+        # Loaded when there is text to segment: binarised sentences need neither it nor its packages.
         return cache(lambda domain: Segmenter.load(self._segmentation, self.source_lang, domain))
 
     @property
     def vocabulary(self) -> str:
-        """Return a short name of the target pieces: how many they are, and the sha256 of them all."""
+        """Return a short name of the target vocabulary: its size and sha256."""
         pieces = self.target_vocab.tokens
         return f"{len(pieces)}-{hashlib.sha256(chr(10).join(pieces).encode()).hexdigest()[:12]}"
 
