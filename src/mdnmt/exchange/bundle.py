@@ -2,7 +2,7 @@
 
 `<bundle>/bundle.json` lists each archive with its sha256 and the sha256 of the files in it. `<bundle>/<key>.tar.xz`
 holds files of one folder below `results`: `runs/<task>/<method>/seed<k>-<fp>`, `tasks/<task>-<fp>`, or
-`studies/<study>`, which stands for `results/<study>`. The workflow takes the archive of a run in place of training it.
+`studies/<study>` for `results/<study>`. The workflow uses the archive of a run instead of training it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MANIFEST = "bundle.json"
 SIGNATURE = "signature.json"  # of the manifest, if it is signed
 UNPACKED_BYTES_MAX = 200_000_000  # of one archive
 RUNS, TASKS, STUDIES = "runs", "tasks", "studies"
-# The record and curves of a run with what vouches for them, its translations, scores and analyses; never weights.
+# The record and curves of a run with their checksums, its translations, scores and analyses; never weights.
 _KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
 _KEY = re.compile(
     rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+/seed\d+-[0-9a-f]{{8}}|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+"
@@ -46,7 +46,7 @@ class Bundle:
         """Read the manifest; a folder without one is an empty bundle.
 
         Raises:
-            DataError: the manifest was altered, or is none.
+            DataError: the manifest was altered, or is not a manifest.
         """
         self.folder = folder
         self.archives: dict[str, dict[str, Any]] = {}
@@ -56,7 +56,7 @@ class Bundle:
             archives = found.get("archives") if isinstance(found, dict) else None
             if not isinstance(archives, dict) or not all(_KEY.fullmatch(key) for key in archives):
                 raise DataError(f"{path}: expected the manifest of a bundle, with `archives`")
-            # The seal is of the values. The text is compared as well, so that a changed blank is found.
+            # The seal covers the values. The text is compared as well, so that even a changed space is found.
             text = path.read_text(encoding="utf-8")
             if text != json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n":
                 raise DataError(f"{path}: was altered, it is not written as a manifest is; restore it with git")
@@ -80,7 +80,7 @@ class Bundle:
         return self.path(f"{RUNS}/{run}")
 
     def files(self, run: str) -> dict[str, str]:
-        """Return name -> sha256 of the files of a run; nothing where it is not bundled."""
+        """Return name -> sha256 of the files of a run; empty if it is not bundled."""
         return dict(self.archives.get(f"{RUNS}/{run}", {}).get("files", {}))
 
     def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
@@ -155,9 +155,9 @@ class Bundle:
         return found
 
     def restore(self, run: str, folder: Path, parts: Iterable[str]) -> None:
-        """Write parts of a run back: files, or folders with everything in them, and the sums that vouch for them.
+        """Write parts of a run back: files, or whole folders, and their checksums.
 
-        A file that is there with the same bytes is left alone; any other is replaced.
+        A file that exists with the same bytes is left alone; others are replaced.
 
         Raises:
             DataError: as `read`, or the bundle has no such part.
@@ -177,7 +177,7 @@ class Bundle:
 
 
 def trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
-    """Return what says of a run whether its exhibits can be made without training it."""
+    """Return a function that says whether a run's exhibits can be made without training it."""
 
     def keep(run: Run) -> bool:
         paths = RunPaths(results / "runs" / run.address)
@@ -187,7 +187,7 @@ def trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
 
 
 def write_back(contents: Mapping[str, bytes], folder: Path) -> None:
-    """Write files; one that is there with the same bytes is left alone."""
+    """Write files, except those that exist with the same bytes."""
     for name, data in sorted(contents.items()):
         path = folder / name
         if not path.is_file() or path.read_bytes() != data:

@@ -1,7 +1,6 @@
-"""A certificate: a folder with a study's bundle and all that a reviewer needs beside it, checked by `mdnmt verify`.
+"""A certificate: a folder with a study's bundle and everything else a reviewer needs, checked by `mdnmt verify`.
 
-`sums.json` lists the sha256 of every file in it except those that a human completes, and `signature.json`, if there is
-one, signs `sums.json`.
+`sums.json` lists the sha256 of every file except those that a human completes. An optional `signature.json` signs it.
 """
 
 from __future__ import annotations
@@ -73,10 +72,10 @@ class Sources:
 
 
 def require_sources(sources: Sources, study: str, out: Path) -> None:
-    """Refuse a certificate whose parts are missing, before anything is packed.
+    """Check that all parts of a certificate exist, before anything is packed.
 
     Raises:
-        ConfigError: naming the file and what makes it.
+        ConfigError: a part is missing; the message says what makes it.
     """
     ro_crate.require_rocrate()
     if out.exists():
@@ -97,7 +96,7 @@ def require_sources(sources: Sources, study: str, out: Path) -> None:
 
 
 def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
-    """Write the certificate of a study; nothing is left of one that fails.
+    """Write the certificate of a study; on failure nothing is left behind.
 
     Args:
         study: which one.
@@ -171,7 +170,7 @@ def _described_by_folder(name: str) -> str:
 
 
 def _seal(folder: Path, key: Ed25519PrivateKey | None) -> None:
-    """Write the sums of the files that are not completed by hand, and sign them."""
+    """Write and sign the checksums of the files that are not completed by hand."""
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     fsio.write_sums(folder, sorted(names - COMPLETED_BY_HAND))
     if key is not None:

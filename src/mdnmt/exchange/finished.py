@@ -1,4 +1,4 @@
-"""Which runs of a study are finished: trained, and with all translations, scores and analyses that it asks for."""
+"""Which runs of a study are finished: trained, translated, scored and analysed as the study asks for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mdnmt.studies.study import NOT_TRAINED, Run, Study
 
 
 def what_is_missing(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
-    """Return what a run still lacks of all that the study makes of it; None: nothing."""
+    """Return the first result that the study needs and the run still lacks; None if it is finished."""
     folder = Path(places.run(run))
     if not RunPaths(folder).record.is_file():
         return NOT_TRAINED
@@ -31,7 +31,7 @@ def what_is_missing(study: Study, run: Run, places: ResultPaths, analyses: dict[
 
 
 def _shown_files(study: Study, places: ResultPaths) -> set[Path]:
-    """Return the files that the study's figures read: of an analysis the bundle takes no others."""
+    """Return the files that the study's figures read; the bundle takes only these of an analysis."""
     return {path for key in study.config.figures for path in figure_spec(study, key, places).inputs()}
 
 
@@ -39,7 +39,7 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
     """Add the study's finished runs to the bundle, and what bundled runs have gained since.
 
     Returns:
-        The names of the runs that were added or updated, and name -> what is missing of trained ones that were not.
+        The names of the runs that were added or updated, and for trained runs that were not: name -> what is missing.
     """
     analyses = analysed_runs(study, places)
     shown = _shown_files(study, places)

@@ -1,7 +1,7 @@
 """Exchange finished runs between machines by address, through a shared folder or a web server.
 
 A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
-`manifest.json`, which lists their sha256. What comes in is verified in a temporary folder, then renamed into place.
+`manifest.json`, which lists their sha256. A pulled run is verified in a temporary folder, then renamed into place.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mdnmt.studies.resolve import resolve
 
 MANIFEST = "manifest.json"
 _ADDRESS = re.compile(r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})")
-# All that training, translating, scoring and analysing leave, except checkpoints and logs.
+# All results of training, translation, scoring and analysis, except checkpoints and logs.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
 _SENT = re.compile(
     r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
@@ -60,7 +60,7 @@ def runs_of_study(name: str, config: Path, corpora: Path) -> list[str]:
 
 
 def push(results: Path, store: Path, address: str) -> bool:
-    """Copy a finished run to a store, and return whether it changed there.
+    """Copy a finished run to a store, and return whether the store changed.
 
     A run in the store is only replaced by one that has all its files.
 
@@ -94,7 +94,7 @@ def push(results: Path, store: Path, address: str) -> bool:
 
 
 def pull(store: str, results: Path, address: str) -> bool:
-    """Copy a run from a store to the results, verified; return whether it came.
+    """Copy a run from a store to the results and verify it; return whether it was copied.
 
     Args:
         store: a folder, or its address: file://, http:// or https://.
@@ -102,7 +102,7 @@ def pull(store: str, results: Path, address: str) -> bool:
         address: of the run.
 
     Raises:
-        DataError: the store has no such run, or what came differs from its manifest, address or records.
+        DataError: the store has no such run, or its files do not match its manifest, address or records.
         FetchError: a file cannot be downloaded.
     """
     target = results / RUNS / address
@@ -128,14 +128,14 @@ def pull(store: str, results: Path, address: str) -> bool:
 
 
 def unbuilt_task(results: Path, address: str) -> Path | None:
-    """Return the folder of a pulled run's task if it is not built here: Snakemake would train the run again."""
+    """Return the folder of a pulled run's task if it is not built here; without it Snakemake would train again."""
     record = fsio.read_json(results / RUNS / address / "run.json")
     folder = results / "tasks" / f"{address.partition('/')[0]}-{record['spec']['task_fingerprint']}"
     return None if (folder / "task.json").is_file() else folder
 
 
 def verify_run(folder: Path, address: str, names: list[str]) -> None:
-    """Check that the files of a run belong to its address and vouch for each other.
+    """Check that the files of a run belong to its address and match each other's checksums.
 
     The options in the record must give the hash in the address, and the record the hash of the weights. Every other
     file is sealed, or listed in a sealed sums.json beside it.
@@ -170,7 +170,7 @@ def _read_manifest(path: Path, address: str) -> dict[str, dict[str, Any]]:
     """Return name -> sha256 and size of the files of a run in a store.
 
     Raises:
-        DataError: the manifest was altered, is none, or is of another run.
+        DataError: the manifest was altered, is invalid, or belongs to another run.
     """
     found = fsio.read_json(path)
     files = found.get("files") if isinstance(found, dict) else None
@@ -199,7 +199,7 @@ Fetch = Callable[[str, Path, dict[str, Any] | None], None]
 
 
 def _fetcher(store: str, address: str) -> Fetch:
-    """Return what copies a file of a run from a store: (name, where to, what is known of it)."""
+    """Return a function that copies a file from a store: (name, target, its manifest entry)."""
     scheme = urllib.parse.urlsplit(store).scheme if "://" in store else ""
     if scheme in ("http", "https"):
         base = f"{store.rstrip('/')}/{RUNS}/{address}"
@@ -220,7 +220,7 @@ def _fetcher(store: str, address: str) -> Fetch:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a plain file; a link could lead out of the run."""
+    """Copy a regular file; links are refused, as they could lead out of the run."""
     if source.is_symlink() or not source.is_file():
         raise DataError(f"{source}: missing, or not a plain file")
     with fsio.atomic_path(target) as temporary:
@@ -228,7 +228,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _move(new: Path, target: Path) -> None:
-    """Rename a folder into place, with one time for all files, so that none of them looks older than its input."""
+    """Rename a folder into place with one modification time for all files, so that none looks older than its input."""
     everything = [new, *new.rglob("*")]
     moment = new.stat().st_mtime_ns
     for path in everything:
