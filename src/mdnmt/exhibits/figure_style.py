@@ -142,7 +142,7 @@ def heading(figure: Figure, title: str, detail: str = "") -> None:
 
 
 def legend_grid(labels: Sequence[str], handle: float, most: int = 4) -> tuple[int, float]:
-    """Return how many labels of a legend stand in a row, and the inches that its rows need beyond the first.
+    """Return the number of legend labels per row, and the inches that rows beyond the first need.
 
     `handle` is the width, in inches, of the symbol before a label, with the space between two columns.
     """

@@ -54,7 +54,7 @@ def _domains(path: Path, name: str) -> dict[str, Any]:
 
 
 def _read(run: ScoreRun) -> dict[str, Any]:
-    """Return the scores of a run by domain and metric, those that stand in files of their own among them."""
+    """Return the scores of a run by domain and metric, including those in files of their own."""
     scores = _domains(run.scores, "scores.json")
     for path in run.others:
         for domain, entry in _domains(path, path.name).items():
@@ -76,7 +76,7 @@ def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> floa
 
 
 class SharedConditions:
-    """What all rows must share to stand in one table: test sets and signatures."""
+    """What all rows of one table must share: test sets and signatures."""
 
     def __init__(self) -> None:
         self.sentences: dict[str, tuple[int, Path]] = {}

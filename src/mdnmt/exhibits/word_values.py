@@ -1,4 +1,4 @@
-"""The words that an analysis looked at: what layers decided on each, and how the training text uses it."""
+"""The analysed words of a run: what the layers decided on each, and how the training text uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdnmt.exhibits.analysis_files import Floats, Ints
 from mdnmt.exhibits.figure_numbers import entropy
 
 END, START = -1, -2  # in `word_M`: </s> of the source, <s> before the target
-MIN_COUNT = 5  # of a word in all training text: below that, how domains use it is chance
+MIN_COUNT = 5  # of a word in all training text: below that, its distribution over domains is chance
 NUM_FUNCTION_WORDS = 20
 SHARED, SPECIFIC = 0.8, 0.9  # entropy of a word's use over domains; share of the domain that uses it most
 
@@ -23,7 +23,7 @@ Chosen = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class AnalysedWords:
-    """M words in their places in N domains' text, the pieces of a word joined.
+    """M word occurrences in the text of K domains, with the pieces of each word joined.
 
     Attributes:
         values_LMK: what each layer decided on a word: the mean over its pieces.
@@ -45,7 +45,7 @@ class AnalysedWords:
 
     @property
     def is_word_M(self) -> Chosen:
-        """Return where words stand, and not the end or the start of a sentence."""
+        """Return which positions are words, not the end or start of a sentence."""
         found: Chosen = self.word_M >= 0
         return found
 
@@ -57,7 +57,7 @@ class AnalysedWords:
         return found
 
     def own_share_LM(self) -> Floats:
-        """Return what each layer gives to the domain of the word's sentence."""
+        """Return the share that each layer gives to the domain of the word's sentence."""
         found: Floats = np.take_along_axis(self.values_LMK, self.domain_M[None, :, None], axis=2)[..., 0]
         return found
 
@@ -81,7 +81,7 @@ class AnalysedWords:
         }
 
     def mean_by_word(self, values_LM: Floats, chosen_M: Chosen, least: int = 1) -> tuple[Ints, Floats]:
-        """Return the numbers of words that stand `least` times or more among the chosen, and their mean [L, W]."""
+        """Return the words that occur at least `least` times among the chosen positions, and their means [L, W]."""
         numbers, place, count = np.unique(self.word_M[chosen_M], return_inverse=True, return_counts=True)
         sums = np.stack([np.bincount(place, row[chosen_M], len(numbers)) for row in values_LM])
         kept = count >= least
@@ -92,7 +92,7 @@ def read(directory: Path, name: str) -> dict[str, AnalysedWords]:
     """Return the words of `<name>.npz` of an analysis by side: encoder, memory, decoder; none for other methods.
 
     Raises:
-        DataError: the analysis is not what it should be.
+        DataError: the analysis is damaged or lacks arrays.
     """
     path = directory / f"{name}.npz"
     stored = analysis_files.arrays(path)

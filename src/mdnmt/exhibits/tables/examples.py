@@ -93,6 +93,6 @@ def _translation(example: Example, group: str, system: ScoreRow, reasons: Reason
 
 
 def _found(word: str, sentence: str) -> tuple[int, int] | None:
-    """Return where the word begins and ends in the sentence, None where it does not stand there by itself."""
+    """Return where the word begins and ends in the sentence; None if it is not there as a whole word."""
     found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", sentence, re.IGNORECASE) if word else None
     return found.span() if found else None

@@ -165,7 +165,7 @@ def build(spec: ResourceTableSpec) -> Grid:
 
 
 def _shared(measured: dict[str, Any]) -> str | None:
-    """Return how others disturbed the measurement of a row; None: nobody is known to have."""
+    """Return how other processes disturbed the measurement of a row; None: not that we know."""
     on_gpu = measured.get("others_on_gpu")
     if on_gpu:
         return "time and energy were measured while others computed on the same GPU"

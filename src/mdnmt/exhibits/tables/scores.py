@@ -100,7 +100,7 @@ def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
 
 
 def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
-    """Return why a column's numbers cannot be held against the published ones."""
+    """Return why a column's numbers cannot be compared with the published ones."""
     of_domain = [c.differs for c in spec.columns if c.differs and header.key in (c.name, AVERAGE, DEVELOPMENT)]
     return first_reason(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
 
