@@ -17,7 +17,7 @@ _FINGERPRINT = re.compile(r"-([0-9a-f]{8})$")
 
 @dataclass(frozen=True)
 class Stale:
-    """A folder that no study names, its size in bytes, and who is at work in it, if anybody."""
+    """A folder that no study names, its size in bytes, and the process that works in it, if any."""
 
     folder: Path
     size_bytes: int
@@ -25,7 +25,7 @@ class Stale:
 
 
 def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
-    """Return the runs that only a study's `runs.tsv` names: made with seeds given on the command line, say."""
+    """Return the runs that only a study's `runs.tsv` names, such as those with seeds from the command line."""
     studies = list(studies)
     configured = {folder for study in studies for folder in _configured(study, results)}
     listed = {folder for study in studies for folder in _made(study, results)} - configured

@@ -132,7 +132,7 @@ def _cells(spec: specs.AnyTable) -> int:
 
 
 def _runs(paths: Iterable[Path], folders: dict[Path, str]) -> tuple[str, ...]:
-    """Return the names of the runs in whose folders some paths stand, each once."""
+    """Return the names of the runs whose folders contain the paths, each once."""
     found = (folders[folder] for path in paths for folder in (path, *path.parents) if folder in folders)
     return tuple(dict.fromkeys(found))
 

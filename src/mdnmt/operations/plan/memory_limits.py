@@ -25,7 +25,7 @@ def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | N
 
     Args:
         study: of which the runs that are not done are looked at.
-        places: where its results stand.
+        places: the paths of its results.
         cluster: whose largest class of jobs sets the limit where it has more memory than this machine; None: none.
         device: of the project's configuration.
 

@@ -24,7 +24,7 @@ class Plan:
 
     Attributes:
         study: the study.
-        places: where its results stand.
+        places: the paths of its results.
         device: "cpu" or "cuda": what will compute.
         hardware: of the trainings that were measured; empty: there are none.
         tasks: its tasks.

@@ -1,4 +1,4 @@
-"""A look at everything at once, and where Snakemake's view and SLURM's differ."""
+"""The state of all runs and jobs, and where Snakemake and SLURM disagree."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Overview:
 
     @property
     def lost(self) -> dict[str, str]:
-        """Return job -> what SLURM says of it, of jobs that Snakemake waits for and that will do nothing any more.
+        """Return job -> its SLURM state, for jobs that Snakemake waits for although they have ended.
 
-        Snakemake looks every three minutes at the longest: only a job that stays in here is really lost.
+        Snakemake polls at least every three minutes, so only a job that stays here is really lost.
         """
         if self.snakemake is None or self.last_start is None or self.jobs is None:
             return {}
@@ -47,12 +47,12 @@ class Overview:
 
     @property
     def orphans(self) -> dict[str, SlurmJob]:
-        """Return the jobs that SLURM runs or will run, and that no Snakemake waits for."""
+        """Return the pending and running SLURM jobs that no Snakemake waits for."""
         waiting = self.last_start.waiting if self.last_start is not None and self.snakemake is not None else {}
         return {number: job for number, job in (self.jobs or {}).items() if job.is_alive and number not in waiting}
 
     def disagreements(self) -> list[str]:
-        """Return a line for each job of which Snakemake and SLURM think differently, and for a run held twice over."""
+        """Return a line for each job on which Snakemake and SLURM disagree, and for each run that two jobs train."""
         lines = [f"job {job}: Snakemake waits for it, but {what}" for job, what in self.lost.items()]
         lines += [
             f"job {number} ({job.comment}): {job.state} in SLURM, but no Snakemake waits for it"
@@ -69,7 +69,7 @@ class Overview:
 
 
 def read_overview(folder: Path, updates: dict[str, int | None], *, run: Call = call) -> Overview:
-    """Return what is going on in a project's folder.
+    """Return the state of all runs and jobs of a project's folder.
 
     Args:
         folder: the project's.
@@ -86,7 +86,7 @@ def read_overview(folder: Path, updates: dict[str, int | None], *, run: Call = c
 
 
 def overview_text(view: Overview) -> str:
-    """Return a view as a person reads it."""
+    """Return an overview as text."""
     rows: list[tuple[str, ...]] = [("run", "state", "updates", "left", "attempts", "held by", "SLURM")]
     rows += [_row(run, view.jobs or {}) for run in view.runs]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

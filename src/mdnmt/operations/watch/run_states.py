@@ -1,4 +1,4 @@
-"""How far each run is, read from the files that its trainer writes, whoever started it."""
+"""The progress of each run, read from the files that its trainer writes, however it was started."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class RunState:
 
     Attributes:
         name: task/method/seed<k>-<hash>, as its folder.
-        state: "done", "training", "stopped" (begun, nobody at work) or "to do".
+        state: "done", "training", "stopped" (begun, but not being trained) or "to do".
         update: reached so far.
-        updates: it will make at most; None: not known.
+        updates: the most it will make; None: not known.
         seconds_left: at the speed of its present attempt; None: not known.
         attempts: how often it was begun.
         holder: who trains it, in words.

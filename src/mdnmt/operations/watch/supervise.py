@@ -1,4 +1,4 @@
-"""Keep a Snakemake going: stop it where it waits for what will never come, and start it again until all is made."""
+"""Run Snakemake until everything is made: restart it if it stops, or if it waits for jobs that are lost."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from mdnmt.train.attempts import call as run_command
 
 @dataclass
 class Supervisor:
-    """Runs a Snakemake command in a project's folder to its good end.
+    """Runs a Snakemake command in a project's folder until it succeeds.
 
-    A job is lost when Snakemake waits for it although SLURM has ended or forgotten it, and that for `patience_seconds`,
-    in which Snakemake would have noticed of itself. Only where every job that it waits for is lost is it stopped: while
-    others go on, it has something to do, and stopping it would send them a second time. It is killed, for Ctrl-C would
-    cancel its jobs. Before it is started again, jobs that nobody waits for are seen off: those not yet begun are
-    cancelled, the others may end.
+    A job is lost if Snakemake has waited for it for `patience_seconds` although SLURM has ended or forgotten it; within
+    that time Snakemake should have noticed. Snakemake is stopped only if all jobs that it waits for are lost: stopping
+    it earlier would submit the others a second time. It is killed, because Ctrl-C would cancel its jobs. Before it is
+    started again, jobs that it no longer waits for are cleared: pending ones are cancelled, running ones may finish.
 
     Attributes:
         command: starts Snakemake.
         folder: the project's.
-        look: returns what is going on.
-        patience_seconds: more than the three minutes that lie between two looks of Snakemake at its jobs at the most.
-        every_seconds: between two looks of ours.
-        most_starts: after so many it gives up.
-        say: tells a person what was done.
+        look: returns the state of all runs and jobs.
+        patience_seconds: longer than the three minutes after which Snakemake polls its jobs at the latest.
+        every_seconds: between two polls.
+        most_starts: the number of starts after which it gives up.
+        say: called with messages for the user.
         run: runs a command of SLURM.
     """
 
@@ -49,7 +48,7 @@ class Supervisor:
     _lost_since: dict[str, float] = field(default_factory=dict)
 
     def __call__(self) -> int:
-        """Return the status of the last start: 0 where all is made."""
+        """Return the exit status of the last start: 0 if everything is made."""
         status = 1
         for start in range(1, self.most_starts + 1):
             self._see_orphans_off()
@@ -61,7 +60,7 @@ class Supervisor:
             if status == 0:
                 return 0
             if status in (-signal.SIGINT, 128 + signal.SIGINT, -signal.SIGTERM):
-                return status  # somebody stopped it who wants it to end
+                return status  # the user stopped it
             stopped = status == -signal.SIGKILL
             view = self.look()
             unsent = view.last_start is not None and view.last_start.failed_submissions > 0
@@ -72,7 +71,7 @@ class Supervisor:
         return status
 
     def _follow(self, process: subprocess.Popen[bytes], last_log: Path | None) -> int:
-        """Look after one start until its end; `last_log` is that of the start before."""
+        """Supervise one start until it ends; `last_log` is the log of the start before."""
         self._lost_since.clear()
         while process.poll() is None:
             view = self.look()
@@ -87,7 +86,7 @@ class Supervisor:
         return process.returncode
 
     def _long_lost(self, view: Overview) -> list[str]:
-        """Return the lost jobs where all that Snakemake waits for is lost, and for long."""
+        """Return the lost jobs, if all jobs that Snakemake waits for have been lost for long enough; else none."""
         now = time.monotonic()
         self._lost_since = {job: self._lost_since.get(job, now) for job in view.lost}
         waiting = view.last_start.waiting if view.last_start is not None else {}
@@ -104,7 +103,7 @@ class Supervisor:
             _pause(self.every_seconds)
 
     def _made(self) -> int:
-        """Return how many runs are done, and how many updates made: what says that a start was of use."""
+        """Return a count of finished runs and updates, which grows if a start made progress."""
         return sum(run.update + (run.state == "done") for run in self.look().runs)
 
 
