@@ -1,4 +1,4 @@
-"""mBART-50 as a model that the trainer can train: transformers' own, behind the engine's interface."""
+"""mBART-50 from transformers behind the interface that the trainer expects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Mbart(nn.Module):
 
     def states(self, source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor) -> Tensor:
         """Return the decoder's output [B, T, D], each word given the true words before it."""
-        # The decoder needs no mask of padding: it is on the right, where no real token attends.
+        # The decoder needs no padding mask: padding is on the right, and no real token attends to the right.
         found: Tensor = self.net.model(
             input_ids=source_BS, attention_mask=mask_BS.long(), decoder_input_ids=target_BT, use_cache=False
         ).last_hidden_state

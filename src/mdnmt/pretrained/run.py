@@ -27,7 +27,7 @@ from mdnmt.train.run import Setup, describe, train_run
 
 
 def make_run(spec: RunSpec, task_folder: Path, run_folder: Path, *, root: Path = PRETRAINED, **options: Any) -> None:
-    """Make the run and leave in its folder what every run leaves.
+    """Make the run and write the same files as for every run.
 
     Args:
         spec: the run; its builder is mbart50.
@@ -52,7 +52,7 @@ def setup_of(spec: RunSpec, root: Path = PRETRAINED) -> Setup | None:
     """Return what the trainer needs for a run of any builder; None where nothing is trained.
 
     Raises:
-        DataError: the weights that it starts from are not there, or are others.
+        DataError: the weights that it starts from are missing or differ.
     """
     if spec.builder != BUILDER:
         return Setup()
@@ -84,7 +84,7 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
 
 
 def keep_segmentation(folder: Path, kept: Path) -> None:
-    """Copy the small files to a run's folder, so that it translates without the weights that it started from."""
+    """Copy configuration and tokenizer to a run's folder, so that it translates without the original weights."""
     kept.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, PIECES):
         with fsio.atomic_path(kept / name) as temporary:
@@ -95,7 +95,7 @@ def keep_segmentation(folder: Path, kept: Path) -> None:
 def _note(
     spec: RunSpec, config: Mbart50Config, folder: Path, task_folder: Path, run_folder: Path, method_name: str
 ) -> None:
-    """Write the files of a run without training; its model.safetensors holds no tensor, only whose weights it is."""
+    """Write the files of a run without training; its model.safetensors only names the weights that are used."""
     data, paths = TaskData.load(task_folder), RunPaths(run_folder)
     if data.fingerprint != spec.task_fingerprint:
         raise DataError(f"{task_folder}: holds data {data.fingerprint}, but the run is for {spec.task_fingerprint}")

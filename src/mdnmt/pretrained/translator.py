@@ -72,7 +72,7 @@ class MbartTranslator:
         else:
             self.model = load_trained(paths.segmentation, *weights_of(record, paths, weights))
         self.model.to(device).eval()
-        # Nothing that some file of the weights may say about searching is to change a result unseen.
+        # Search options in the files of the weights must not change a result silently.
         self.model.net.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
             bos_token_id=0,
             pad_token_id=self.tokenizer.pad,
@@ -191,7 +191,7 @@ class MbartTranslator:
         """Return what the search sorts by: log-probability without the forced words / length ** penalty."""
         states_PTD = self.model.states(ids_PS, mask_PS, found_PT[:, :-1])
         scores = []
-        # One after the other: the logits of a batch over 250,000 words would not fit.
+        # One hypothesis at a time: the logits of a batch over 250,000 tokens would not fit in memory.
         for states_TD, found_T in zip(states_PTD, found_PT[:, 1:], strict=True):
             words = self._length(found_T.tolist())
             log_p_TV = self.model.net.lm_head(states_TD[:words]).float().log_softmax(-1)

@@ -12,10 +12,10 @@ from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.pretrained.config import Mbart50Config, language_codes
 
-# As a verb finds them in a project; a link to a place shared by many users will do.
+# Relative to the project's folder; may be a link to a folder that several users share.
 PRETRAINED = Path("resources/pretrained")
 CONFIG, PIECES = "config.json", "sentencepiece.bpe.model"
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that is there is taken
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that exists is used
 TOY = "toy/"  # what `weights` of a toy begin with; there is nothing of this name to download
 PACKAGES = ("transformers", "sentencepiece")
 
@@ -54,7 +54,7 @@ def verified_folder(config: Mbart50Config, root: Path) -> Path:
     """Return the folder of the weights that a run was planned with.
 
     Raises:
-        DataError: they are not there, or are others.
+        DataError: they are missing or differ.
     """
     folder = folder_of(config.weights, root)
     try:
@@ -70,9 +70,9 @@ def verified_folder(config: Mbart50Config, root: Path) -> Path:
 
 
 def plan(config: Mbart50Config, root: Path, *, source_lang: str, target_lang: str) -> tuple[Mbart50Config, str | None]:
-    """Settle, when a study is planned, whether a run with these weights can be made.
+    """Decide, when a study is planned, whether a run with these weights can be made.
 
-    The sums of the files are remembered beside them, so that only the first plan reads gigabytes.
+    The checksums are stored beside the files, so that only the first plan reads gigabytes.
 
     Returns:
         The options with the files' sha256, which makes them part of the run's identity, and None; or the options as
@@ -86,7 +86,7 @@ def plan(config: Mbart50Config, root: Path, *, source_lang: str, target_lang: st
     if absent:
         return config, f"needs the Python package {absent[0]}: `python -m pip install {' '.join(PACKAGES)}`"
     if config.weights.startswith(TOY):
-        return config, None  # made when they are needed, always the same
+        return config, None  # generated when needed, always with the same bytes
     folder, cache = folder_of(config.weights, root), ChecksumCache(root / "sha256.json")
     try:
         found = digest_of(folder, cache.sha256)
