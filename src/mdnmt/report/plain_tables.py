@@ -44,7 +44,7 @@ def number(value: Any, places: int = 0, factor: float = 1.0, unit: str = "") -> 
 
 
 def any_number(value: float | None) -> Entry:
-    """Return a cell for a number of any size: as many digits as it takes to tell it from its like."""
+    """Return a cell for a number of any size, with more decimals the smaller it is."""
     if value is None:
         return Entry(NONE)
     if abs(value) >= 1000 or isinstance(value, int):

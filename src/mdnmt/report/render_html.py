@@ -91,7 +91,7 @@ def _head(grid: Grid) -> str:
         else f'<th scope="col" data-sortable>{escape(header.label)}</th>'
         for header in grid.headers
     )
-    # Sentences stand in the order of a story: there is nothing to sort.
+    # The order of sentences is meaningful, so their columns cannot be sorted.
     sortable = "" if all(header.is_text for header in grid.headers) else ' data-sortable="text"'
     if not any(header.group for header in grid.headers):
         return f'<thead><tr><th scope="col"{sortable}>{escape(grid.row_head)}</th>{lower}</tr></thead>'

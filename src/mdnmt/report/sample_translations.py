@@ -1,4 +1,4 @@
-"""Choose the translations that are shown: by a fixed rule, never by how they read."""
+"""Choose the translations that are shown, by a fixed rule and not by their quality."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mdnmt.fsio import read_lines
 
 @dataclass(frozen=True)
 class Sample:
-    """A test sentence with its reference and what each system made of it."""
+    """A test sentence with its reference and each system's translation."""
 
     number: int  # line in the test set, from 1
     source: str
@@ -33,7 +33,7 @@ def _is_wide(character: str) -> bool:
 def choose(sources: list[str], settings: SampleSettings, key: str) -> list[int]:
     """Return the positions to show, in order: a seeded draw among sentences of medium length.
 
-    `key` (the domain) keeps the draws of two domains apart. Where too few are of medium length, all may be drawn.
+    `key` (the domain) makes the draws of domains differ. If too few sentences are of medium length, all may be drawn.
     """
     fitting = [i for i, text in enumerate(sources) if settings.min_words <= length(text) <= settings.max_words]
     if len(fitting) < settings.per_domain:
@@ -49,7 +49,7 @@ def _lines(path: Path) -> list[str] | None:
 def collect(task: ReportTask, domain: str, settings: SampleSettings) -> list[Sample]:
     """Return the samples of one domain, empty where the test set is not there.
 
-    Only lines that every system has translated are drawn from; systems without hypotheses are left out.
+    Only lines that every system has translated may be chosen; systems without hypotheses are left out.
     """
     text = task.directory / "text"
     sources = _lines(text / f"test.{domain}.{task.source_lang}")

@@ -1,4 +1,4 @@
-"""Tables and figures as they stand on the page: drawn, or with the reason why they are not."""
+"""Tables and figures on the page: drawn, or with the reason why they are missing."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from mdnmt.exhibits.specs import ReportFigure, ReportSpec
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number, optional_json
 from mdnmt.report.sections.runs import RunRecord
 
-MOST_NAMED = 6  # exhibits of a commit that are named; of more the number is given
+MOST_NAMED = 6  # exhibits of a commit that are listed by name; beyond that they are counted
 NOT_RECORDED = "not recorded"
 WIDE = frozenset({"Tables, figures, claims and audits"})
 
@@ -43,8 +43,8 @@ class Origins:
 
     Attributes:
         table: a line per commit: which exhibits and how many runs it made.
-        mixed: a sentence that says that the page mixes; None where one commit made everything.
-        stale: exhibits that other code made than that which is installed.
+        mixed: a sentence that says that several commits made the page; None if it was one.
+        stale: exhibits that were made by other code than the installed one.
     """
 
     table: PlainTable

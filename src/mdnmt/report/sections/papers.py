@@ -118,7 +118,7 @@ def _share(places: Iterable[ReportExhibit], items: Mapping[str, Item], kind: str
 
 
 def elsewhere(papers: Iterable[ReportPaper], items: Mapping[str, Item]) -> list[Item]:
-    """Return the tables and figures that stand in no paper."""
+    """Return the tables and figures that belong to no paper."""
     placed = {item.id for paper in papers for item in paper.items}
     return [item for name, item in items.items() if name not in placed]
 
