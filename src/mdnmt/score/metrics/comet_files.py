@@ -12,7 +12,7 @@ from mdnmt.config.comet import CometConfig
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 
-# As the verb finds them in a project; a link to a place shared by many users will do.
+# Relative to the project's folder; may be a link to a folder that several users share.
 COMET = Path("resources/comet")
 # The first two as on huggingface.co; the encoder's files beside them, because a checkpoint only names the encoder.
 CHECKPOINT, HPARAMS, ENCODER = "checkpoints/model.ckpt", "hparams.yaml", "encoder"
@@ -30,7 +30,7 @@ def segments_of(scores: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Release:
-    """A published model: where it is, and which version of it is meant.
+    """A published model: its repository and version.
 
     Attributes:
         repository: on huggingface.co, as is `encoder`.
@@ -64,7 +64,7 @@ class CometFiles:
 
     Attributes:
         folder: with `NEEDED`.
-        checkpoint_sha256: of the weights alone, which others name a model by.
+        checkpoint_sha256: of the weights alone, by which other tools identify a model.
         sha256: of all files that a score depends on, with their names.
     """
 
@@ -76,7 +76,7 @@ class CometFiles:
 def why_missing(root: Path, name: str) -> str | None:
     """Return why a model cannot be used, as one line that begins with `needs` and says how to get it; None: it can.
 
-    Only names of files are looked at. The toy is made by a rule, so that it is never missing.
+    Only the names of files are checked. The toy is generated, so it is never missing.
     """
     if importlib.util.find_spec("comet") is None:
         return f"needs the Python package {PACKAGE}: `python -m pip install {PACKAGE}`"
@@ -90,12 +90,12 @@ def why_missing(root: Path, name: str) -> str | None:
 def plan(
     config: CometConfig, root: Path, sha256: Callable[[Path], str] = sha256_file
 ) -> tuple[CometConfig, str | None]:
-    """Settle, when a study is planned, whether its translations can be scored.
+    """Decide, when a study is planned, whether its translations can be scored.
 
     Args:
         config: as the study says it.
         root: folder of the models.
-        sha256: of a file; one that remembers spares reading gigabytes with every plan.
+        sha256: computes that of a file; with a cache, not every plan reads gigabytes.
 
     Returns:
         The options with the files' sha256, which makes them part of the scores' identity, and None; or the options as
@@ -114,10 +114,10 @@ def plan(
 
 
 def verified(config: CometConfig, root: Path, sha256: Callable[[Path], str] = sha256_file) -> CometFiles:
-    """Return the files of a model, if they are those that are meant.
+    """Return the files of a model after checking that they are the expected ones.
 
     Raises:
-        DataError: a file is missing, or they are others.
+        DataError: a file is missing or differs.
     """
     folder = root / config.name
     absent = [file for file in NEEDED if not (folder / file).is_file()]
