@@ -1,4 +1,4 @@
-"""The web application: one page, and two addresses that it asks."""
+"""The web application: one page and the two endpoints that it calls."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from mdnmt.errors import MdnmtError
 from mdnmt.serve.requests import RateLimiter, TranslateRequest
 from mdnmt.serve.service import Event, Service, closing_stream
 
-DRAINED = 16 << 20  # bytes of a refused body that are read all the same, so that the browser sees the answer
+DRAINED = 16 << 20  # bytes of a refused body that are read anyway, so that the browser gets the response
 
 
 class Guard:
-    """Answer only requests that name this server, and forbid the page to load anything from elsewhere."""
+    """Answer only requests whose Host is this server, and forbid the page to load anything from elsewhere."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str] | None, policy: str) -> None:
         """Wrap an application.
 
         Args:
             app: the application.
-            hosts: names that this server is asked by; None: any. Without this check a page from elsewhere could have
-                its own name point to this machine, and read what is translated here (DNS rebinding).
+            hosts: allowed values of Host; None: any. Without this check another site could point its own name to this
+                machine and read what is translated here (DNS rebinding).
             policy: the Content-Security-Policy.
         """
         self.app, self.hosts = app, hosts

@@ -22,7 +22,7 @@ WITH_BLEND = (DomainTag, DomainEmbedding, DomainProportion)
 
 
 class _GivenProportion(nn.Module):
-    """Stands in for a `DomainProportion`: the same proportion for every word; what was predicted is still recorded."""
+    """Replaces a `DomainProportion` by a fixed proportion for every word; the predicted one is still recorded."""
 
     def __init__(self, predicted: DomainProportion, share_K: Tensor) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ def blended(model: Transformer, first: int, second: int, share: float) -> Transf
 
     Under that label a sentence belongs to domain `first` by 1 - share and to `second` by share.
     """
-    changed: dict[int, nn.Module] = {}  # a module in several places stays one
+    changed: dict[int, nn.Module] = {}  # a module that occurs in several places is replaced once
 
     def change(module: nn.Module) -> nn.Module:
         if id(module) not in changed:

@@ -52,12 +52,12 @@ class RateLimiter:
         self._buckets: dict[str, tuple[float, float]] = {}  # client -> tokens left, and when that was
 
     def wait(self, client: str) -> float:
-        """Take a token of a client and return 0, or the seconds until there is one."""
+        """Take one of the client's tokens and return 0, or return the seconds until there is one."""
         now = self._clock()
         tokens = self._filled(client, now)
         if tokens < 1.0:
             return (1.0 - tokens) * 60.0 / self.per_minute
-        if len(self._buckets) >= _MANY:  # a full bucket need not be remembered
+        if len(self._buckets) >= _MANY:  # full buckets can be forgotten
             self._buckets = {
                 name: self._buckets[name] for name in self._buckets if self._filled(name, now) < self.per_minute
             }

@@ -38,7 +38,7 @@ class ServedRun:
         name: what the page calls it.
         translator: translates, one sentence at a time.
         slots: names of the domain vectors of DSA, where training ties them to domains.
-        turn: held while a sentence is translated; who waits first is first.
+        turn: a fair lock, held while a sentence is translated.
     """
 
     folder: Path
@@ -62,7 +62,7 @@ class ServedRun:
         return cls(folder, name, translator, slots)
 
     def about(self) -> Event:
-        """Return what the page has to know."""
+        """Return what the page needs to know."""
         blends = isinstance(self.translator, Translator) and can_blend(self.translator.model)
         return {"name": self.name, "folder": str(self.folder), "can_blend": blends}
 
@@ -79,7 +79,7 @@ class ServedRun:
             [found] = translator.translate([text], config)
             return {"translations": _listed(found)}
         if request.blend:
-            # What segments text by its domain takes the one that counts more.
+            # Segmentation by domain uses the domain with the larger share.
             nearer = request.blend.first if request.blend.share <= 0.5 else request.blend.second
             [source] = translator.encode([text], nearer)
             first, second = translator.label(request.blend.first), translator.label(request.blend.second)
@@ -130,7 +130,7 @@ class Service:
         self._pool = ThreadPoolExecutor(workers, "run", torch.set_num_threads, (max(1, threads // workers),))
 
     def about(self) -> Event:
-        """Return what the page has to know."""
+        """Return what the page needs to know."""
         domains = dict.fromkeys(name for run in self.runs for name in run.translator.domains)
         limits = {"characters": self.limits.max_characters, "sentence": self.limits.max_sentence_characters}
         return {
@@ -146,7 +146,7 @@ class Service:
 
         Raises:
             ConfigError: it names a run that is not there.
-            DataError: it has no text, or one that is not text.
+            DataError: its text is empty or not valid text.
         """
         if unknown := [number for number in request.runs if not 0 <= number < len(self.runs)]:
             raise ConfigError(f"found run {unknown[0]}, expected 0 to {len(self.runs) - 1}")
@@ -205,12 +205,12 @@ class Service:
             put(None)
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Shut the threads down."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 async def closing_stream(events: AsyncIterator[Event], encode: Callable[[Event], bytes]) -> AsyncIterator[bytes]:
-    """Yield encoded events; the work behind them ends when nobody reads on."""
+    """Yield encoded events; the work is cancelled when the client disconnects."""
     async with aclosing(events) as open_events:  # type: ignore[type-var]
         async for event in open_events:
             yield encode(event)
