@@ -25,13 +25,13 @@ NOT_HERE = "not part of this study"
 
 
 def absent(what: Iterable[str], where: str, why: str) -> Comparison:
-    """Return the comparison that cannot be made for want of `what`."""
+    """Return a comparison that cannot be made because `what` is missing."""
     text = f"{', '.join(what)} in {where} ({why})"
     return Comparison(what=f"needs {text}", missing=text)
 
 
 def absent_exhibit(item: str, spec: ClaimsSpec) -> Comparison:
-    """Return the comparison that cannot be made for want of a whole table or figure."""
+    """Return a comparison that cannot be made because a table or figure is missing."""
     text = f"{title_of(item)} ({spec.why_missing(item)})"
     return Comparison(what=f"needs {text}", missing=text)
 

@@ -15,8 +15,8 @@ class Comparison(Frozen):
 
     what: str
     left: float | None = None
-    right: float | None = None  # None: the number is held against a threshold alone
-    difference: float | None = None  # left - times * right; what the threshold is held against
+    right: float | None = None  # None: the number is compared with a threshold only
+    difference: float | None = None  # left - times * right, which is compared with the threshold
     half_width: float | None = None  # of the 95 % interval of the difference; None: too few seeds
     toward: bool | None = None  # whether the means by themselves fulfil the rule
     holds: bool | None = None  # by itself, uncorrected: whether the whole interval does; None: undecided

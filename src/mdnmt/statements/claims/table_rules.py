@@ -18,14 +18,14 @@ from mdnmt.statements.claims.wording import METRICS, title_of
 
 
 def absent_rows(table: Table, methods: Iterable[str]) -> Iterator[Comparison]:
-    """Yield the comparison that methods without a row do not allow, if there are any."""
+    """Yield a comparison that cannot be made, if methods have no row."""
     names = [method for method in dict.fromkeys(methods) if not table.rows(method)]
     if names:
         yield absent(names, title_of(table.item), NOT_HERE)
 
 
 def absent_metric(metric: str, table: Table) -> Comparison:
-    """Return the comparison that a table without a metric does not allow."""
+    """Return a comparison that cannot be made, because the table lacks the metric."""
     return absent([METRICS[metric]], title_of(table.item), table.why_without(metric))
 
 
