@@ -80,7 +80,7 @@ class Options:
         """Return how a method is trained on a task.
 
         Raises:
-            ConfigError: a key that there is not, or a value that is not allowed.
+            ConfigError: an unknown key, or a value that is not allowed.
         """
 
         def check(options: Given, where: str) -> Training:
@@ -104,7 +104,7 @@ class Options:
         """Return how the test sets of a task are translated.
 
         Raises:
-            ConfigError: a recipe has a key that there is not, or a value that is not allowed.
+            ConfigError: a recipe has an unknown key, or a value that is not allowed.
         """
         recipe = self.recipes.get(task.name, Recipe()).decoding
         own = self.config.decoding.model_dump(exclude_unset=True)
@@ -121,14 +121,14 @@ class Options:
 
     def _study(self, task: Task, name: str) -> Overrides:
         """Return what the study sets for a method: for all, for those of a task, for it alone."""
-        # What a study sets for all methods are sizes and a recipe for models that it trains from nothing.
+        # Options for all methods are sizes and a recipe for models that are trained from scratch.
         pretrained = self.methods[name].builder == PRETRAINED_BUILDER
         of_task = self.config.per_task.get(task.name, Overrides())
         layers = (self._own(name),) if pretrained else (self.config.all_methods, of_task, self._own(name))
         return _joined(layers)
 
     def _own(self, name: str) -> Overrides:
-        """Return what the study sets for one method alone: for a variant, behind what it sets for its method."""
+        """Return what the study sets for one method; a variant's options override those of its method."""
         variant = self.config.variants.get(name)
         rate = self.rates.get(name, self.rates.get(variant.method) if variant else None)
         swept = Overrides(training={} if rate is None else {"learning_rate": rate})
@@ -137,7 +137,7 @@ class Options:
         return _joined(found)
 
     def _checked(self, check: Callable[[Given, str], T], name: str, method: Given, study: Given) -> T:
-        """Return the checked options; a mistake of the method's own file is blamed on that file."""
+        """Return the checked options; errors name the method's file if the mistake is there."""
         try:
             return check({**method, **study}, f"{self.where}: {name}")
         except ConfigError:

@@ -59,7 +59,7 @@ def resolve(
     Args:
         config_folder: the project's config/.
         name: of the study.
-        corpora_folder: where fetched corpora stand or will stand.
+        corpora_folder: the folder of fetched corpora.
         seeds: overrides the study's number of seeds, or its list of them.
         provisional: give tasks that wait for first downloads an address that nothing has, so that they can be planned.
 

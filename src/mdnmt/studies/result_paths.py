@@ -10,7 +10,7 @@ from mdnmt.studies.study import ExternalOutput, Run, Study
 
 
 def no_path(paper: str) -> str | None:
-    """Return no path: nothing of this kind is made of any paper."""
+    """Return None: nothing of this kind is made for any paper."""
     return None
 
 

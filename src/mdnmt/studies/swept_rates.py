@@ -1,4 +1,4 @@
-"""From the finished runs of a sweep over learning rates to the table of rates that other studies read."""
+"""Choose learning rates from the finished runs of a sweep, for other studies to read."""
 
 from __future__ import annotations
 
