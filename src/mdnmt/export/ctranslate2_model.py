@@ -82,5 +82,5 @@ def _put_norm(norm: Any, model: PlainTransformer, name: str) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    # A copy: CTranslate2 tells tied arrays by their memory, and parts of one matrix share theirs.
+    # A copy: CTranslate2 treats arrays in the same memory as tied, and slices of one matrix share memory.
     return tensor.cpu().float().numpy().copy()
