@@ -56,7 +56,7 @@ def build_task(
         corpora: the folder in which each fetched corpus has one of its own.
         out: the task's folder; what is in it stays as it is until everything is made.
         jobs: number of processes.
-        say: takes lines that tell how far it is.
+        say: called with lines that report progress.
         lines_per_chunk: how much text a process takes at a time; the same bytes come out whatever it is.
 
     Raises:

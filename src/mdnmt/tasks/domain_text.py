@@ -125,7 +125,7 @@ def clean_text(
 
 
 def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[bytes, Digests, Counter[str]]:
-    """Return the lines that are kept, what tells them apart, and why the others are not: one job of a process."""
+    """Return the kept lines, their digests, and how many others were dropped and why: one job of a worker process."""
     part, rules, sides = job
     form, kept = Normaliser.from_config(rules), []
     dropped: Counter[str] = Counter()
@@ -161,7 +161,7 @@ def domain_texts(
         corpora: the folder in which each fetched corpus has one of its own.
         scratch: a folder for files that are needed while the task is made.
         run: applies a function to jobs, in processes.
-        say: takes lines that tell how far it is.
+        say: called with lines that report progress.
         lines_per_chunk: how much text a process takes at a time; it changes nothing of the result.
 
     Raises:

@@ -90,7 +90,7 @@ def why_length(lengths: tuple[int, int], rules: CleaningConfig) -> str | None:
 
 
 def lengths_of(pairs: Sequence[Pair], unit: str, sides: Sides = _PLAIN) -> list[tuple[int, int]]:
-    """Return the lengths of both sides of each pair in `unit` (`words` or `tokens`); pairs are tokenised all at once."""
+    """Return the lengths of both sides of each pair in `unit`: `words` or `tokens`. Pairs are tokenised together."""
     lines: Iterable[tuple[str, str]] = (pair[:2] for pair in pairs)
     if unit == "tokens":
         sources, targets = ([pair[place] for pair in pairs] for place in range(2))
