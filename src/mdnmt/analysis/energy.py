@@ -1,4 +1,4 @@
-"""Energy that a device takes, where its driver tells it: an NVIDIA GPU's power, a CPU's counters (RAPL)."""
+"""Energy that a device uses, if it can be read: an NVIDIA GPU's power, a CPU's counters (RAPL)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLE_MS = 100  # between two readings of a GPU's power
 
 @dataclass
 class Energy:
-    """What the block took; None until it is over, and where the machine does not tell it."""
+    """The energy that a block used; None until it ends, and if the machine does not report it."""
 
     joules: float | None = None
 

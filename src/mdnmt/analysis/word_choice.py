@@ -87,7 +87,7 @@ def examples(
 ) -> list[dict[str, Any]]:
     """Return sentences of the most telling words that the test sets of two domains have with different translations.
 
-    A fixed rule, so that nobody picks what looks best: the first words in their own order, and of each domain the
+    A fixed rule, so that examples are not picked by hand: the first words in their own order, and of each domain the
     sentence whose source is nearest to 12 words, the first of equals.
 
     Args:
