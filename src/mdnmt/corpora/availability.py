@@ -1,4 +1,4 @@
-"""Settle, when the DAG is built and without a network, whether a corpus is available, or was fetched and lost."""
+"""Decide, when the DAG is built and without a network, whether a corpus is available, or was fetched and lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def why_unavailable(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, l
 
 
 def first_downloads(corpora: Mapping[str, CorpusConfig], lock: Lock) -> tuple[str, ...]:
-    """Return the corpora whose checksum nobody knows before they are downloaded."""
+    """Return the corpora whose checksum is unknown until their first download."""
     return tuple(name for name, corpus in corpora.items() if is_new(corpus, name, lock))
 
 

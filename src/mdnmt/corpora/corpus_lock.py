@@ -42,7 +42,7 @@ _OWN_HEADER = """\
 
 
 class LockRow(Frozen):
-    """One file as it was when it came first."""
+    """One file as it was first downloaded."""
 
     file: FileName
     size_bytes: int = Field(ge=0)
@@ -52,7 +52,7 @@ class LockRow(Frozen):
 
 
 class Lock(Frozen):
-    """The rows of each corpus: those that are insisted on, and those that are only compared with."""
+    """The rows of each corpus: binding ones (`corpora`), and those that only cause a warning (`known`)."""
 
     corpora: dict[Name, tuple[LockRow, ...]] = Field(default_factory=dict)
     known: dict[Name, tuple[LockRow, ...]] = Field(default_factory=dict)
@@ -140,7 +140,7 @@ def _write(path: Path, lock: Lock, header: str) -> None:
 
 
 def differences_from_known(lock: Lock, corpus: str, rows: Mapping[str, LockRow]) -> list[str]:
-    """Return a line for each of some files that is another one than the project's own results were made of."""
+    """Return a warning for each file that differs from the one the project's own results were made of."""
     known = {row.file: row for row in lock.known.get(corpus, ())}
     return [
         f"{corpus}: {file} ({row.origin}) is not the one that the project's own results were made of "
@@ -152,7 +152,7 @@ def differences_from_known(lock: Lock, corpus: str, rows: Mapping[str, LockRow])
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Keep other processes of this machine from writing a lock in `folder` meanwhile, where its system can do that."""
+    """Hold a lock on `folder`, if its file system has locks, so that other processes here do not write to it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):

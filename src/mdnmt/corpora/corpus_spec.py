@@ -32,7 +32,7 @@ _PACKED = re.compile(r"\.(gz|xz|zst)$")
 
 
 class FileSpec(Frozen):
-    """One file of a corpus and what is in it; null is what nobody knows before its first download."""
+    """One file of a corpus and its contents; null is unknown until the first download."""
 
     name: FileName
     sha256: Sha256 | None = None
@@ -63,7 +63,7 @@ class CorpusSpec(Frozen):
         """Return what changes the text: contents of the files, reader and its options; no name, no bound.
 
         Raises:
-            DataError: a file was never downloaded, so that nobody knows its content.
+            DataError: a file was never downloaded, so its contents are unknown.
         """
         files = sorted([_PACKED.sub("", file.name), _known(file)] for file in self.files)
         if isinstance(self.reader, FilesReader):

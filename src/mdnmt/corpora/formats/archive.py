@@ -135,7 +135,7 @@ class _Zip:
 
 
 class _Bounded(io.RawIOBase):
-    """An unpacked stream in which nobody gets beyond `limit`: neither by reading nor by seeking."""
+    """An unpacked stream that can be neither read nor seeked beyond `limit`."""
 
     def __init__(self, inner: IO[bytes] | gzip.GzipFile, limit: int, label: str) -> None:
         self._inner, self._limit, self._label = inner, limit, label

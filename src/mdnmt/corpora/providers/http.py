@@ -1,7 +1,7 @@
 """Download a file over HTTP: mirrors, resumption, retries. It is right or absent, never wrong.
 
 The partial download is in `<file>.part`, and beside it what the server said of the whole: a later call goes on from
-there when the server vouches that the file is still the same (ETag or date), or when a checksum will tell.
+there when the server vouches that the file is still the same (ETag or date), or when a checksum will be compared.
 """
 
 from __future__ import annotations

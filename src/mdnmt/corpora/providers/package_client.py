@@ -34,7 +34,7 @@ def why_client_missing(provider: str) -> str | None:
 def run_client(
     command: Sequence[str], what: str, folder: Path | None = None, remedy: str = "check the network, then again"
 ) -> None:
-    """Run a client, in `folder` if one is given; what it says is shown where somebody looks on.
+    """Run a client, in `folder` if one is given; its output is shown on a terminal.
 
     Raises:
         FetchError: it cannot be started, or failed; the line of it that says why is given.

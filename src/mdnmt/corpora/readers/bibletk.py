@@ -31,7 +31,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: BibletkR
 
 
 def _chinese(archive: Archive) -> Chapters:
-    """Return the verses; books have no number, but are in the usual order."""
+    """Return the verses; books are not numbered, but come in the usual order."""
     from opencc import OpenCC
 
     name = next((name for name in archive.names() if name == _FILE or name.endswith(f"/{_FILE}")), None)
