@@ -1,4 +1,4 @@
-"""Errors whose text is meant for a person: what was found and where, what was expected, what to do."""
+"""Errors for users: what was found and where, what was expected, what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
 
 def printable(text: str) -> str:
     r"""Return `text` as one harmless line: control and invisible characters are written like `\x1b`."""
-    # Format characters (Cf) turn the direction of text, separators (Zl, Zp) and controls (Cc) break or command.
+    # Format characters (Cf) can reverse text; separators (Zl, Zp) and controls (Cc) break lines or control a terminal.
     hidden = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
     if text.isascii() and text.isprintable():
         return text
@@ -27,7 +27,7 @@ def printable_lines(text: str) -> str:
 
 
 def owned_by_another(path: Path) -> str:
-    """Return who owns a path that cannot be written, or the nearest folder that exists; empty if it is this user."""
+    """Return a note on who owns a path or its nearest existing folder; empty if it is this user."""
     try:
         while not path.exists() and path != path.parent:
             path = path.parent
@@ -49,13 +49,13 @@ class MdnmtError(Exception):
     exit_code = EXIT_USER
 
     def __str__(self) -> str:
-        """Return the line; names and text in it may come from anywhere, and be of any length."""
+        """Return the message as one printable line, shortened if it is very long."""
         line = super().__str__()
         return printable(line if len(line) <= _MOST else f"{line[: _MOST - 505]} ... {line[-500:]}")
 
 
 class ConfigError(MdnmtError):
-    """A configuration file says something that cannot be done."""
+    """A configuration file asks for something that is not possible."""
 
 
 class DataError(MdnmtError):
@@ -63,14 +63,14 @@ class DataError(MdnmtError):
 
 
 class DamagedTask(DataError):
-    """A file of a task's data is not what was written."""
+    """A file of a task's data differs from what was written."""
 
     def __init__(self, found: str) -> None:
         super().__init__(f"{found}; remove the task's folder and start the same command again")
 
 
 class FetchError(DataError):
-    """A corpus could not be had, or is not the file that was pinned."""
+    """A corpus could not be fetched, or is not the file that was pinned."""
 
 
 class CheckpointError(MdnmtError):
@@ -84,6 +84,6 @@ class LeaseError(MdnmtError):
 
 
 class Interrupted(MdnmtError):
-    """Work was asked to stop; everything is saved and the same command goes on from here."""
+    """Work was interrupted; everything is saved, and the same command resumes."""
 
     exit_code = EXIT_COME_BACK

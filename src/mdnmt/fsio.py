@@ -301,7 +301,7 @@ def _sweep(path: Path, kind: str) -> None:
 
 @cache
 def _machine() -> str:
-    """Return what tells apart whose process numbers a name holds: the host, and its containers among each other."""
+    """Return a name for the space of process numbers: one per host and, there, one per container."""
     try:
         numbers = str(Path("/proc/self/ns/pid").readlink())
     except OSError:  # no Linux
@@ -314,7 +314,7 @@ def _is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # somebody else's
+    except OSError:  # belongs to another user
         return True
     return True
 

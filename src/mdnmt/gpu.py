@@ -1,8 +1,8 @@
 """One job a GPU: which cards there are, which are free, and a lock on the one that a process takes.
 
-A scheduler counts GPUs but names none, so that two jobs of one each would both compute on the first. Here a job locks a
-file (flock) that stands for the card, on this machine and for this user; a kill frees it at once. Jobs of others, who
-have other locks, are seen by what nvidia-smi finds on the card. Nothing here needs torch, or a GPU.
+A scheduler counts GPUs but does not assign them, so two jobs of one GPU each would both compute on the first. Here a
+job locks a file (flock) that represents the card, on this machine and for this user; the lock ends with the process.
+Jobs of other users have other locks; nvidia-smi shows whether they use a card. Nothing here needs torch or a GPU.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def visible_cards() -> list[Card]:
         return there
     chosen = []
     for token in filter(None, (part.strip() for part in said.split(","))):
-        # Numbers count as nvidia-smi does; CUDA is told to do so as well. CUDA reads no further than a wrong one.
+        # Numbers are those of nvidia-smi; CUDA_DEVICE_ORDER makes CUDA agree. CUDA stops at the first wrong entry.
         found = [card for number, card in enumerate(there) if token == str(number) or card.token.startswith(token)]
         if not found and (there or not re.fullmatch(r"\d+|(GPU|MIG)-.+", token)) and not token.startswith("MIG-"):
             break
@@ -81,15 +81,14 @@ def acquire(
 ) -> list[Card]:
     """Lock free cards until this process ends and let CUDA see no others; wait while there are too few.
 
-    Cards with nobody on them come first. One with a stranger's process on it is taken only where no other is free, and
-    that is said on stderr. What this process, or the one that started it, holds already is kept. To be called before
-    CUDA is set up.
+    Idle cards come first. One that another user's process computes on is taken only if no other is free, with a warning
+    on stderr. Cards that this process or its parent holds already are kept. Call this before CUDA is initialised.
 
     Args:
         count: how many.
         number: this one of the visible cards; all stay visible then.
         limit_minutes: how long to wait; None: as long as it takes.
-        wait: called between two looks.
+        wait: called between two attempts.
 
     Returns:
         The cards; none where there is no GPU, or where they are held already.
@@ -108,14 +107,14 @@ def acquire(
     if len(wanted) < count:
         what = f"{count} GPUs" if number is None else f"GPU {number}"
         raise ConfigError(f"found {len(cards)} GPUs that this process may use, expected {what}; or choose device: cpu")
-    started, told = time.monotonic(), False
+    started, announced = time.monotonic(), False
     while not (taken := _try(wanted, count)):
         if limit_minutes is not None and time.monotonic() - started >= 60 * limit_minutes:
             raise Interrupted(f"no GPU came free in {limit_minutes:g} min; start the same command again")
-        if not told:
+        if not announced:
             holders = ", ".join(f"{card.label} by process {_holder(card)}" for card in wanted if _holder(card))
             print(f"mdnmt: waiting for a GPU; taken are {holders or 'all for the moment'}", file=sys.stderr, flush=True)
-            told = True
+            announced = True
         wait(POLL_SECONDS)
     if number is None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(card.token for card in taken)
@@ -139,7 +138,7 @@ def lock_folder() -> Path:
     Not XDG_RUNTIME_DIR, which a job without a login does not have, and which vanishes with the last login.
 
     Raises:
-        ConfigError: somebody else owns it.
+        ConfigError: another user owns it.
     """
     folder = Path(os.environ.get("MDNMT_LOCKS") or Path("/tmp") / f"mdnmt-{os.getuid()}")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -151,7 +150,7 @@ def lock_folder() -> Path:
 
 def _try(cards: Sequence[Card], count: int) -> list[Card]:
     """Lock `count` of the cards and return them, or none."""
-    # One process chooses at a time: otherwise two that want two cards each might lock one each, for ever.
+    # Only one process chooses at a time: two that want two cards each could otherwise lock one each and wait for ever.
     choosing = os.open(lock_folder() / "choosing.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(choosing, fcntl.LOCK_EX)
@@ -206,7 +205,7 @@ def _installed() -> list[Card]:
 
 
 def _strangers() -> dict[str, str]:
-    """Return what computes on each card, in words; where nvidia-smi cannot tell, nothing does."""
+    """Return in words which process computes on each card; empty if nvidia-smi cannot tell."""
     found = {}
     for line in _ask("--query-compute-apps=gpu_uuid,pid,process_name") or []:
         cells = [cell.strip() for cell in line.split(",", 2)]
