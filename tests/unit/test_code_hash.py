@@ -119,7 +119,7 @@ def test_a_missing_module_is_named(pack: Path) -> None:
 def test_of_mdnmt_itself() -> None:
     assert code_hash("mdnmt.commands.score") == code_hash("mdnmt.commands.score")
     assert code_hash("mdnmt.commands.score") != code_hash("mdnmt.commands.table")
-    assert "mdnmt.score.metrics.bleu" in modules_of("mdnmt.commands.score")  # imported inside a function
+    assert "mdnmt.score.metrics.string_based.bleu" in modules_of("mdnmt.commands.score")  # imported inside a function
     assert "mdnmt.methods.dmoe" in modules_of("mdnmt.commands.train")  # loaded by name
     assert "mdnmt.methods.dmoe" not in modules_of("mdnmt.commands.train", chosen_from=["mdnmt.methods"])
     of_page = {path.name for path in Sources(Path(__file__).parents[2] / "src" / "mdnmt").data["mdnmt.report.sections"]}

@@ -54,7 +54,7 @@ def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project)
 @pytest.mark.parametrize(
     ("module", "rules"),
     [
-        ("score/metrics/bleu", {"score", "score_copy", "significance", "numbers", "runs_table"} | SHOWN),
+        ("score/metrics/string_based/bleu", {"score", "score_copy", "significance", "numbers", "runs_table"} | SHOWN),
         ("score/significance/holm", {"significance"} | SHOWN),
         ("statements/claims/table_rules", {"claims"} | PAGE),
         ("statements/audit/sweeps", {"audit"} | PAGE),

@@ -73,10 +73,12 @@ def run(args: argparse.Namespace) -> None:
     write_sealed(args.out, scores, made_from=sums_of(args.hypotheses))
     for domain, values in scores["domains"].items():
         found = {name: values[name]["score"] for name in scores["mean"]}
-        print(f"{domain}: {_told(found)} ({values['num_sentences']} sentences)")
-    print(f"mean: {_told(scores['mean'])}")
+        print(f"{domain}: {_scores_text(found)} ({values['num_sentences']} sentences)")
+    print(f"mean: {_scores_text(scores['mean'])}")
     if "concatenated" in scores:
-        print(f"all domains as one: {_told({name: one['score'] for name, one in scores['concatenated'].items()})}")
+        print(
+            f"all domains as one: {_scores_text({name: one['score'] for name, one in scores['concatenated'].items()})}"
+        )
 
 
 def _score_pairs(args: argparse.Namespace) -> None:
@@ -84,10 +86,11 @@ def _score_pairs(args: argparse.Namespace) -> None:
 
     from mdnmt.errors import ConfigError
     from mdnmt.fsio import write_json
-    from mdnmt.score.bare_files import OF_TEXT, USUAL, score_files
+    from mdnmt.score.bare_files import USUAL, score_files
+    from mdnmt.score.metrics.string_based import STRING_BASED
 
-    if wrong := [name for name in args.metrics or () if name not in OF_TEXT]:
-        raise ConfigError(f"--metrics {wrong[0]}: needs a task; with --pairs there are {', '.join(OF_TEXT)}")
+    if wrong := [name for name in args.metrics or () if name not in STRING_BASED]:
+        raise ConfigError(f"--metrics {wrong[0]}: needs a task; with --pairs there are {', '.join(STRING_BASED)}")
     if args.task or args.hypotheses or args.domains or args.tokenised or args.copy_source or args.limit:
         raise ConfigError("--pairs scores one file; leave out the options of a task")
     source, hypotheses, reference = args.pairs
@@ -98,5 +101,5 @@ def _score_pairs(args: argparse.Namespace) -> None:
         write_json(args.out, {name: asdict(score) for name, score in found.items()})
 
 
-def _told(scores: dict[str, float]) -> str:
+def _scores_text(scores: dict[str, float]) -> str:
     return ", ".join(f"{METRICS[name].label} {value:.2f}" for name, value in scores.items())

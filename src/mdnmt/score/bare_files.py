@@ -11,12 +11,11 @@ from mdnmt.config.metrics import Metric
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_lines
 from mdnmt.score.human_agreement import agreement, why_not_covered
-from mdnmt.score.metrics import bleu, chrf, ter
+from mdnmt.score.metrics import string_based
 from mdnmt.score.metrics.score import Score
 from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
 from mdnmt.score.significance.sentence_statistics import text_counter
 
-OF_TEXT = {"bleu": bleu, "chrf": chrf, "ter": ter}
 USUAL: tuple[Metric, ...] = ("bleu", "chrf")
 NO_LANGUAGE = "en"  # scored with tokenisation 13a
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -89,7 +88,7 @@ def score_files(
         DataError: see `read_aligned`.
     """
     references, lines, _ = read_aligned(reference, (hypotheses, source), target_lang)
-    return {name: OF_TEXT[name].score(lines, references, target_lang or NO_LANGUAGE) for name in metrics}
+    return {name: string_based.score(name, lines, references, target_lang or NO_LANGUAGE) for name in metrics}
 
 
 def compare_files(
@@ -105,7 +104,7 @@ def compare_files(
     for metric in metrics:
         count = text_counter(metric, references, lang)
         result = compare_pair(count(one), count(other))
-        signature = OF_TEXT[metric].score(other, references, lang).signature
+        signature = string_based.score(metric, other, references, lang).signature
         share = agreement(metric, signature, result.delta)
         found.append(Compared(metric, result, signature, share, why_not_covered(metric, signature)))
     return found

@@ -10,13 +10,10 @@ from typing import Any
 from mdnmt.config.metrics import METRICS as ALL
 from mdnmt.decode.likelihood import Likelihoods, read_likelihoods
 from mdnmt.errors import DataError
-from mdnmt.score.metrics import bleu, chrf, likelihood_metrics, ter, tokenised_bleu
+from mdnmt.score.metrics import likelihood_metrics, string_based, tokenised_bleu
 from mdnmt.score.metrics.score import Score
 from mdnmt.score.test_sets import TestSets
 
-# Of plain text, by sacreBLEU.
-METRICS = {"bleu": bleu, "chrf": chrf}
-_PLAIN = {**METRICS, "ter": ter}
 _PREDICTED = {"perplexity": likelihood_metrics.perplexity, "accuracy": likelihood_metrics.accuracy}
 UNASKED = tuple(name for name, about in ALL.items() if about.file == "scores.json")
 
@@ -77,7 +74,9 @@ def _of_text(
 ) -> dict[str, Score]:
     lang, tokenizer = test_sets.target_lang, test_sets.target_tokenizer
     found: dict[str, Score] = {
-        name: _PLAIN[name].score(hypotheses, references, lang) for name in metrics if name in _PLAIN
+        name: string_based.score(name, hypotheses, references, lang)
+        for name in metrics
+        if name in string_based.STRING_BASED
     }
     if "bleu_tok" in metrics:
         lines, true_lines = (tokenised_bleu.words(side, lang, tokenizer) for side in (hypotheses, references))

@@ -20,7 +20,8 @@ from mdnmt.config.metrics import Metric
 from mdnmt.decode.likelihood import read_likelihoods
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
-from mdnmt.score.metrics import bleu, chrf, ter, tokenised_bleu
+from mdnmt.score.metrics import tokenised_bleu
+from mdnmt.score.metrics.string_based import STRING_BASED
 from mdnmt.score.test_sets import TestSets
 
 Array = npt.NDArray[Any]
@@ -112,15 +113,20 @@ def text_counter(
 
 
 def _by_sacrebleu(metric: Metric, references: Sequence[str], lang: str) -> tuple[Any, Callable[[Any], Any]]:
-    if metric == "bleu":
-        return bleu.metric(lang, references), bleu_scores
+    """Return sacreBLEU's metric with cached references, and the corpus scores of sums of its statistics."""
     if metric == "bleu_tok":
         return tokenised_bleu.metric(references), partial(bleu_scores, smooth=False)
-    if metric == "chrf":
-        return chrf.metric(lang, references), chrf_scores
-    found = ter.metric(lang)
-    found._ref_cache = found._cache_references([list(references)])
-    return found, percent
+    found = STRING_BASED[metric].metric(lang, references)
+    one_by_one = partial(_scores_one_by_one, found)
+    return found, _SCORES.get(metric, one_by_one)
+
+
+# Fast ways for many sums at once; sacreBLEU itself takes them one by one.
+_SCORES: dict[str, Callable[[Array], Array]] = {"bleu": bleu_scores, "chrf": chrf_scores, "ter": percent}
+
+
+def _scores_one_by_one(sacrebleu: Any, sums_RC: Array) -> Array:
+    return np.array([sacrebleu._compute_score_from_stats(list(sums_C)).score for sums_C in sums_RC])
 
 
 def counter(metric: Metric, test_sets: TestSets, domain: str) -> Counter:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from mdnmt.score.metrics.score import Score, corpus_score
-
 
 def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
     """Return sacreBLEU's metric: tokenisation 13a, or zh (by character) for Chinese; `references` are cached."""
@@ -20,12 +18,3 @@ def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
 def tokenization(target_lang: str) -> str:
     """Return the name of sacreBLEU's tokenisation for a language (`zh`, `zh-CN`, `zh_TW` are Chinese)."""
     return "zh" if re.split("[-_]", target_lang.lower())[0] == "zh" else "13a"
-
-
-def score(hypotheses: Sequence[str], references: Sequence[str], target_lang: str) -> Score:
-    """Return corpus BLEU of detokenised `hypotheses` against one reference each.
-
-    Raises:
-        DataError: the counts differ, or there is no sentence.
-    """
-    return corpus_score(metric(target_lang), hypotheses, references)

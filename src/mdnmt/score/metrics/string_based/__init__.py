@@ -1,0 +1,33 @@
+"""Metrics that compare plain text with references by sacreBLEU's classes: one module per metric, found by its name.
+
+Each module offers `metric(target_lang, references)`, which returns sacreBLEU's metric with cached references. A name
+needs an entry in `mdnmt.config.metrics` as well. See docs/your-own-metric.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+
+from mdnmt.score.metrics.score import Score, corpus_score
+
+STRING_BASED: Mapping[str, ModuleType] = {
+    found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)
+}
+
+
+def score(name: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str) -> Score:
+    """Return the corpus score of detokenised `hypotheses` against one reference each.
+
+    Args:
+        name: a key of `STRING_BASED`.
+        hypotheses: plain text, one sentence each.
+        references: plain text, one sentence each.
+        target_lang: decides on the tokenisation.
+
+    Raises:
+        DataError: the counts differ, or there is no sentence.
+    """
+    return corpus_score(STRING_BASED[name].metric(target_lang), hypotheses, references)
