@@ -58,7 +58,7 @@ def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project)
         ("score/significance/holm", {"significance"} | SHOWN),
         ("statements/claims/table_rules", {"claims"} | PAGE),
         ("statements/audit/sweeps", {"audit"} | PAGE),
-        ("report/sections/items", PAGE),
+        ("report/sections/exhibit_sections", PAGE),
         ("train/forward_backward", set()),
         ("decode/beam", set()),
         ("analysis/energy", set()),

@@ -99,7 +99,7 @@ def test_text_whose_right_translation_nobody_knows_is_refused(
     translator: Translator, folder: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--run", str(folder), "--task", str(toy_task), "--hypotheses", str(tmp_path)]
-    assert main(["words", *arguments, "--out", str(tmp_path / "words.json")]) == 2
+    assert main(["word-accuracy", *arguments, "--out", str(tmp_path / "words.json")]) == 2
     assert "is not generated" in capsys.readouterr().err and not (tmp_path / "words.json").exists()
 
 

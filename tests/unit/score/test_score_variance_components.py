@@ -68,6 +68,7 @@ def test_seeds_that_agree_leave_the_sentences() -> None:
     assert found.p == pytest.approx(expected.pvalue, rel=0.1)
     same = seed_test(pairs[0][0], pairs[0][0], pairs[0][1], pairs[0][1], N)
     assert (same.delta, same.p, same.low, same.high) == (0, 1, 0, 0)
+    assert same.freedom is None, "infinity is no number of JSON"
 
 
 def test_too_few_are_refused() -> None:

@@ -31,7 +31,7 @@ class SeedTest:
         low: of the 95 % interval.
         high: of the same.
         p: two-sided, of t = delta / standard error.
-        freedom: Satterthwaite's degrees of freedom of the standard error.
+        freedom: Satterthwaite's degrees of freedom of the standard error; None where neither seeds nor sentences differ.
         seed_sd: the part of the standard error that comes from seeds.
         sentence_sd: the part that comes from sentences; their squares add up.
         effect: delta in standard deviations between seeds, pooled over both systems, less its bias with few seeds
@@ -42,7 +42,7 @@ class SeedTest:
     low: float
     high: float
     p: float
-    freedom: float
+    freedom: float | None
     seed_sd: float
     sentence_sd: float
     effect: float | None
@@ -82,7 +82,7 @@ def seed_test(baseline_S: Array, system_S: Array, baseline_RS: Array, system_RS:
         low=delta - reach,
         high=delta + reach,
         p=two_sided(delta / error, freedom) if error else float(delta == 0),
-        freedom=freedom,
+        freedom=freedom if math.isfinite(freedom) else None,
         seed_sd=math.sqrt(seeds),
         sentence_sd=math.sqrt(sentences),
         effect=_hedges(baseline_S, system_S, delta),
