@@ -61,7 +61,8 @@ def test_the_paper_study_has_every_run_of_every_table(found: dict[str, Study]) -
     assert len(paper.runs) == 3 * sum(RUNS.values())
     everything = {f"{name}-{item}" for name, one in paper.papers.items() for item in one.tables}
     assert set(paper.config.tables) == everything
-    assert set(paper.config.figures) == {f"{name}-{item}" for name, one in paper.papers.items() for item in one.figures}
+    figures = {f"{name}-{item}" for name, one in paper.papers.items() for item in one.figures}
+    assert set(paper.config.figures) == figures - {"mdnmt-learning-rates"}  # the papers' recipes are not swept
 
 
 @pytest.mark.parametrize("name", ["smoke", "registry", "registry-small"])
