@@ -99,7 +99,7 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     # A head, the training lines, and at each validation two domains and all, of validation and of training text.
     assert len(paths.curves.read_text().splitlines()) == 1 + 24 // 5 + 3 * 3 * 2
     assert not paths.lease.exists()
-    # The newest, a second name of the final weights (the command writes them again where they were removed), their sums.
+    # The newest, a second name of the final weights (written again where they were removed), and their sums.
     names = {path.name for path in paths.checkpoints.iterdir()}
     assert names - {paths.alternative.name} == {"update-00000024", "model.safetensors", "sums.json"}
     before = paths.model.read_bytes()
