@@ -109,8 +109,7 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["toy-weights", "--out", f"{new}/toy-weights"],
         ["train", "--spec", other_spec, *other_task, "--out", other, *PLACES],
         ["decode", "--run", other, *other_task, "--out", f"{other}/test", *PLACES],
-        ["word-accuracy", "--run", other, *other_task, "--hypotheses", f"{other}/test", *PLACES]
-        + ["--out", f"{new}/words.json"],
+        ["word-accuracy", "--run", other, *other_task, "--hypotheses", f"{other}/test", *PLACES, "--out", f"{new}/w.json"],
         ["schema", "--out", f"{new}/schema.json"],
     ]  # fmt: skip
 

@@ -143,6 +143,8 @@ def _claims(study: Study, paper: str, places: ResultPaths, left_out: dict[str, s
 
 def _why_unusable(study: Study, task: str, files: list[Path]) -> str:
     """Return why an exhibit of these files cannot be recorded; "" where it can."""
+    if not study.makeable(task):
+        return f"no run on {task} is in the bundle"
     has_words = any("ambiguity" in path.parts or path.name.startswith("analysis-") for path in files)
     if has_words and (withheld := withheld_corpora(study.tasks[task])):
         return f"may show words of {', '.join(withheld)}, whose licence does not let a bundle hold them"

@@ -31,7 +31,7 @@ class SeedTest:
         low: of the 95 % interval.
         high: of the same.
         p: two-sided, of t = delta / standard error.
-        freedom: Satterthwaite's degrees of freedom of the standard error; None where neither seeds nor sentences differ.
+        freedom: Satterthwaite's degrees of freedom of the standard error; None where nothing varies.
         seed_sd: the part of the standard error that comes from seeds.
         sentence_sd: the part that comes from sentences; their squares add up.
         effect: delta in standard deviations between seeds, pooled over both systems, less its bias with few seeds
