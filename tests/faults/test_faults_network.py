@@ -109,7 +109,8 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["toy-weights", "--out", f"{new}/toy-weights"],
         ["train", "--spec", other_spec, *other_task, "--out", other, *PLACES],
         ["decode", "--run", other, *other_task, "--out", f"{other}/test", *PLACES],
-        ["word-accuracy", "--run", other, *other_task, "--hypotheses", f"{other}/test", *PLACES, "--out", f"{new}/w.json"],
+        ["word-accuracy", "--run", other, *other_task, "--hypotheses", f"{other}/test", *PLACES,
+         "--out", f"{new}/words.json"],
         ["schema", "--out", f"{new}/schema.json"],
     ]  # fmt: skip
 

@@ -123,7 +123,8 @@ def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, s
     for paper in study.papers:
         if study.claims[paper]:
             found["claims"][paper] = _claims(study, paper, places, left_out)
-    found["numbers"]["numbers"] = number_sources(study, places).model_dump_json()
+    sources = tuple(one for one in number_sources(study, places).sources if study.makeable(one.task))
+    found["numbers"]["numbers"] = NumberSources(sources=sources).model_dump_json()
     return found, left_out
 
 
