@@ -49,5 +49,5 @@ def test_from_a_grammar_to_a_table(small: Project) -> None:
         assert set(counts) == {"north", "south"} and all(c["common"]["words"] > 0 for c in counts.values())
     # What is there is shown by itself, and a second plan has nothing left to count.
     left = small.plan("--config", "study=synthetic")
-    assert "words" not in left.rules and not left.rules & {"score", "significance", "measure", "fetch", "task"}
+    assert "word_accuracy" not in left.rules and not left.rules & {"score", "significance", "measure", "fetch", "task"}
     assert {"figure", "report", "runs_table"} <= left.rules

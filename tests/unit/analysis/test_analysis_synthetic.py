@@ -72,7 +72,7 @@ def measured(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
             assert main(["train", *train, "--threads", "1", "--device", "cpu"]) == 0
             hypotheses = str(folder / "hyp")
             assert main(["decode", *run, "--spec", '{"beam_size": 1}', "--out", hypotheses]) == 0
-            assert main(["words", *run, "--hypotheses", hypotheses, "--out", str(folder / "words.json")]) == 0
+            assert main(["word-accuracy", *run, "--hypotheses", hypotheses, "--out", str(folder / "words.json")]) == 0
             found[name] = accuracy(read_words(folder / "words.json"))
         return found[name]
 
