@@ -45,7 +45,7 @@ INSIDE = {
     "train_decode_score": TRAINING,
     "decode": TRANSLATING,
     "other_labels": TRANSLATING,
-    "words": TRANSLATING,
+    "word_accuracy": TRANSLATING,
     "comet": SCORING_BY_COMET,
     "comets": SCORING_BY_COMET,
     "score": SCORING,
