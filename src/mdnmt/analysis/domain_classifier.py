@@ -56,7 +56,7 @@ def _spread(lines: Sequence[str]) -> list[str]:
 
 
 def _classifier() -> Pipeline:
-    # Letters within words: in a script without spaces they stand in for words.
     words = TfidfVectorizer(token_pattern=r"\w+", ngram_range=(1, 2), max_features=FEATURES, sublinear_tf=True)
+    # Character n-grams: a script without spaces has no words to count.
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4), max_features=FEATURES, sublinear_tf=True)
     return make_pipeline(make_union(words, letters), LogisticRegression(class_weight="balanced", max_iter=1000))

@@ -10,7 +10,7 @@ from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
 # fairseq's numbers 0 to 3; the lines of the file follow.
 _THEIRS = ("<s>", "<pad>", "</s>", "<unk>")
-# Where the row of each of our first pieces stands in fairseq's matrices.
+# The row of each of our first tokens in the matrices of fairseq.
 ROWS_OF_SPECIALS = tuple(_THEIRS.index(piece) for piece in SPECIALS)
 
 

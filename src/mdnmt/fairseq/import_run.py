@@ -96,7 +96,7 @@ def _domains(model: FairseqModel, domains: tuple[str, ...], path: Path) -> tuple
     if bad := [name for name in domains if not NAME_PATTERN.fullmatch(name)]:
         raise ConfigError(f"--domains: {bad[0]!r} is no name; expected lower-case letters, digits and dashes")
     if len(set(domains)) != len(domains):
-        raise ConfigError("--domains: a name stands there twice")
+        raise ConfigError("--domains: found a name twice, expected each once")
     if model.num_domains is None:
         return domains or GENERAL
     if len(domains) != model.num_domains:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mdnmt.cli import main
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.results_page import fall_of_loss, results_page
+from mdnmt.studies.result_paths import result_paths
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -29,6 +31,16 @@ def test_the_page_shows_runs_and_the_rows_that_are_trained(tmp_path: Path) -> No
     assert any("Mixed" in line for line in rows) and not any("E/DC" in line for line in rows)
     assert "rows are not trained yet" in page
     assert "## Claims" in page
+
+
+def test_exhibits_of_a_task_without_bundled_runs_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = make_project(tmp_path / "project")
+    with contextlib.chdir(tmp_path / "project"):
+        shutil.rmtree(result_paths(study, Path("results")).copied("tiny"))
+        assert main(["bundle", "tiny", "--bundle", "bundle"]) == 0
+    assert "left out: tables/jiang2020-table2 no run on tiny is in the bundle" in capsys.readouterr().out
 
 
 def test_a_bundle_without_the_study_is_refused(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ WALDM: list[tuple[tuple[str, ...], int, bool]] = [
     (("encoder",), 2, True),
     (("encoder",), 3, False),
 ]
-# Numbers of fairseq; below 4 only </s> and <unk>, 2 and 3, stand in text.
+# Token numbers of fairseq. Of those below 4, text has only 2 and 3: </s> and <unk>.
 SOURCE, TARGET = [6, 3, 8, 5, 6, 2], [9, 4, 3, 7, 2]
 OURS = {0: 1, 1: 0}  # fairseq's <s> and <pad>; all other pieces have the same number
 
