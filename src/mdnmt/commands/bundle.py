@@ -18,6 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page", type=Path, metavar="FILE", help="write its runs, tables and claims to this Markdown page"
     )
+    parser.add_argument(
+        "--fill", type=Path, metavar="FILE", help="put the table of systems between its two marks in this Markdown page"
+    )
     restore = parser.add_argument_group("as the workflow calls it: bring parts of a run back")
     restore.add_argument("--restore", metavar="RUN", help="<task>/<method>/seed<k>-<fp>")
     restore.add_argument("--parts", nargs="+", default=[], help="files and folders of the run")
@@ -28,8 +31,9 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import ConfigError
     from mdnmt.exchange.bundle import MANIFEST, Bundle
     from mdnmt.exchange.pack_study import pack_study
-    from mdnmt.exchange.results_page import results_page
+    from mdnmt.exchange.results_page import results_page, systems
     from mdnmt.exchange.signature import read_private_key, sign
+    from mdnmt.exchange.systems_table import fill
     from mdnmt.fsio import write_text
     from mdnmt.studies.resolve import resolve
 
@@ -47,5 +51,8 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.bundle}: {len(bundle.runs)} runs, {size / 1e6:.1f} MB")
     if args.page is not None:
         write_text(args.page, results_page(bundle, args.study))
+    if args.fill is not None:
+        page = args.fill.read_text(encoding="utf-8")
+        write_text(args.fill, fill(page, systems(bundle, args.study)))
     if key is not None:
         print(f"signed with key {sign(bundle.folder / MANIFEST, key)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ import pandas as pd
 from mdnmt.errors import DataError
 from mdnmt.exchange.bundle import RUNS, STUDIES, Bundle
 from mdnmt.exchange.evidence import unpacked
+from mdnmt.exchange.systems_table import systems_table
 from mdnmt.exhibits.grid import Grid, read_grid
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean, thousands
+from mdnmt.numbers.table import TABLE
 from mdnmt.paths import RunPaths
 from mdnmt.report.render_text import to_markdown as table_markdown
 from mdnmt.statements.claims.markdown import to_markdown as claims_markdown
@@ -32,16 +36,15 @@ def results_page(bundle: Bundle, study: str) -> str:
     Raises:
         DataError: the bundle has no such study, or an archive was altered.
     """
-    with unpacked(bundle, (RUNS, STUDIES)) as root:
-        folder = root / "results" / study
-        if not folder.is_dir():
-            raise DataError(f"{bundle.folder}: has no exhibits of {study}; `mdnmt bundle {study}` adds them")
-        tables = [read_grid(path) for path in sorted((folder / "tables").glob("*.json"))]
+    with _study(bundle, study) as (root, folder):
+        tables = _grids(folder)
         claims = [read_outcomes(path) for path in sorted((folder / "claims").glob("*.json"))]
         parts = [
             f"# {study}: all results",
             _about(study),
             *_runs(root / "results" / RUNS, bundle),
+            "## BLEU of each system",
+            _systems(folder, tables),
             *("## Tables", *_tables(tables)),
             *("## Claims", *(f"##{claims_markdown(outcomes)}" for outcomes in claims)),
         ]
@@ -78,6 +81,32 @@ def _runs(folder: Path, bundle: Bundle) -> Iterator[str]:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     yield "\n".join(lines)
+
+
+def systems(bundle: Bundle, study: str) -> str:
+    """Return BLEU of each system of a bundled study as Markdown tables; raises as `results_page`."""
+    with _study(bundle, study) as (_, folder):
+        return _systems(folder, _grids(folder))
+
+
+@contextlib.contextmanager
+def _study(bundle: Bundle, study: str) -> Iterator[tuple[Path, Path]]:
+    """Unpack runs and exhibits; yield the folder of all and that of the study's exhibits."""
+    with unpacked(bundle, (RUNS, STUDIES)) as root:
+        folder = root / "results" / study
+        if not folder.is_dir():
+            raise DataError(f"{bundle.folder}: has no exhibits of {study}; `mdnmt bundle {study}` adds them")
+        yield root, folder
+
+
+def _grids(folder: Path) -> list[Grid]:
+    return [read_grid(path) for path in sorted((folder / "tables").glob("*.json"))]
+
+
+def _systems(folder: Path, tables: list[Grid]) -> str:
+    """Return BLEU of each system beside the baseline that most tables have."""
+    baselines = Counter(grid.baseline for grid in tables if grid.baseline)
+    return systems_table(pd.read_csv(folder / TABLE), baselines.most_common(1)[0][0]) if baselines else ""
 
 
 def fall_of_loss(curves: Path) -> float:
