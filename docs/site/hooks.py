@@ -1,4 +1,4 @@
-"""What MkDocs does for this site besides: pages made from the code, and links that lead out of docs/.
+"""What MkDocs does for this site besides: pages made from the code, titles in links, and links that lead out of docs/.
 
 A page may link to any file of the repository, as it does on a code forge. Each such file becomes a page of the site
 (`repository/...`), so that every link works and a missing file is an error.
@@ -22,6 +22,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
+_NAMED = re.compile(r"\[([^\]\s]+\.md)\](?=\(([^)#\s]+\.md)(?:#[^)\s]*)?\))")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]+`", flags=re.M | re.S)
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".smk": "python", ".sh": "sh", ".toml": "toml"}
 # What a user may import: everything else may change without notice.
@@ -70,7 +71,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def with_site_links(markdown: str, source: str, uri: str) -> str:
-    """Return the Markdown of the repository's file `source` with links that are right in the site's page `uri`."""
+    """Return the Markdown of the repository's file `source` with links that are right in the site's page `uri`.
+
+    A link that shows the name of a file shows the title of that page instead.
+    """
+
+    def named(match: re.Match[str]) -> str:
+        return f"[{title(in_repository(match[2], source))}]" if match[2].endswith(match[1]) else match[0]
 
     def link(match: re.Match[str]) -> str:
         target = os.path.relpath(site_uri(in_repository(match[1], source)), Path(uri).parent)
@@ -78,9 +85,15 @@ def with_site_links(markdown: str, source: str, uri: str) -> str:
 
     parts, end = [], 0
     for code in _CODE.finditer(markdown):
-        parts += [_LINK.sub(link, markdown[end : code.start()]), code[0]]
+        parts += [_LINK.sub(link, _NAMED.sub(named, markdown[end : code.start()])), code[0]]
         end = code.end()
-    return "".join([*parts, _LINK.sub(link, markdown[end:])])
+    return "".join([*parts, _LINK.sub(link, _NAMED.sub(named, markdown[end:]))])
+
+
+def title(path: str) -> str:
+    """Return the title of a Markdown file of the repository: its first heading."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    return next(line.removeprefix("# ") for line in lines if line.startswith("# "))
 
 
 def in_repository(target: str, source: str) -> str:

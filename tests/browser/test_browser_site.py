@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -83,6 +84,15 @@ def test_search_finds_pages_without_a_server(chromium: Chromium, words: str, exp
     chromium.open(SITE / "index.html")
     found = chromium.run(SEARCH % json.dumps(words))
     assert any(expected in link for link in found), found
+
+
+def test_links_show_titles_and_not_names_of_files(site: Path) -> None:
+    index = (site / "index.html").read_text(encoding="utf-8")
+    assert '<a href="faults.html">Faults, and what you see</a>' in index
+    shown = {
+        page.name: re.findall(r">([^<>\s]+\.md)</a>", page.read_text(encoding="utf-8")) for page in site.glob("*.html")
+    }
+    assert {name: links for name, links in shown.items() if links} == {}
 
 
 def test_no_link_of_the_site_is_dead(site: Path) -> None:

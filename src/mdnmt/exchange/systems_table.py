@@ -7,16 +7,17 @@ from collections.abc import Sequence
 import pandas as pd
 
 from mdnmt.errors import DataError
-from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
+from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation, unbroken
 from mdnmt.welch import half_width
 
 BEGIN, END = "<!-- generated: systems -->", "<!-- end -->"
 
 
 def systems_table(numbers: pd.DataFrame, baseline: str) -> str:
-    """Return the tables as Markdown: test BLEU, mean ± standard deviation over seeds.
+    """Return the tables as Markdown: test BLEU, means over seeds.
 
-    A difference is that of the means over domains, with its 95 % interval (Welch) where both systems have two seeds.
+    The mean over domains has its standard deviation over seeds. A difference is that of the means over domains, with
+    its 95 % interval (Welch) where both systems have two seeds.
 
     Args:
         numbers: all numbers of a study; see `mdnmt.numbers.table`.
@@ -49,19 +50,21 @@ def _task(task: str, rows: pd.DataFrame, baseline: str) -> str:
         scores[str(method)]["mean"] = by_seed.mean(axis="columns").tolist()
         seeds[str(method)] = [str(int(seed)) for seed in by_seed.index]
     lines = [
-        f"| {task} | seeds | {' | '.join([*domains, 'mean'])} | difference to `{baseline}` |",
+        f"**{task}**\n",
+        f"| system | seeds | {' | '.join([*domains, 'mean'])} | difference to `{baseline}` |",
         f"|---|---:|{'---:|' * (len(domains) + 1)}---:|",
     ]
     for method in sorted(scores, key=lambda one: (one != baseline, one)):
-        cells = [_cell(values) for values in scores[method].values()]
+        *domain_scores, means = scores[method].values()
+        cells = [*(half_up(mean(values), 2) for values in domain_scores), _with_spread(means)]
         difference = "" if method == baseline or baseline not in scores else _difference(scores, method, baseline)
         lines.append(f"| `{method}` | {', '.join(seeds[method])} | {' | '.join(cells)} | {difference} |")
     return "\n".join(lines)
 
 
-def _cell(values: Sequence[float]) -> str:
+def _with_spread(values: Sequence[float]) -> str:
     spread = standard_deviation(values)
-    return half_up(mean(values), 2) + ("" if spread is None else f" ± {half_up(spread, 2)}")
+    return half_up(mean(values), 2) + ("" if spread is None else unbroken(f" ± {half_up(spread, 2)}"))
 
 
 def _difference(scores: dict[str, dict[str, list[float]]], method: str, baseline: str) -> str:
@@ -72,4 +75,4 @@ def _difference(scores: dict[str, dict[str, list[float]]], method: str, baseline
     if len(known) < 2:
         return signed(value, 2)
     width = half_width(known)
-    return f"{signed(value, 2)} ({signed(value - width, 2)} to {signed(value + width, 2)})"
+    return f"{signed(value, 2)} {unbroken(f'[{signed(value - width, 2)}, {signed(value + width, 2)}]')}"

@@ -37,13 +37,14 @@ def _numbers() -> pd.DataFrame:
 
 
 def test_rows_have_means_spreads_and_welch_intervals() -> None:
-    head, _, baseline, dsa, waldm = systems_table(_numbers(), "mixed").splitlines()
-    assert head == "| text | seeds | law | news | mean | difference to `mixed` |"
-    assert baseline == "| `mixed` | 1, 2, 3 | 21.17 ± 1.26 | 9.50 ± 0.50 | 15.33 ± 0.58 |  |"
+    task, _, head, _, baseline, dsa, waldm = systems_table(_numbers(), "mixed").splitlines()
+    assert task == "**text**"
+    assert head == "| system | seeds | law | news | mean | difference to `mixed` |"
+    assert baseline.replace("\N{NO-BREAK SPACE}", " ") == "| `mixed` | 1, 2, 3 | 21.17 | 9.50 | 15.33 ± 0.58 |  |"
     assert dsa == "| `dsa` | 1 | 20.50 | 9.00 | 14.75 | −0.58 |"
     means = {method: [sum(values) / 2 for values in seeds.values()] for method, seeds in SCORES.items()}
     interval = ttest_ind(means["waldm"], means["mixed"], equal_var=False).confidence_interval()
-    shown = f"+1.92 ({interval.low:+.2f} to {interval.high:+.2f})".replace("-", "−")
+    shown = f"+1.92 [{interval.low:+.2f},\N{NO-BREAK SPACE}{interval.high:+.2f}]".replace("-", "−")
     assert waldm.endswith(f"| {shown} |")
 
 
