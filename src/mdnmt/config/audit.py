@@ -16,14 +16,14 @@ from mdnmt.config.loader import find_named, load_model
 Cell = str | Decimal
 
 
-Id = Annotated[str, Field(pattern=r"^[a-z][A-Za-z0-9+.-]*$")]
+Id = Annotated[str, Field(pattern=r"^[a-z][A-Za-z0-9+.-]*$", description="what docs/audit.md calls it")]
 
 
 class Sweep(Frozen):
     """A name for what a sweep, which needs no list, finds at these places."""
 
     id: Id
-    sweep: Literal["average", "delta", "star", "total", "gain"]
+    sweep: Literal["average", "delta", "star", "total", "gain"] = Field(description="which sweep found it")
     at: tuple[str, ...] | Literal["all"] = Field(description="cells that the sweep objects to; all: wherever it does")
     where: str = Field("", description="empty: the one cell")
     printed: str = Field("", description="empty: the number in the one cell")
@@ -50,34 +50,34 @@ class Entry(Frozen):
 class Difference(Entry):
     """Rows against rows: the first number, or all numbers, that a text says of them."""
 
-    table: str
-    rows: tuple[str, ...] = Field(min_length=1)
-    against: tuple[str, ...] = Field(min_length=1)
-    by: Literal["difference", "ratio"] = "difference"
+    table: str = Field(description="as in config/published")
+    rows: tuple[str, ...] = Field(min_length=1, description="of the left side")
+    against: tuple[str, ...] = Field(min_length=1, description="rows of the right side")
+    by: Literal["difference", "ratio"] = Field("difference", description="how a row is compared with another")
 
 
 class Stated(Difference):
     """A number in the text; it holds if one of the rows gives it against one of the others, once rounded."""
 
-    kind: Literal["stated"]
+    kind: Literal["stated"] = Field(description="a number in the text")
     measures: tuple[str, ...] = Field(min_length=1, description="of several the mean is taken first")
-    number: Decimal
+    number: Decimal = Field(description="as printed")
 
 
 class Range(Difference):
     """A range in the text; it holds if every row lies in it, in each measure."""
 
-    kind: Literal["range"]
-    measures: tuple[str, ...] = Field(min_length=1)
-    low: Decimal | None = None
-    high: Decimal | None = None
+    kind: Literal["range"] = Field(description="a range in the text")
+    measures: tuple[str, ...] = Field(min_length=1, description="column/metric")
+    low: Decimal | None = Field(None, description="as printed; null: no lower end")
+    high: Decimal | None = Field(None, description="as printed; null: no upper end")
 
 
 class GainList(Frozen):
     """Gains that a text lists over one row after the other."""
 
-    table: str
-    column: str
+    table: str = Field(description="as in config/published")
+    column: str = Field(description="of the table")
     rows: tuple[str, ...] = Field(min_length=1, description="the rows whose gain it may be")
     over: dict[str, dict[str, Decimal]] = Field(description="row -> metric -> gain")
 
@@ -85,18 +85,18 @@ class GainList(Frozen):
 class Gains(Entry):
     """Lists of gains: each number is looked at (sweep `gain`); here, whether those over a row come from one row."""
 
-    kind: Literal["gains"]
-    lists: tuple[GainList, ...]
+    kind: Literal["gains"] = Field(description="lists of gains in the text")
+    lists: tuple[GainList, ...] = Field(description="as the text gives them")
 
 
 class Order(Entry):
     """Every row of `better` is better than every row of `than`, in each measure."""
 
-    kind: Literal["order"]
-    table: str
-    better: tuple[str, ...] = Field(min_length=1)
-    than: tuple[str, ...] = Field(min_length=1)
-    measures: tuple[str, ...] = Field(min_length=1)
+    kind: Literal["order"] = Field(description="which rows are better")
+    table: str = Field(description="as in config/published")
+    better: tuple[str, ...] = Field(min_length=1, description="rows")
+    than: tuple[str, ...] = Field(min_length=1, description="rows")
+    measures: tuple[str, ...] = Field(min_length=1, description="column/metric")
     averaged: bool = Field(False, description="on the mean of the measures instead")
     smaller: bool = Field(False, description="less is better")
 
@@ -104,10 +104,10 @@ class Order(Entry):
 class Distance(Entry):
     """Pairs of numbers that should lie near each other (or apart)."""
 
-    kind: Literal["distance"]
-    pairs: tuple[tuple[Cell, Cell], ...] = Field(min_length=1)
-    at_most: Decimal | None = None
-    more_than: Decimal | None = None
+    kind: Literal["distance"] = Field(description="how near numbers are")
+    pairs: tuple[tuple[Cell, Cell], ...] = Field(min_length=1, description="cells or numbers")
+    at_most: Decimal | None = Field(None, description="the largest distance of a pair")
+    more_than: Decimal | None = Field(None, description="in place of at_most: the distance that a pair exceeds")
 
     @model_validator(mode="after")
     def _one_limit(self) -> Self:
@@ -119,26 +119,26 @@ class Distance(Entry):
 class SameRow(Entry):
     """Rows of a table that also occur in another table, recognised by their numbers."""
 
-    kind: Literal["same_row"]
-    table: str
-    measures: tuple[str, ...]
-    other_table: str
-    other_measures: tuple[str, ...]
+    kind: Literal["same_row"] = Field(description="a row that two tables print")
+    table: str = Field(description="as in config/published")
+    measures: tuple[str, ...] = Field(description="column/metric")
+    other_table: str = Field(description="as in config/published")
+    other_measures: tuple[str, ...] = Field(description="column/metric, in the order of `measures`")
     rows: dict[str, str] = Field(description="row -> the row of the other table that it should be")
 
 
 class Names(Entry):
     """Tables that should have the same rows or columns."""
 
-    kind: Literal["names"]
-    tables: tuple[str, str]
-    of: Literal["rows", "columns"]
+    kind: Literal["names"] = Field(description="names of rows or columns")
+    tables: tuple[str, str] = Field(description="as in config/published")
+    of: Literal["rows", "columns"] = Field(description="which names")
 
 
 class Reading(Frozen):
     """A model, as a way to read what a paper says of it."""
 
-    label: str
+    label: str = Field(description="how the audit's page calls it")
     method: str = Field(description="a file of config/methods/")
     options: dict[str, Any] = Field({}, description="of its builder")
     domains: int | None = Field(None, gt=0, description="null: those of the entry")
@@ -157,36 +157,36 @@ class Sizes(Entry):
 class Parameters(Sizes):
     """A printed number of parameters; it holds if what the paper says of the model has as many."""
 
-    kind: Literal["parameters"]
-    domains: int = Field(gt=0)
-    cells: tuple[str, ...] = Field(min_length=1)
-    readings: tuple[Reading, ...] = Field(min_length=1)
+    kind: Literal["parameters"] = Field(description="a printed number of parameters")
+    domains: int = Field(gt=0, description="k")
+    cells: tuple[str, ...] = Field(min_length=1, description="that print it")
+    readings: tuple[Reading, ...] = Field(min_length=1, description="models that the print may mean")
 
 
 class SizeRatio(Sizes):
     """The ratio of the sizes of two models, for every number of domains k."""
 
-    kind: Literal["size_ratio"]
-    domains: tuple[int, ...] = Field(min_length=1)
-    reading: Reading
-    over: Reading
-    times: Literal["k"] | Decimal
+    kind: Literal["size_ratio"] = Field(description="the ratio of two sizes")
+    domains: tuple[int, ...] = Field(min_length=1, description="each k that is tried")
+    reading: Reading = Field(description="the larger model")
+    over: Reading = Field(description="the smaller model")
+    times: Literal["k"] | Decimal = Field(description="the ratio in print")
 
 
 class Vocabulary(Sizes):
     """Printed numbers of parameters that one vocabulary should give."""
 
-    kind: Literal["vocabulary"]
-    domains: int = Field(gt=0)
-    cells: dict[str, Reading] = Field(min_length=1)
+    kind: Literal["vocabulary"] = Field(description="sizes that one vocabulary should give")
+    domains: int = Field(gt=0, description="k")
+    cells: dict[str, Reading] = Field(min_length=1, description="cell -> the model it counts")
 
 
 class Peak(Entry):
     """The largest value of Song's impact factor alpha is H (Song et al. 2026, eq. 15)."""
 
-    kind: Literal["peak"]
-    high: float
-    low: float
+    kind: Literal["peak"] = Field(description="the largest value of a formula")
+    high: float = Field(description="H")
+    low: float = Field(description="L")
     lifted: bool = Field(False, description="the formula with L added, whose peak is H")
 
 
@@ -199,16 +199,16 @@ Check = Annotated[
 class Noted(Entry):
     """What cannot be computed from the printed numbers."""
 
-    kind: Literal["ambiguity", "notation", "code", "source", "figure", "text"]
+    kind: Literal["ambiguity", "notation", "code", "source", "figure", "text"] = Field(description="where it lies")
     why: str = Field(min_length=1, description="why it cannot be computed")
 
 
 class AuditConfig(Frozen):
     """One file of config/audit/."""
 
-    sweeps: tuple[Sweep, ...] = ()
-    checks: tuple[Check, ...] = ()
-    noted: tuple[Noted, ...] = ()
+    sweeps: tuple[Sweep, ...] = Field((), description="names for what the sweeps find")
+    checks: tuple[Check, ...] = Field((), description="what can be computed from the printed numbers")
+    noted: tuple[Noted, ...] = Field((), description="what cannot")
 
     @model_validator(mode="after")
     def _ids_differ(self) -> Self:

@@ -54,10 +54,10 @@ class Threshold(Frozen):
 class CellsRule(Threshold):
     """Rows of a table minus rows of a table: each of `rows` with each of `than`, in each column and metric."""
 
-    kind: Literal["cells"]
-    table: Name | None = None
+    kind: Literal["cells"] = Field(description="scores or resources of a table")
+    table: Name | None = Field(None, description="of this paper")
     tables: dict[Name, Name] = Field({}, description="in place of table: that of rows -> that of than")
-    metrics: tuple[Metric, ...] = Field(("bleu",), min_length=1)
+    metrics: tuple[Metric, ...] = Field(("bleu",), min_length=1, description="of the table; one comparison each")
     columns: Columns = Field("each", description="each domain, their average, or domains of the paper's own task")
     leaving_out: tuple[Name, ...] = Field((), description="domains of the paper's own task")
     rows: tuple[Name, ...] = Field(min_length=1, description="methods; one trained on each domain: its own domain's")
@@ -85,46 +85,48 @@ class CellsRule(Threshold):
 class StarsRule(Frozen):
     """Cells that are significantly better than the table's baseline."""
 
-    kind: Literal["stars"]
-    table: Name
-    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(("bleu",), min_length=1)
-    rows: tuple[Name, ...] = Field(min_length=1)
-    needed: Needed = "all"
+    kind: Literal["stars"] = Field(description="significance in a table")
+    table: Name = Field(description="of this paper")
+    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(
+        ("bleu",), min_length=1, description="of the table; one comparison each"
+    )
+    rows: tuple[Name, ...] = Field(min_length=1, description="methods")
+    needed: Needed = Field("all", description="in how many cells it must hold: all, most, one, or a share")
 
 
 class Numbers(Frozen):
     """Which numbers of a figure. On the right side of a comparison, omitted keys are as on the left."""
 
-    figure: Name | None = None
+    figure: Name | None = Field(None, description="of this paper")
     name: str | None = Field(None, description="of the measure: entropy")
-    methods: tuple[Name, ...] = ()
+    methods: tuple[Name, ...] = Field((), description="systems of the figure")
     at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
 
 
 class MeasureRule(Threshold):
     """Numbers of a figure minus others, or by themselves."""
 
-    kind: Literal["measure"]
-    figure: Name
-    name: str
+    kind: Literal["measure"] = Field(description="numbers of a figure")
+    figure: Name = Field(description="of this paper")
+    name: str = Field(description="of the measure: entropy")
     methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
     at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
     each: tuple[str, ...] = Field((), description="keys of `at`: a comparison for each value; of all others the mean")
     reduce: dict[str, Reduction] = Field({}, description="keys of `at`, in this order: how their values are combined")
-    than: Numbers | None = None
+    than: Numbers | None = Field(None, description="what is subtracted; null: nothing")
     if_none: str | None = Field(None, description="the measure of a run that has none of this name")
 
 
 class TrendRule(Threshold):
     """The rank correlation of a measure of a figure with a key of its place, such as the layer."""
 
-    kind: Literal["trend"]
-    figure: Name
-    name: str
+    kind: Literal["trend"] = Field(description="a rank correlation along a key of `at`")
+    figure: Name = Field(description="of this paper")
+    name: str = Field(description="of the measure: entropy")
     methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
-    at: dict[str, Position] = Field({})
-    each: tuple[str, ...] = ()
-    over: str
+    at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
+    each: tuple[str, ...] = Field((), description="keys of `at`: a correlation for each value; of all others the mean")
+    over: str = Field(description="the key of `at` that the measure is ranked along: layer")
 
 
 class LabelsRule(Threshold):
@@ -133,13 +135,15 @@ class LabelsRule(Threshold):
     The cost of each of `rows` minus the cost of each of `than`; without `than`, the cost itself.
     """
 
-    kind: Literal["labels"]
+    kind: Literal["labels"] = Field(description="what other domain labels cost")
     table: Name = Field(description="whose rows are translated under several label conditions: mdnmt-labels")
-    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(("bleu",), min_length=1)
-    columns: Literal["each", "average"] = "average"
+    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(
+        ("bleu",), min_length=1, description="of the table; one comparison each"
+    )
+    columns: Literal["each", "average"] = Field("average", description="each domain, or their average")
     labels: tuple[Labels, ...] = Field(min_length=1, description="wrong, missing or predicted")
-    rows: tuple[Name, ...] = Field(min_length=1)
-    than: tuple[Name, ...] = ()
+    rows: tuple[Name, ...] = Field(min_length=1, description="methods")
+    than: tuple[Name, ...] = Field((), description="methods; none: the cost itself")
 
     @model_validator(mode="after")
     def _gold_labels_cost_nothing(self) -> Self:
@@ -151,18 +155,18 @@ class LabelsRule(Threshold):
 class AgreementRule(Threshold):
     """The rank correlation between metrics, over the rows of a table."""
 
-    kind: Literal["agreement"]
-    table: Name
-    rows: tuple[Name, ...] = Field(min_length=3)
-    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(min_length=2)
-    columns: Literal["each", "average"] = "average"
+    kind: Literal["agreement"] = Field(description="whether metrics rank systems alike")
+    table: Name = Field(description="of this paper")
+    rows: tuple[Name, ...] = Field(min_length=3, description="methods, which the metrics rank")
+    metrics: tuple[Literal["bleu", "chrf", "comet"], ...] = Field(min_length=2, description="each pair is compared")
+    columns: Literal["each", "average"] = Field("average", description="each domain, or their average")
 
 
 class NotedRule(Frozen):
     """Nothing that a study makes can decide it."""
 
-    kind: Literal["noted"]
-    why: str = Field(min_length=1)
+    kind: Literal["noted"] = Field(description="for the record")
+    why: str = Field(min_length=1, description="why nothing here can decide it")
 
 
 AnyRule = CellsRule | StarsRule | MeasureRule | TrendRule | LabelsRule | AgreementRule | NotedRule
@@ -173,15 +177,15 @@ class Claim(Frozen):
     """A sentence of a paper, in our words; it holds if each of its rules does."""
 
     where: str = Field(min_length=1, description="section, table or figure of the paper")
-    says: str = Field(min_length=1)
-    kind: ClaimKind
-    rules: tuple[Rule, ...] = Field(min_length=1)
+    says: str = Field(min_length=1, description="the sentence, in our words")
+    kind: ClaimKind = Field(description="what sort of statement it is")
+    rules: tuple[Rule, ...] = Field(min_length=1, description="all of which must hold")
 
 
 class ClaimsConfig(Frozen):
     """One file of config/claims/."""
 
-    claims: dict[Name, Claim] = Field(min_length=1)
+    claims: dict[Name, Claim] = Field(min_length=1, description="id -> claim")
 
 
 class Needs(Frozen):

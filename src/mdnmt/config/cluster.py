@@ -47,7 +47,7 @@ class ClusterConfig(Frozen):
         None, pattern=_NAME, description="the account that jobs are charged to; null: sbatch's default"
     )
     qos: str | None = Field(None, pattern=_NAME, description="quality of service")
-    partitions: Partitions = Field(Partitions())
+    partitions: Partitions = Field(Partitions(), description="where jobs are sent")
     gpu_model: str | None = Field(None, pattern=r"^[A-Za-z0-9_.]+$", description="e.g. a100; null: any")
     ask_for_gpus_by: Literal["gpus", "gres"] = Field(
         "gpus", description="sbatch's option; some clusters support only one of them"

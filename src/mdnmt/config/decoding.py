@@ -20,13 +20,13 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 class Decoding(Frozen):
     """Beam search as in Jiang et al. 2020 (beam 5, length penalty 1) unless a study says otherwise."""
 
-    beam_size: int = Field(5, gt=0, le=1000)
+    beam_size: int = Field(5, gt=0, le=1000, description="prefixes kept at each step; 1: greedy search")
     length_penalty: float = Field(1.0, ge=0, description="the exponent of what scores are divided by")
     length_penalty_form: Literal["power", "gnmt"] = Field(
         "power", description="power: length; gnmt: (5 + length) / 6 (Wu et al. 2016, eq. 14); to that exponent"
     )
     max_length_ratio: float = Field(1.5, gt=0, description="longest output: ratio x source pieces + extra")
-    max_length_extra: int = Field(20, ge=0)
+    max_length_extra: int = Field(20, ge=0, description="BPE pieces; see max_length_ratio")
     nbest: int = Field(1, gt=0, le=1000, description="above 1 the n best are written beside the hypotheses")
     max_sentences: int | None = Field(None, gt=0, description="largest number of test sentences per domain")
     batch_tokens: int = Field(2000, gt=0, description="source pieces of a batch; changes no result but float rounding")

@@ -20,7 +20,7 @@ SOURCES = {
 class Deviation(Frozen):
     """One decision."""
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="what pages and code call it")
     paper: str = Field(min_length=1, description="a file of config/papers/, or `all`")
     place: str = Field(min_length=1, description="section, table or figure of the paper")
     said: str = Field(min_length=1, description="what the paper says or leaves open")
@@ -43,7 +43,7 @@ class Deviation(Frozen):
 class Deviations(Frozen):
     """All decisions, in the order of the file."""
 
-    rows: tuple[Deviation, ...] = Field(min_length=1)
+    rows: tuple[Deviation, ...] = Field(min_length=1, description="one for each decision")
 
     @model_validator(mode="after")
     def _ids_differ(self) -> Self:

@@ -18,7 +18,7 @@ Rate = Annotated[float, Field(gt=0)]
 class ChosenRate(Frozen):
     """The learning rate of one method, and the rates that it was chosen from."""
 
-    learning_rate: Rate
+    learning_rate: Rate = Field(description="the one with the lowest validation loss; of equal ones the lower")
     validation_loss: dict[Rate, float | None] = Field(description="rate -> loss a token; null: training failed")
 
 

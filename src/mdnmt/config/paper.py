@@ -49,7 +49,7 @@ class TableVariant(Frozen):
 class TableRow(Frozen):
     """A row. A method with `train_on: each` becomes one row per domain."""
 
-    group: str
+    group: str = Field(description="the heading above it, shared by its neighbours")
     printed: str | None = Field(
         None, description="its name in config/published; {domain}: the printed name of its domain; null: its label"
     )
@@ -84,13 +84,13 @@ class TableRow(Frozen):
 class PaperTable(Frozen):
     """A table of a paper."""
 
-    kind: TableKind
-    title: str
+    kind: TableKind = Field(description="what it shows, and how it is made (docs/studies.md)")
+    title: str = Field(description="what it shows, in our words")
     where: str = Field("", description="its number in the paper: Table 2")
     pairs: tuple[Pair, ...] = Field(
         (), description="its language pair (EN-FR), or all that the paper prints it for; none: every pair"
     )
-    metrics: tuple[Metric, ...] = ("bleu",)
+    metrics: tuple[Metric, ...] = Field(("bleu",), description="of kind scores: one group of columns each")
     shows: Literal["domains", "average"] = Field("domains", description="average: only the mean of the domains")
     delta: bool = Field(False, description="beside each score its difference to the baseline")
     split: Split = Field("test", description="of kind scores: the text that is translated and scored")
@@ -157,12 +157,12 @@ class PaperTable(Frozen):
 class PaperFigure(Frozen):
     """A figure of a paper; `methods` are its panels or lines, or the one method it looks into."""
 
-    kind: FigureKind
-    title: str
+    kind: FigureKind = Field(description="what it shows, and how it is drawn (docs/studies.md)")
+    title: str = Field(description="what it shows, in our words")
     where: str = Field("", description="its number in the paper: Figure 6")
     pairs: tuple[Pair, ...] = Field((), description="as in a table")
-    caption: str
-    methods: tuple[str, ...] = Field(min_length=1)
+    caption: str = Field(description="sentences below the figure: how to read it")
+    methods: tuple[str, ...] = Field(min_length=1, description="its panels or lines, in this order")
     options: dict[str, Any] = Field({}, description="options of its kind (docs/studies.md)")
 
     @model_validator(mode="before")
@@ -177,16 +177,16 @@ class PaperFigure(Frozen):
 class PaperConfig(Frozen):
     """One file of config/papers/."""
 
-    title: str
-    citation: str
+    title: str = Field(description="of the paper")
+    citation: str = Field(description="authors, year and where it was published")
     authors: str = Field("", description="as the text cites them: Jiang et al.; none: the citation up to its comma")
     recipe: Recipe = Field(Recipe(), description="as the paper has it")
     printed_recipe: Recipe = Field(
         Recipe(), description="the options that the paper's own text gives (docs/recipes.md)"
     )
     compared: dict[Name, Compared] = Field({}, description="method -> its own recipe, where the paper compares it")
-    tables: dict[str, PaperTable] = Field({})
-    figures: dict[str, PaperFigure] = Field({})
+    tables: dict[str, PaperTable] = Field({}, description="name -> table; a study calls it <paper>-<name>")
+    figures: dict[str, PaperFigure] = Field({}, description="name -> figure; a study calls it <paper>-<name>")
 
     @property
     def cited_as(self) -> str:

@@ -26,8 +26,8 @@ MAX_SEEDS = 1000  # of a study: more is a seed where their number should be
 class Overrides(Frozen):
     """Options that a study sets for methods."""
 
-    architecture: dict[str, Any] = Field({})
-    training: dict[str, Any] = Field({})
+    architecture: dict[str, Any] = Field({}, description="options of the builder, such as model_dim")
+    training: dict[str, Any] = Field({}, description="options of the recipe (Training)")
 
 
 class Variant(Overrides):
@@ -40,7 +40,7 @@ class Variant(Overrides):
 class StudyExhibit(Frozen):
     """A table or figure of a paper, made from a task of this study."""
 
-    task: str
+    task: str = Field(description="a file of config/tasks/")
 
 
 class StudyTable(StudyExhibit):
@@ -143,24 +143,24 @@ class Seeds(Frozen):
 class StudyConfig(Seeds):
     """One file of config/studies/."""
 
-    title: str
-    description: str
+    title: str = Field(description="of the report")
+    description: str = Field(description="the first lines of the report")
     like: Name | None = Field(None, description="the study to inherit from")
     tasks: tuple[str, ...] = Field((), description="each with all methods; none: those that tables and figures name")
     methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
     stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
     use_recipes: bool = Field(False, description="of each task's paper (`of` in its file), beneath `all_methods`")
     in_one_process: bool = Field(False, description="one job a run; all COMET, analyses, figures, tables: one each")
-    all_methods: Overrides = Overrides()
+    all_methods: Overrides = Field(Overrides(), description="options of all methods, below `per_task` and `per_method`")
     per_task: dict[Name, Overrides] = Field({}, description="task -> options that it sets for methods")
-    per_method: dict[str, Overrides] = Field({})
+    per_method: dict[str, Overrides] = Field({}, description="method -> options of it alone; above all others")
     rate_sweep: tuple[Rate, ...] = Field((), description="each of `methods` is trained with these learning rates too")
     learning_rates: RatesFrom | None = Field(None, description="rates of methods, below what `per_method` sets")
     variants: dict[Name, Variant] = Field({}, description="further methods: name -> a method and its other options")
-    decoding: Decoding = Decoding()
-    comparison: Comparison = Comparison()
-    comet: CometConfig = CometConfig()
-    analysis: AnalysisConfig = AnalysisConfig()
+    decoding: Decoding = Field(Decoding(), description="how test sets are translated")
+    comparison: Comparison = Field(Comparison(), description="the baseline, and the significance tests")
+    comet: CometConfig = Field(CometConfig(), description="the COMET model (docs/comet.md)")
+    analysis: AnalysisConfig = Field(AnalysisConfig(), description="how much text figures look at")
     copy_source: bool = Field(True, description="a row that copies the source, to hold the others against")
     external: dict[Name, ExternalSystem] = Field(
         {}, description="name -> a system that is not trained here, with its translations (docs/external.md)"

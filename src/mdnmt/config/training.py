@@ -59,11 +59,11 @@ class Training(Frozen):
         "inverse_sqrt",
         description="behind the warm-up: falls as 1 / sqrt(update), or (polynomial) in a line to 0 at max_updates",
     )
-    warmup_updates: int = Field(4000, ge=0)
-    warmup_init_learning_rate: float = Field(1e-7, ge=0)
-    min_learning_rate: float = Field(1e-9, ge=0)
+    warmup_updates: int = Field(4000, ge=0, description="updates in which the learning rate rises in a line")
+    warmup_init_learning_rate: float = Field(1e-7, ge=0, description="where the warm-up begins")
+    min_learning_rate: float = Field(1e-9, ge=0, description="the schedule never falls below it")
     adam_betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the running means of gradients and squares")
-    adam_eps: float = Field(1e-8, gt=0)
+    adam_eps: float = Field(1e-8, gt=0, description="added to the root of the running mean of squares")
     weight_decay: float = Field(1e-4, ge=0, description="decoupled: subtracts learning rate x decay x weight")
     clip_norm: float = Field(25.0, ge=0, description="0: no clipping")
     precision: Literal["auto", "fp32", "bf16"] = Field("auto", description="auto: bf16 where the device has it")
