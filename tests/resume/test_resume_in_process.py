@@ -50,6 +50,20 @@ FORMS: dict[str, dict[str, Any]] = {
         "accumulate_batches": 2,
         "precision": "bf16",
     },
+    # The formulas that a GPU computes: attention, dropout, mixing; experts.
+    "waldm-plain": {
+        "builder": "waldm",
+        "architecture": {"attention_dropout": 0.1},
+        "max_tokens": 400,
+        "kernels": "plain",
+    },
+    "dmoe-plain": {
+        "builder": "dmoe",
+        "architecture": {"gate_input": "mix"},
+        "max_tokens": 400,
+        "precision": "bf16",
+        "kernels": "plain",
+    },
     # Domains drawn by temperature, batches of so many sentences, both weights written.
     "sampled": {
         "builder": "transformer",

@@ -55,7 +55,9 @@ def assert_same(found: list[Hypothesis], expected: list[slow.Found]) -> None:
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
-@pytest.mark.parametrize("width", [1, 3, 5])
+@pytest.mark.parametrize(
+    ("width", "kernels"), [(1, "plain"), (3, "cpu"), (3, "plain"), (5, "cpu")], indirect=["kernels"]
+)
 @pytest.mark.parametrize(("builder", "form"), FORMS)
 def test_the_slow_search_is_met_alone_and_in_company(
     random_method: Any, make_batch: Any, builder: str, form: Any, width: int, penalty: float

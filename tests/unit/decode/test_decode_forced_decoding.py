@@ -51,6 +51,7 @@ def word_by_word(model: Transformer, source: list[int], target: list[int], label
     return len(target), nll, right
 
 
+@pytest.mark.parametrize("kernels", ["cpu", "plain"], indirect=True)
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_every_model_is_asked_what_decoding_asks(random_method: Any, builder: str) -> None:
     model = random_method(builder).model.eval()
