@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ def one(pairs: list[tuple[float, float]], p_seeds: float | None = None, p_bootst
     delta = statistics.fmean(delta for delta, _ in pairs)
     return Comparison(
         delta=delta,
+        least=min(delta for delta, _ in pairs),
+        most=max(delta for delta, _ in pairs),
         low=delta,
         high=delta,
         over="sentences" if p_seeds is None else "seeds and sentences",
@@ -71,6 +74,15 @@ def test_by_sentences_alone_every_seed_must_say_so(pairs: list[tuple[float, floa
     assert found.p == max(p for _, p in pairs)
     lower = decided(one(pairs), metric="ter")  # the fewer the better
     assert lower.verdict == {"better": "worse", "worse": "better", None: None}[expected]
+
+
+def test_one_seed_gets_no_star_for_beating_the_worst_seed_of_the_baseline() -> None:
+    beats_one = replace(one([(1.0, 0.001)]), least=-0.5)  # better than the same seed, worse than another one
+    assert decided(beats_one).verdict is None
+    assert decided(replace(beats_one, least=0.1)).verdict == "better"
+    scores = np.array([22.0, 25.0, 24.0]), np.array([24.5])
+    found = compare_seeds(beats_one.per_seed, scores, (scores[0][None], scores[1][None]), 100)
+    assert (found.least, found.most) == (-0.5, 2.5)
 
 
 def test_with_three_seeds_their_test_decides() -> None:

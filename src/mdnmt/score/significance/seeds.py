@@ -24,6 +24,8 @@ class Comparison:
 
     Attributes:
         delta: mean over seeds of the system less that of the baseline: the size of the effect, in points.
+        least: the smallest difference of a seed of the system and a seed of the baseline, and
+        most: the largest.
         low: of its 95 % interval, over what `over` says.
         high: of the same.
         over: what the interval holds it against: seeds and sentences with three seeds or more, else sentences.
@@ -40,6 +42,8 @@ class Comparison:
     """
 
     delta: float
+    least: float
+    most: float
     low: float
     high: float
     over: Over
@@ -77,6 +81,8 @@ def compare_seeds(
     low, high = (found.low, found.high) if found else interval(system_RS.mean(axis=1) - baseline_RS.mean(axis=1))
     return Comparison(
         delta=float(scores[1].mean() - scores[0].mean()),
+        least=float(scores[1].min() - scores[0].max()),
+        most=float(scores[1].max() - scores[0].min()),
         low=low,
         high=high,
         over="seeds and sentences" if found else "sentences",
@@ -126,12 +132,16 @@ def _deciding(one: Comparison, correction: Correction) -> float:
 def _verdict(one: Comparison, p: float, correction: Correction, alpha: float, metric: Metric) -> Verdict | None:
     """Return what is said of a system; by sentences alone every seed must say so.
 
-    The largest p alone would not do: two seeds can differ significantly in opposite directions.
+    The largest p alone would not do: two seeds can differ significantly in opposite directions. With fewer than three
+    seeds, a seed must also lie beyond every seed of the baseline, which may have more of them: one seed against the
+    baseline's worst says nothing.
     """
     if p >= alpha:
         return None
-    by_seeds = one.over_seeds is not None and correction == "holm"
-    return _direction([one.delta] if by_seeds else [pair.delta for pair in one.per_seed.values()], metric)
+    if one.over_seeds is None:
+        return _direction([one.least, one.most], metric)
+    deltas = [one.delta] if correction == "holm" else [pair.delta for pair in one.per_seed.values()]
+    return _direction(deltas, metric)
 
 
 def _over_seeds(one: Comparison, p: float, correction: Correction, alpha: float, metric: Metric) -> OverSeeds:
