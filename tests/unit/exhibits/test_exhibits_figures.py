@@ -297,8 +297,16 @@ def test_a_figure_names_its_model_seed_and_task(kind, analysed, tmp_path):
     assert "seed 7" not in drawn(spec)[2]
     run["seed"] = 7
     _, words, text = drawn(spec)
-    assert "E/DC $x_1$, seed 7" in text and "E/DC $x_1$, seed 7" in words
+    named = "of the model of seed 7" if kind == "tsne" else "E/DC $x_1$, seed 7"
+    assert named in " ".join(text.split()) and named in words
     assert "English to German" in text
+
+
+def test_panels_of_different_seeds_name_them(analysed, tmp_path):
+    spec = spec_of("tsne", analysed, tmp_path)
+    spec["systems"] = [spec["systems"][0] | {"seed": seed} for seed in (7, 8)]
+    _, words, text = drawn(spec)
+    assert "E/DC $x_1$, seed 8" in " ".join(text.split()) and "of the model of seed" not in words
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -321,8 +329,8 @@ def test_the_task_stands_in_the_title_of_the_file(analysed, tmp_path):
 
 def test_tsne_states_the_perplexity_that_was_used(analysed, tmp_path):
     spec = spec_of("tsne", analysed, tmp_path)
-    assert "perplexity 11.7," in drawn(spec)[2]  # 36 sentences: (36 - 1) / 3
-    assert "perplexity 5," in drawn(spec | {"perplexity": 5})[2]
+    assert "perplexity 11.7;" in drawn(spec)[2]  # 36 sentences: (36 - 1) / 3
+    assert "perplexity 5;" in drawn(spec | {"perplexity": 5})[2]
 
 
 def test_broken_inputs_are_named(tmp_path):

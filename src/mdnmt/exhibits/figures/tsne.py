@@ -96,7 +96,9 @@ class TsneSpec(FigureSpec):
         title_room = 0.17 * max(title.count("\n") for title in titles)
         chance = half_up(100 * max(float(np.mean(systems[0].domain == k)) for k in np.unique(systems[0].domain)), 0)
         used = " and ".join(f"{value:.3g}" for value in sorted({system.perplexity for system in systems}))
-        detail = f"t-SNE, perplexity {used}, seed {self.seed}; a mark is a sentence. Probe by chance: {chance}%."
+        seed = _only_seed(self)
+        models = "" if seed is None else f" of the model of seed {seed}"
+        detail = f"t-SNE, perplexity {used}; a mark is a sentence vector{models}. Probe by chance: {chance}%."
         detail = self.task_first + detail
         room = detail_height(detail)
         legend_columns, rows_room = legend_grid(names, 0.38)
@@ -128,7 +130,7 @@ class TsneSpec(FigureSpec):
         for line, text in enumerate(reversed(absent)):
             figure.text(0.02, (0.05 + 0.15 * line) / height, f"Not drawn: {text}", size=8, color=GREY)
         heading(figure, self.title, detail)
-        return figure, f"{_describe(systems)} Perplexity {used}."
+        return figure, f"{_describe(systems)} {detail}"
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,12 @@ def project(label: str, vectors_ND: Floats, domain_N: Ints, spec: TsneSpec) -> P
     return Projected(label, np.asarray(points, dtype=np.float64), domain, perplexity, silhouette, probe)
 
 
+def _only_seed(spec: TsneSpec) -> int | None:
+    """Return the seed of all runs shown; None where they differ."""
+    seeds = {system.seed for system in spec.systems if system.analysis is not None}
+    return seeds.pop() if len(seeds) == 1 else None
+
+
 def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
     done, absent, keys = [], [], list[str]()
     for system in spec.systems:
@@ -206,7 +214,8 @@ def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
         if len(stored["domain"]) < 4:
             absent.append(f"{system.label}: fewer than 4 sentences")
             continue
-        done.append(project(system.name, stored["vectors"], stored["domain"], spec))
+        label = system.name if _only_seed(spec) is None else system.label
+        done.append(project(label, stored["vectors"], stored["domain"], spec))
     return done, absent, analysis_files.labels(keys, spec.domains)
 
 
