@@ -5,15 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from mdnmt import provenance
 from mdnmt.config.margin import Margin
-from mdnmt.escape import visible
 from mdnmt.exhibits.published_cells import SIGNS, verdict_rules
 from mdnmt.exhibits.specs import ReportSpec, ReportTask
 from mdnmt.numbers.rounding import duration
@@ -23,6 +20,7 @@ from mdnmt.report.sample_translations import Sample
 from mdnmt.report.sections import curve, exhibit_sections, papers, run_details, runs
 from mdnmt.report.sections.origins import origins
 from mdnmt.report.sections.papers import Section
+from mdnmt.report.templates import environment, read_part
 
 # More than this, and readings of tables and translations are folded away, each under its own line.
 MANY_TABLES, MANY_OUTPUTS = 4, 120
@@ -117,26 +115,6 @@ def _policy(style: str, script: str) -> str:
     return "; ".join(rules)
 
 
-def _part(name: str) -> str:
-    return resources.files("mdnmt.report.sections").joinpath(name).read_text(encoding="utf-8")
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_part),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    environment.globals["link"] = lambda url: url if url.startswith(("https://", "http://")) else ""
-    environment.globals["signs"] = SIGNS
-    environment.globals["sample_anchor"] = run_details.sample_anchor
-    environment.globals["curve_size"] = (curve.WIDTH, curve.HEIGHT)
-    return environment
-
-
 def _context(spec: ReportSpec) -> dict[str, Any]:
     """Return all that the templates draw."""
     records = runs.read_runs(spec.runs, spec.run_json)
@@ -175,6 +153,10 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
         "details": details,
         "software": software.sets,
         "missing": _missing(spec, records, list(shown.values()), sections),
+        "link": lambda url: url if url.startswith(("https://", "http://")) else "",
+        "signs": SIGNS,
+        "sample_anchor": run_details.sample_anchor,
+        "curve_size": (curve.WIDTH, curve.HEIGHT),
         "made": made,
         "origins": origins(spec, records, made),
     }
@@ -186,9 +168,9 @@ def render(spec: ReportSpec) -> str:
     Raises:
         DataError: the file of a table, of claims or of an audit is not what the verb of that name wrote.
     """
-    style, script = _part("page.css"), _part("page.js")
+    style, script = read_part("page.css"), read_part("page.js")
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             **_context(spec),

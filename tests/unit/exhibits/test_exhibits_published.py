@@ -49,7 +49,7 @@ def test_each_row_leads_to_its_runs(tmp_path: Path) -> None:
     folder = (tmp_path / "runs" / "a").as_posix()
     assert [(run.seed, run.folder) for run in grid.rows[0].runs] == [(k, f"{folder}/seed{k}") for k in (1, 2, 3)]
     html = render_html.to_html(grid, {f"{folder}/seed2": '#run-"2"'})
-    assert '<a href="#run-&quot;2&quot;" aria-label="run of a, seed 2">2</a>' in html and html.count("<a ") == 1
+    assert '<a href="#run-&#34;2&#34;" aria-label="run of a, seed 2">2</a>' in html and html.count("<a ") == 1
     assert "<a " not in render_html.to_html(grid)
 
 
