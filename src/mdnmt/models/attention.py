@@ -14,8 +14,8 @@ from mdnmt.models.kernels import takes_cpu_kernel
 from mdnmt.models.kernels.scored_attention import scored_attention
 from mdnmt.models.projection import ProjectionFactory
 
-# A GPU's fused kernels with a mask take heads of such widths alone. Others, as of models that are sqrt(k) times wider,
-# are padded with zeros, which change no result.
+# With a mask, a GPU's fused kernels take only heads whose width is a multiple of this. Other widths, as in models that
+# are sqrt(k) times wider, are padded with zeros, which change no result.
 HEAD_MULTIPLE = 8
 
 
@@ -39,7 +39,7 @@ def fused_attention(
     is_causal: bool = False,
     decoding: bool = False,
 ) -> Tensor:
-    """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], of torch's fused kernel, or what is faster on a CPU."""
+    """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], from torch's fused kernel or a faster one on a CPU."""
     if not takes_cpu_kernel(q_BHTE):
         width = q_BHTE.size(-1)
         if padding := -width % HEAD_MULTIPLE:
@@ -67,7 +67,7 @@ def fused_attention(
 
 
 def _of_few_queries(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, mask_B1TS: Tensor) -> Tensor:
-    # The beams of a sentence are few: torch's kernel is made for more.
+    # A sentence has few beams, and torch's kernel is made for more queries.
     bias_B1TS = torch.zeros_like(mask_B1TS, dtype=q_BHTE.dtype).masked_fill_(~mask_B1TS, -math.inf)
     scores_BHTS = ((q_BHTE * q_BHTE.size(-1) ** -0.5) @ k_BHSE.transpose(-1, -2)).add_(bias_B1TS)
     y_BHTE: Tensor = scores_BHTS.softmax(-1) @ v_BHSE
@@ -84,7 +84,7 @@ def _at_least_float32(x: Tensor) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """softmax(Q K^T / sqrt(E)) V over the words of one sentence (Vaswani et al. 2017, sec. 3.2)."""
+    """softmax(Q K^T / sqrt(E)) V over the tokens of one sentence (Vaswani et al. 2017, sec. 3.2)."""
 
     def __init__(
         self,
@@ -113,11 +113,11 @@ class SelfAttention(nn.Module):
         """Attend.
 
         Args:
-            x_BTD: words; with a cache, the newest of each beam of a sentence.
-            context: what is known of the domains of those words.
-            mask_B11S: True where a key may be looked at.
-            is_causal: no word looks at later ones.
-            cache: keys and values of the words before; they already carry their own proportions.
+            x_BTD: tokens; with a cache, the newest token of each beam of a sentence.
+            context: the domains of those tokens, as far as they are known.
+            mask_B11S: True where a key may be attended to.
+            is_causal: no token attends to later ones.
+            cache: keys and values of the earlier tokens; they already carry their own proportions.
 
         Returns:
             [B, T, D].
@@ -135,7 +135,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Attention of target words over the encoder's output."""
+    """Attention of target tokens over the encoder's output."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class CrossAttention(nn.Module):
         mask_B11S: Tensor | None = None,
         decoding: bool = False,
     ) -> Tensor:
-        """Return [B, T, D]; the queries may be words of one target or the beams of one sentence."""
+        """Return [B, T, D]; the queries may be the tokens of one target or the beams of one sentence."""
         q_BHTE = split_heads(self.query(x_BTD, context), self.num_heads)
         dropout = self.dropout if self.training else 0.0
         y_BHTE = fused_attention(q_BHTE, *keys_values, mask_B11S, dropout=dropout, decoding=decoding)

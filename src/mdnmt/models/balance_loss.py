@@ -1,4 +1,4 @@
-"""Losses on the gates of the experts, and the factor that they are weighted by (Song et al. 2026, sec. 4.3)."""
+"""Losses on the gates of the experts, and the factor that weights them (Song et al. 2026, sec. 4.3)."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class BalanceLoss:
         self.alpha = alpha
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        """Return the loss of the batch, times its target words."""
+        """Return the loss of the batch, times its target tokens."""
         return self.alpha.value * _layer_mean(output, batch, _unevenness) * batch.num_target_tokens
 
 
 class EntropyLoss:
-    """alpha L_lb2: the mean entropy of a word's gate (or a sentence's), times lambda (eq. 13), mean over layers."""
+    """alpha L_lb2: the mean entropy of a token's gate (or a sentence's), times lambda (eq. 13), mean over layers."""
 
     name = "entropy"
 
@@ -59,14 +59,14 @@ class EntropyLoss:
         self.weight = weight
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        """Return the loss of the batch, times its target words."""
+        """Return the loss of the batch, times its target tokens."""
         return self.alpha.value * self.weight * _layer_mean(output, batch, _mean_entropy) * batch.num_target_tokens
 
 
 def _layer_mean(output: Output, batch: Batch, term: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Return the mean of term(gate [B, T, N], share of each word in a mean [B, T]) over the layers with experts."""
+    """Return the mean of term(gate [B, T, N], share of each token in a mean [B, T]) over the layers with experts."""
     gates = output.context.recorded("gate", "encoder")
-    # One gate a sentence is [B, 1, N], and every sentence has a first word.
+    # A gate per sentence is [B, 1, N], and every sentence has a first token.
     mask_BT = batch.source_mask_BS[:, : gates[0].size(1)].to(gates[0].dtype)
     share_BT = mask_BT / mask_BT.sum()
     return torch.stack([term(gate_BTN, share_BT) for gate_BTN in gates]).mean()

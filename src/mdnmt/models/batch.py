@@ -1,4 +1,4 @@
-"""What a model is given: a padded batch of sentence pairs with their domain labels."""
+"""The input of a model: a padded batch of sentence pairs with their domain labels."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Batch:
 
     Attributes:
         source_BS: source ids, ended by </s>.
-        source_mask_BS: True at real source words.
+        source_mask_BS: True at real source tokens.
         target_BT: decoder input ids: <s> and the target without its last id.
         target_mask_BT: True at real decoder inputs.
-        label_N: the ids to predict, those of padding left out.
-        label_index_N: where the labels stand in the flattened [B * T].
+        label_N: the ids to predict, without padding.
+        label_index_N: the positions of the labels in the flattened [B * T].
         domain_B: the domain label of each sentence.
     """
 
@@ -37,11 +37,11 @@ class Batch:
         return self.label_N.numel()
 
     def to(self, device: torch.device) -> Batch:
-        """Return the same batch on `device`; a pinned one is copied while the CPU goes on."""
+        """Return the same batch on `device`; a pinned batch is copied asynchronously."""
         return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pinned(self) -> Batch:
-        """Return the same batch in pinned memory, which a GPU reads by itself."""
+        """Return the same batch in pinned memory, which a GPU can read without the CPU."""
         return self._map(Tensor.pin_memory)
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:

@@ -1,8 +1,8 @@
-"""What decoding keeps of the words decoded: keys and values, one cache a decoder layer, and who sees which.
+"""Keep keys and values of decoded tokens, one cache for each decoder layer, and which beam sees which of them.
 
-The beams of a sentence part from a common beginning. So their words form a tree, each word a cell that is stored once a
-sentence and never moves when beams are reordered: a prefix is a row of a mask over the cells of its sentence. From time
-to time the cells that no prefix sees any more are dropped.
+The beams of a sentence share a common beginning, so their tokens form a tree. Each token is a cell that is stored once
+per sentence and does not move when beams are reordered: a prefix is a row of a mask over the cells of its sentence.
+From time to time the cells that no prefix sees any more are dropped.
 
 Shapes: B sentences, W beams of each, N cells, H heads, E width of a head.
 """
@@ -17,7 +17,7 @@ STEPS_BETWEEN_DROPS = 8
 
 
 class PrefixTree:
-    """Which cells the prefixes of each sentence consist of; the caches of all layers share one tree."""
+    """Records which cells make up each prefix of a sentence; the caches of all layers share one tree."""
 
     def __init__(self) -> None:
         self._steps = 0
@@ -35,7 +35,7 @@ class PrefixTree:
         return self.sees_B1WN.size(2)
 
     def grow(self, num_sentences: int, width: int, device: torch.device) -> None:
-        """Add one cell to every prefix: its newest word, which it alone sees."""
+        """Add one cell to every prefix: its newest token, which only this prefix sees."""
         own_BWW = torch.eye(width, dtype=torch.bool, device=device).expand(num_sentences, -1, -1)
         self._sees_BWN = own_BWW if self._sees_BWN is None else torch.cat([self._sees_BWN, own_BWW], dim=2)
         self._steps += 1
@@ -68,7 +68,7 @@ class KeyValueCache:
         self._buffer_BHNX: Tensor | None = None  # X: E numbers of the key, E of the value
 
     def append(self, k_BHWE: Tensor, v_BHWE: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the newest words and return all keys and values, each [B, H, N, E]."""
+        """Add the newest tokens and return all keys and values, each [B, H, N, E]."""
         width, size = k_BHWE.shape[2:]
         length = self.length + width
         buffer = self._buffer_BHNX
@@ -95,7 +95,7 @@ class KeyValueCache:
         num_heads, room, width = buffer.shape[1:]
         rows_B = torch.arange(buffer.size(0), device=buffer.device) if sentences is None else sentences
         heads_H = torch.arange(num_heads, device=buffer.device)
-        # Room until cells are dropped again stands behind what is kept; whatever is in it.
+        # Behind the kept cells comes room for the steps until cells are dropped again; its content does not matter.
         kept_BN = F.pad(cells_BN, (0, STEPS_BETWEEN_DROPS * self.tree.width))
         place_BHN = ((rows_B[:, None] * num_heads + heads_H) * room)[:, :, None] + kept_BN[:, None]
         kept = buffer.view(-1, width).index_select(0, place_BHN.flatten())

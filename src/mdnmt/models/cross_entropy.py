@@ -1,4 +1,4 @@
-"""Output layer and label-smoothed cross-entropy in one, piece by piece: the logits never stand in memory whole."""
+"""Output layer and label-smoothed cross-entropy in one, in pieces: the logits are never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch import Tensor
 
 from mdnmt.models.projection import dtype_of_products
 
-# Entries of one piece of the logits. On a CPU: few enough to stay near its caches, enough to keep it busy. Elsewhere:
-# few launches, and at most 256 MiB for each of the four float32 buffers of a piece. It does not depend on the memory of
-# the card, so that all cards of one kind round alike.
+# Entries of one piece of the logits. On a CPU: few enough for its caches, and enough to keep it busy. Elsewhere: few
+# kernel launches, and at most 256 MiB for each of the four float32 buffers of a piece. It does not depend on the memory
+# of the card, so that all cards of one kind round alike.
 PIECE_ENTRIES = {"cpu": 1 << 20}
 PIECE_ENTRIES_ELSEWHERE = 1 << 26
 # Columns of the logits are padded to a multiple of this for the products: matrix units of a GPU work on such tiles.
@@ -23,7 +23,7 @@ MIN_PIECE_ROWS = 128
 
 
 def piece_rows(device: torch.device, vocab_size: int) -> int:
-    """Return how many target words have their logits in memory at a time."""
+    """Return how many target tokens have their logits in memory at a time."""
     return max(MIN_PIECE_ROWS, PIECE_ENTRIES.get(device.type, PIECE_ENTRIES_ELSEWHERE) // vocab_size)
 
 
@@ -33,8 +33,8 @@ def vocab_padding(device: torch.device, vocab_size: int) -> int:
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    # torch's own loss keeps several buffers of [N, V] alive and walks each of them; in a small model these walks, and
-    # not the matrix products, are then most of an update. Here the gradient is made while a piece is at hand.
+    # torch's own loss keeps several buffers of [N, V] and reads and writes each of them. In a small model this memory
+    # traffic takes longer than the matrix products. Here the gradient is computed while a piece is in the cache.
     @staticmethod
     def forward(
         ctx: Any,
@@ -50,7 +50,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         wants_gradient = any(ctx.needs_input_grad[:2])
         hidden_grad_ND = torch.empty_like(hidden_ND)
         weight_grad_VD = torch.zeros_like(weight_VD)
-        # Autocast would cast the factors anew for every product of every piece.
+        # Autocast would cast the factors again for every product of every piece.
         dtype = dtype_of_products(hidden_ND)
         # Letter P: the vocabulary with its padding.
         padding = vocab_padding(hidden_ND.device, vocab_size)
@@ -105,11 +105,10 @@ def linear_cross_entropy(
     word_weight_N: Tensor | None = None,
     word_loss_N: Tensor | None = None,
 ) -> Tensor:
-    """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over words: a scalar in float32.
+    """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over tokens: a scalar in float32.
 
-    For each word it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true word included; the
-    word's weight w is a constant, 1 where none is given. `word_loss_N` is overwritten with these losses, without
-    gradient.
+    For each token it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true token included. The
+    token's weight w is a constant, 1 by default. `word_loss_N` is overwritten with these losses, without gradient.
     """
     piece = piece_rows(hidden_ND.device, weight_VD.size(0))
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]

@@ -19,7 +19,7 @@ class Memory:
 
     Attributes:
         output_BSD: the encoder's output.
-        mask_B11S: True at real source words.
+        mask_B11S: True at real source tokens.
         keys_values: for each decoder layer, keys and values [B, H, S, E].
     """
 
@@ -34,7 +34,7 @@ class Memory:
 
 
 class DecoderLayer(nn.Module):
-    """One layer; a conditioner, where there is one, gives the proportions that its projections of target words use."""
+    """One layer; a conditioner, if there is one, computes the proportions for its projections of target tokens."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class DecoderLayer(nn.Module):
         self.conditioner = conditioner
 
     def remember(self, output_BSD: Tensor, context: DomainContext) -> tuple[Tensor, Tensor]:
-        """Return keys and values [B, H, S, E] of the encoder's output; without words where nobody will look."""
+        """Return keys and values [B, H, S, E] of the encoder's output; empty tensors if cross-attention is skipped."""
         if self.cross_attention_residual.is_skipped(context):  # type: ignore[operator]
             empty = output_BSD.new_empty(output_BSD.size(0), 0)
             return empty, empty
@@ -69,7 +69,7 @@ class DecoderLayer(nn.Module):
         context: DomainContext,
         cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Return [B, T, D]; with a cache, T are the newest words of a sentence's beams, side by side."""
+        """Return [B, T, D]; with a cache, T runs over the newest tokens of a sentence's beams."""
         if self.conditioner is not None:
             context = context.with_proportion(self.conditioner(x_BTD, context))
 
@@ -87,7 +87,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A stack of layers, with a last norm where the layers are pre-norm."""
+    """A stack of layers, with a final norm if the layers are pre-norm."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Decoder(nn.Module):
         self.memory_conditioner = memory_conditioner
 
     def remember(self, output_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
-        """Project the encoder's output to the keys and values of every layer; all share one proportion a word."""
+        """Project the encoder's output to the keys and values of every layer; all share one proportion per token."""
         if self.memory_conditioner is not None:
             context = context.with_proportion(self.memory_conditioner(output_BSD, context))
         pairs = [layer.remember(output_BSD, context) for layer in self.layers]  # type: ignore[operator]

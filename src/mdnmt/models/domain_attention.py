@@ -1,4 +1,4 @@
-"""Domain-aware self-attention (Zhang et al. 2021, sec. 3.2 and 4.1): keys and values carry each word's domain vector.
+"""Domain-aware self-attention (Zhang et al. 2021, sec. 3.2 and 4.1): keys and values carry each token's domain vector.
 
 Shapes: N domain vectors, M their width, D model width.
 """
@@ -16,15 +16,15 @@ from mdnmt.models.projection import Linear
 
 
 def domain_vectors(num_vectors: int, width: int) -> nn.Parameter:
-    """Return m_1 ... m_N as rows, [N, M], drawn from a normal distribution like word embeddings."""
+    """Return m_1 ... m_N as rows, [N, M], drawn from a normal distribution like token embeddings."""
     return nn.Parameter(torch.empty(num_vectors, width).normal_(std=width**-0.5))
 
 
 class DomainAttention(nn.Module):
-    """The domain attention network: each word attends to the domain vectors (eq. 6 to 8).
+    """The domain attention network: each token attends to the domain vectors (eq. 6 to 8).
 
-    a = softmax((x W_u)(m W_mK)^T / sqrt(d_m)), z = sum_j a_j (m_j W_mV). Its parts are given, so that layers may share
-    them.
+    a = softmax((x W_u)(m W_mK)^T / sqrt(d_m)), z = sum_j a_j (m_j W_mV). The caller passes its parts, so that layers
+    can share them.
     """
 
     def __init__(self, vectors_NM: nn.Parameter, *, query: Linear, key: Linear, value: Linear) -> None:
@@ -37,8 +37,8 @@ class DomainAttention(nn.Module):
     def forward(self, x_BTD: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits of a, [B, T, N], and the rows m_j W_mV, [N, M], of which z is the sum weighted by a.
 
-        Words meet only the product of W_u with the N keys, and whoever maps z maps the N rows: no word is multiplied
-        by a matrix of the network.
+        Tokens are multiplied only by the product of W_u and the N keys, and a map of z is applied to the N rows
+        instead: no token is multiplied by a D x D matrix of the network.
         """
         # A loss takes logarithms of the attention: float32 also under autocast.
         with torch.autocast(x_BTD.device.type, enabled=False):
@@ -48,16 +48,16 @@ class DomainAttention(nn.Module):
 
 
 class DomainAwareProjection(nn.Module):
-    """Keys and values x W + z W_z, and before them, where they are asked for, queries x W (eq. 4 and 5)."""
+    """Keys and values x W + z W_z and, if `out_dim` is 3 in_dim, queries x W before them (eq. 4 and 5)."""
 
     def __init__(self, in_dim: int, out_dim: int, *, network: DomainAttention, side: Side) -> None:
-        """Make the maps.
+        """Make the projections.
 
         Args:
             in_dim: width of x, of z, of keys and of values.
             out_dim: 3 in_dim for queries, keys and values, or 2 in_dim for keys and values.
-            network: finds z.
-            side: which words x stands for.
+            network: computes z.
+            side: the side whose tokens x are.
         """
         super().__init__()
         self.words = Linear(in_dim, out_dim)
@@ -66,7 +66,7 @@ class DomainAwareProjection(nn.Module):
         self.side: Side = side
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
-        """Return [B, T, out_dim] and leave the logits of the domain attention in `context`."""
+        """Return [B, T, out_dim] and record the logits of the domain attention in `context`."""
         logits_BTN, values_NM = self.network(x_BTD)
         context.record("domain_attention", self.side, logits_BTN)
         y_BTO: Tensor = self.words(x_BTD)

@@ -1,4 +1,4 @@
-"""The domain as one more word of the source sentence (Zhang et al. 2021, sec. 5.3, after Tars and Fishel 2018)."""
+"""The domain as one more token of the source sentence (Zhang et al. 2021, sec. 5.3, after Tars and Fishel 2018)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mdnmt.models.embedding import Embedding
 
 
 class DomainTag(nn.Module):
-    """A vector a domain, put before the first source word or behind the last one, with a position of its own.
+    """One vector for each domain, placed before the first source token or after the last, with its own position.
 
-    It equals one more word of the source vocabulary a domain, without touching the task's data.
+    The effect is that of one more entry of the source vocabulary for each domain, without a change of the task's data.
     """
 
     def __init__(self, model_dim: int, num_domains: int, *, position: Literal["first", "last"]) -> None:
@@ -27,15 +27,15 @@ class DomainTag(nn.Module):
     def forward(
         self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext, embedding: Embedding
     ) -> tuple[Tensor, Tensor]:
-        """Return the embedded source with its tag, [B, S + 1, D], and the mask of its words, [B, S + 1]."""
+        """Return the embedded source with its tag, [B, S + 1, D], and the mask of its tokens, [B, S + 1]."""
         assert context.domain_B is not None, "a sentence without a domain gets no tag"
         tag_B1D = self.weight[context.domain_B].unsqueeze(1)
         words_BSD = F.embedding(source_BS, embedding.weight, padding_idx=embedding.padding_id)
-        mask = F.pad(mask_BS, (1, 0), value=True)  # padding stands on the right: one more word pushes it along
+        mask = F.pad(mask_BS, (1, 0), value=True)  # padding is on the right, so one more token moves it by one
         tag_first = torch.cat([tag_B1D, words_BSD], dim=1)
         if self.position == "first":
             return embedding.place(tag_first), mask
-        # A tag that the text itself ended with would stand before </s>, the last word of every row.
+        # A tag written at the end of the text would come before </s>, the last token of every row.
         ends_BS1 = (mask_BS & ~F.pad(mask_BS[:, 1:], (0, 1), value=False)).unsqueeze(-1)
         tag_last = torch.cat([torch.where(ends_BS1, tag_B1D, words_BSD), torch.zeros_like(tag_B1D)], dim=1)
         is_last = (mask & ~F.pad(mask_BS, (0, 1), value=False)).unsqueeze(-1)

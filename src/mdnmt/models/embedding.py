@@ -1,4 +1,4 @@
-"""Word embeddings with sinusoidal positions (Vaswani et al. 2017, sec. 3.4 and 3.5)."""
+"""Token embeddings with sinusoidal positions (Vaswani et al. 2017, sec. 3.4 and 3.5)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Embedding(nn.Module):
         nn.init.normal_(self.weight, std=model_dim**-0.5)
         with torch.no_grad():
             self.weight[padding_id].zero_()
-        # A function of the configuration alone: not part of what is saved, and not computed where shapes alone count.
+        # A function of the configuration, so it is not saved; on the meta device only its shape matters.
         if self.weight.is_meta:
             table = torch.empty(max_positions, model_dim)
         else:
@@ -52,11 +52,11 @@ class Embedding(nn.Module):
         self.register_buffer("position_table", table, persistent=False)
 
     def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
-        """Return [B, T, D] for words that stand at places start, start + 1, ... of their sentences."""
+        """Return [B, T, D] for tokens at positions start, start + 1, ... of their sentences."""
         return self.place(F.embedding(ids_BT, self.weight, padding_idx=self.padding_id), start)
 
     def place(self, vectors_BTD: Tensor, start: int = 0) -> Tensor:
-        """Return vectors of words, as they stand in the table, scaled and put to their positions."""
+        """Return rows of the embedding table, scaled and with their positions added."""
         x_BTD = vectors_BTD * self.scale
         x_BTD = x_BTD + self.position_table[start : start + x_BTD.size(1)].to(x_BTD.dtype)
         return dropout(x_BTD, self.dropout, self.training)

@@ -11,7 +11,7 @@ from mdnmt.models.residual import NormOrder, ResidualFactory
 
 
 class EncoderLayer(nn.Module):
-    """One layer; a conditioner, where there is one, gives the proportions that all its projections use."""
+    """One layer; a conditioner, if there is one, computes the proportions for all its projections."""
 
     def __init__(
         self, attention: nn.Module, ffn: nn.Module, *, residual: ResidualFactory, conditioner: nn.Module | None = None
@@ -25,7 +25,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x_BSD: Tensor, mask_B11S: Tensor, context: DomainContext) -> Tensor:
         """Return [B, S, D]."""
-        # From the layer's own input, before any norm: one proportion a word and layer.
+        # From the layer's input, before any norm: one proportion per token and layer.
         if self.conditioner is not None:
             context = context.with_proportion(self.conditioner(x_BSD, context))
 
@@ -37,7 +37,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """A stack of layers, with a last norm where the layers are pre-norm."""
+    """A stack of layers, with a final norm if the layers are pre-norm."""
 
     def __init__(self, layers: Iterable[EncoderLayer], *, model_dim: int, norm_order: NormOrder) -> None:
         super().__init__()

@@ -21,9 +21,9 @@ from mdnmt.models.projection import Linear
 class Experts(nn.Module):
     """MoE(x) = sum_i G_i E_i(x), where each E_i is a network D -> F -> D with a ReLU (eq. 1 and 3).
 
-    Two matrix products, whatever N is: the first maps build one map to N F, and the sum over experts happens inside
-    the second, on the hidden states weighed by the gate. Experts that do not count are computed all the same: with
-    two of three or four at work that costs less than to sort words by expert, and keeps all shapes known.
+    It takes two matrix products for any N: the first maps form one map to N F, and the sum over experts happens inside
+    the second, on the hidden states weighted by the gate. Experts with weight 0 are computed as well: with two of three
+    or four in use, that costs less than sorting tokens by expert, and keeps all shapes static.
     """
 
     def __init__(self, model_dim: int, hidden_dim: int, num_experts: int, *, dropout: float = 0.0) -> None:
@@ -34,12 +34,12 @@ class Experts(nn.Module):
         self.first_bias = nn.Parameter(torch.zeros(num_experts, hidden_dim))
         self.second_weight = nn.Parameter(torch.empty(model_dim, num_experts, hidden_dim))
         self.second_bias = nn.Parameter(torch.zeros(num_experts, model_dim))
-        bound = math.sqrt(6.0 / (model_dim + hidden_dim))  # Xavier's, of one expert
+        bound = math.sqrt(6.0 / (model_dim + hidden_dim))  # Xavier, for one expert
         nn.init.uniform_(self.first_weight, -bound, bound)
         nn.init.uniform_(self.second_weight, -bound, bound)
 
     def forward(self, x_BTD: Tensor, gate_BTN: Tensor) -> Tensor:
-        """Return [B, T, D]; the gate may be one a sentence, [B, 1, N]."""
+        """Return [B, T, D]; the gate may be per sentence, [B, 1, N]."""
         x_MD, first_weight_ED = x_BTD.flatten(0, -2), self.first_weight.flatten(0, 1)
         share_MN = gate_BTN.expand(*x_BTD.shape[:-1], -1).flatten(0, -2)
         first_bias_E, second_weight_DE = self.first_bias.flatten(), self.second_weight.flatten(1)
@@ -55,9 +55,9 @@ class Experts(nn.Module):
 
 
 class ExpertProjection(nn.Module):
-    """Queries, keys and values of a self-attention of which some come from experts: DAMHA (eq. 7 and 8).
+    """Queries, keys and values of self-attention, some of them computed by experts: DAMHA (eq. 7 and 8).
 
-    All parts that come from experts have experts of their own and share the word's gate.
+    Each part that comes from experts has its own experts; all share the token's gate.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class ExpertProjection(nn.Module):
 
 
 class DomainExperts(nn.Module):
-    """A feed-forward block of experts whose gate sees the gold domain: DMoE (sec. 4.2), or a common MoE so informed.
+    """A feed-forward block of experts whose gate sees the gold domain: DMoE (sec. 4.2), or an ordinary MoE given it.
 
-    Domain-only (eq. 9): the gate reads the domain's vector e, the experts read x: one gate a sentence. Mix (eq. 10):
-    both read x_d, made of x and e: one gate a word.
+    Domain-only (eq. 9): the gate reads the domain's vector e and the experts read x, so there is one gate per sentence.
+    Mix (eq. 10): both read x_d, made from x and e, so there is one gate per token.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class DomainExperts(nn.Module):
         experts: Experts,
         fuse: Callable[[Tensor, Tensor], Tensor] | None = None,
     ) -> None:
-        """Make the block; `fuse` is given x [B, T, D] and e [B, 1, D] and returns x_d, and None means domain-only."""
+        """Make the block; `fuse` maps x [B, T, D] and e [B, 1, D] to x_d; None means domain-only."""
         super().__init__()
         self.domain = domain
         self.gate = gate
@@ -100,7 +100,7 @@ class DomainExperts(nn.Module):
         self.fuse = fuse
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
-        """Return [B, T, D] and leave the gate, [B, T, N] or [B, 1, N], in `context`."""
+        """Return [B, T, D] and record the gate, [B, T, N] or [B, 1, N], in `context`."""
         gate_input = self.domain(context)
         if self.fuse is not None:
             x_BTD = gate_input = self.fuse(x_BTD, gate_input)

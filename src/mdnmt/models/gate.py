@@ -1,4 +1,4 @@
-"""The gate of a mixture of experts, and the vector of a domain that it may read."""
+"""The gate of a mixture of experts, and the domain embedding that it may read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mdnmt.models.projection import Linear
 
 
 def highest(scores_BTN: Tensor, k: int) -> Tensor:
-    """Return a mask [B, T, N], True at exactly the k highest scores of each word."""
+    """Return a mask [B, T, N], True at exactly the k highest scores of each token."""
     index_BTK = scores_BTN.topk(k).indices
     experts_N = torch.arange(scores_BTN.size(-1), device=scores_BTN.device)
     # Not a scatter, which is not deterministic on every device.
@@ -19,9 +19,9 @@ def highest(scores_BTN: Tensor, k: int) -> Tensor:
 
 
 class Gate(nn.Module):
-    """G(x) = softmax(TopK(FFN(x), k)): how much each expert counts for a word (Song et al. 2026, eq. 2 and 3).
+    """G(x) = softmax(TopK(FFN(x), k)): the weight of each expert for a token (Song et al. 2026, eq. 2 and 3).
 
-    An expert that is not chosen counts exactly 0, so that neither it nor its score gets a gradient.
+    An expert that is not chosen has weight exactly 0, so neither it nor its score gets a gradient.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Gate(nn.Module):
             in_dim: width of x.
             num_experts: N.
             hidden_dim: width inside the two-layer network of eq. 3; None: one linear map instead.
-            top_k: number of experts that count; None: all.
+            top_k: number of experts with a weight above 0; None: all.
         """
         super().__init__()
         self.hidden = Linear(in_dim, hidden_dim) if hidden_dim is not None else None
@@ -52,7 +52,7 @@ class Gate(nn.Module):
 
 
 class DomainEmbedding(nn.Module):
-    """A trained vector e of each domain; one for all layers of a model."""
+    """A trained vector e for each domain, shared by all layers of a model."""
 
     def __init__(self, num_domains: int, model_dim: int, *, std: float | None = None) -> None:
         """Draw the vectors from a normal distribution.
@@ -60,14 +60,14 @@ class DomainEmbedding(nn.Module):
         Args:
             num_domains: K.
             model_dim: D.
-            std: standard deviation; None: 1 / sqrt(D), like word embeddings.
+            std: standard deviation; None: 1 / sqrt(D), like token embeddings.
         """
         super().__init__()
         self.weight = nn.Parameter(torch.empty(num_domains, model_dim))
         nn.init.normal_(self.weight, std=model_dim**-0.5 if std is None else std)
 
     def forward(self, context: DomainContext) -> Tensor:
-        """Return the vectors [B, 1, D] of the sentences' domains; [1, 1, D], the mean of all, where none is known."""
+        """Return the vectors [B, 1, D] of the sentences' domains; if these are unknown, the mean of all, [1, 1, D]."""
         if context.domain_B is None:
             return self.weight.mean(0)[None, None]
         return self.weight[context.domain_B].unsqueeze(1)

@@ -1,4 +1,4 @@
-"""Links that change the gradient alone: what goes forward through them is untouched."""
+"""Functions that change only the gradient: in the forward pass they are the identity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-# detach: no gradient; pass: as it is; reverse: with the other sign; half: so for the first half of the features alone.
+# detach: no gradient; pass: unchanged; reverse: with the opposite sign; half: reversed for the first half of features.
 GradientLink = Literal["detach", "pass", "reverse", "half"]
 
 
@@ -24,12 +24,12 @@ class _ReverseGradient(torch.autograd.Function):
 
 
 def reverse_gradient(x_BTD: Tensor, *, strength: float = 1.0, num_features: int | None = None) -> Tensor:
-    """Return x; its gradient comes back times -strength (Ganin and Lempitsky 2015, sec. 3).
+    """Return x; its gradient is multiplied by -strength (Ganin and Lempitsky 2015, sec. 3).
 
     Args:
         x_BTD: features, [..., D].
         strength: lambda.
-        num_features: only that many features, the first ones, are reversed; the others' gradient passes as it is.
+        num_features: reverse only the gradient of the first features, this many; None: of all.
     """
     if num_features is None:
         num_features = x_BTD.size(-1)
@@ -38,7 +38,7 @@ def reverse_gradient(x_BTD: Tensor, *, strength: float = 1.0, num_features: int 
 
 
 def link_gradient(x_BTD: Tensor, gradient: GradientLink) -> Tensor:
-    """Return x [..., D], linked to what made it in one of the ways of a domain classifier (Jiang et al. 2020, 4.2)."""
+    """Return x [..., D]; `gradient` says what its gradient becomes on the way back (Jiang et al. 2020, sec. 4.2)."""
     if gradient == "detach":
         return x_BTD.detach()
     if gradient == "pass":

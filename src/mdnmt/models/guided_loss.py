@@ -1,4 +1,4 @@
-"""Guided learning of domain attention: words are pulled to the domains that have them (Zhang et al. 2021, sec. 4.2)."""
+"""Guided learning: tokens should attend to the domains in which they are frequent (Zhang et al. 2021, sec. 4.2)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mdnmt.models.transformer import Output
 
 
 def word_domains(counts_KV: Tensor, num_slots: int, *, spare_share: float) -> Tensor:
-    """Return what share of each word belongs to each domain, [V, N], from how often each domain's text has it.
+    """Return the share of each token that belongs to each domain, [V, N], from its counts in the domains.
 
-    The vector space model of Chen, Kuhn and Foster (2014): tf_j(w) = c_j(w) / max_w' c_j(w') times an idf that is the
-    same in all entries of a word and falls out when they are made to sum to one. Half a count is added to each, so that
-    no share is zero.
+    The vector space model of Chen, Kuhn and Foster (2014): tf_j(w) = c_j(w) / max_w' c_j(w'), times an idf. The idf is
+    the same for all domains of a token, so it cancels when the shares are normalised to sum to one. Half a count is
+    added to each, so that no share is zero.
 
     Args:
-        counts_KV: counts of the V words in the text of K domains.
+        counts_KV: counts of the V tokens in the text of K domains.
         num_slots: N, at least K.
-        spare_share: what each slot without a domain has for every domain's sum of 1.
+        spare_share: the share of each slot without a domain, before normalisation, when the domains' shares sum to 1.
 
     Returns:
-        Rows that sum to one; rows of zeros for words that no text has (<s>, padding).
+        Rows that sum to one; rows of zeros for tokens that occur in no text (<s>, padding).
     """
     counts_KV = counts_KV.double() + 0.5
     tf_VK = (counts_KV / counts_KV.amax(1, keepdim=True)).t()
@@ -35,10 +35,11 @@ def word_domains(counts_KV: Tensor, num_slots: int, *, spare_share: float) -> Te
 
 
 class GuidedLoss:
-    """lambda Delta: cross-entropy between the shares of a word and its domain attention (eq. 9).
+    """lambda Delta: cross-entropy between the shares of a token and its domain attention (eq. 9).
 
-    Summed over real words of both sides, with the mean over the layers of all sides: where source and target are of one
-    length, this adds to the loss of a target word lambda times the mean of Delta over words and layers.
+    Summed over the tokens of both sides without padding, and averaged over the layers of all sides. If source and
+    target have equal lengths, this adds lambda times the mean of Delta over tokens and layers to the loss of a target
+    token.
     """
 
     name = "guidance"
@@ -51,7 +52,7 @@ class GuidedLoss:
         self.target_VN: Tensor | None = None
 
     def set_shares(self, source_VN: Tensor, target_VN: Tensor) -> None:
-        """Take the shares of source and target words, as `word_domains` gives them."""
+        """Set the shares of source and target tokens, as returned by `word_domains`."""
         self.source_VN, self.target_VN = source_VN, target_VN
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:

@@ -20,12 +20,12 @@ INITIAL_SPREAD = 0.1
 
 
 class BlockChoice(nn.Module):
-    """z of every block for every sentence, from one logit l a domain and block.
+    """Compute z of every block for every sentence, from one logit l for each domain and block.
 
     In training z = sigmoid((l + g1 - g2) / tau) with Gumbel noise g1 and g2, a two-way Gumbel-Softmax (Jang et al.
-    2017); with `hardness` 1 the value is cut to 0 or 1 while the gradient stays that of the soft z. Elsewhere z is 1
-    where l > 0. Of a sentence of unknown domain it is 1 where the domains use the block more often than not on average,
-    or 0 where z chooses between what is common to all domains and what is one's own.
+    2017). With `hardness` 1 the value is rounded to 0 or 1, and the gradient stays that of the soft z. In translation z
+    is 1 if l > 0. For a sentence of unknown domain, z is 1 if the domains use the block with a mean probability above
+    one half; it is 0 if z chooses between a shared and a private map.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class BlockChoice(nn.Module):
         Args:
             num_domains: K.
             num_blocks: N.
-            initial_logit: mean of the first logits; above 0 most blocks start in use.
+            initial_logit: mean of the initial logits; above 0, most blocks are in use at first.
             temperature: tau.
-            hardness: 0: soft z; 1: cut to 0 or 1.
+            hardness: 0: soft z; 1: rounded to 0 or 1.
             may_skip: a block with z = 0 adds nothing and need not be computed.
         """
         super().__init__()
@@ -55,8 +55,8 @@ class BlockChoice(nn.Module):
         nn.init.normal_(self.logits, initial_logit, INITIAL_SPREAD)
 
     def forward(self, context: DomainContext, num_rows: int) -> None:
-        """Leave z [B, N] in `context`, outside of training also what no row uses, and the logits [K, N] for losses."""
-        # The logits of all blocks, of both sides: recorded once, under the side that comes first.
+        """Put z [B, N] into `context`, outside training also the unused blocks, and record the logits [K, N]."""
+        # The logits of the blocks of both sides are recorded once, under the side that comes first.
         context.record("block_logits", "encoder", self.logits)
         if context.domain_B is None:
             used_BN = self._used_by_most().expand(num_rows, -1)
@@ -67,11 +67,11 @@ class BlockChoice(nn.Module):
             used_BN = self.logits[context.domain_B] > 0
         context.use_BN = used_BN.to(self.logits.dtype)
         if self.may_skip:
-            # Read off the device here, once a pass: no block and no step of decoding has to wait for it again.
+            # Copied from the device once per pass, so that no block and no decoding step has to wait for it again.
             context.unused = tuple(number for number, used in enumerate(used_BN.any(0).tolist()) if not used)
 
     def _used_by_most(self) -> Tensor:
-        """Return the use [N] of a sentence of unknown domain: the mean over the domains of pi = sigmoid(l), cut."""
+        """Return z [N] for a sentence of unknown domain: the mean over domains of pi = sigmoid(l), rounded."""
         return (self.logits.sigmoid().mean(0) > 0.5) & self.may_skip
 
     def _draw(self, logits_BN: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ class BlockChoice(nn.Module):
 
 
 class LatentResidual(nn.Module):
-    """pre: x + z F(norm(x)); post: norm(x + z F(x)), where z is the use of one numbered block."""
+    """pre: x + z F(norm(x)); post: norm(x + z F(x)), where z belongs to one numbered block."""
 
     def __init__(self, model_dim: int, *, number: int, norm_order: NormOrder, dropout: float) -> None:
         super().__init__()
@@ -93,11 +93,11 @@ class LatentResidual(nn.Module):
         self.dropout = dropout
 
     def is_skipped(self, context: DomainContext) -> bool:
-        """Say whether no sentence of the batch uses the block."""
+        """Return whether no sentence of the batch uses the block."""
         return self.number in context.unused
 
     def forward(self, x_BTD: Tensor, block: Callable[[Tensor], Tensor], context: DomainContext) -> Tensor:
-        """Return [B, T, D]; a skipped block is not called, and gives what z = 0 gives."""
+        """Return [B, T, D]; a skipped block is not called, and the result is that of z = 0."""
         if self.is_skipped(context):
             return x_BTD if self.norm_order == "pre" else self.norm(x_BTD)
         assert context.use_BN is not None, "the model has a block choice"
@@ -108,7 +108,7 @@ class LatentResidual(nn.Module):
 
 
 class SharedOrPrivateLinear(nn.Module):
-    """(1 - z) (W x + b) + z (W_d x + b_d): the map of all domains or that of the sentence's own, by a block's z."""
+    """(1 - z) (W x + b) + z (W_d x + b_d): a shared map, or the private map of the sentence's domain d."""
 
     def __init__(self, in_dim: int, out_dim: int, *, num_domains: int, number: int) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class SharedOrPrivateLinear(nn.Module):
         self.number = number
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
-        """Return [B, T, out]; x may hold the W beams of each of B sentences where the context has B * W rows."""
+        """Return [B, T, out]; x may hold the W beams of each of B sentences if the context has B * W rows."""
         assert context.use_BN is not None, "the model has a block choice"
         private_R1 = context.use_BN[:, self.number, None].to(x_BTD.dtype)
         num_domains = self.maps.num_domains - 1

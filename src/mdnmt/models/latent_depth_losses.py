@@ -1,6 +1,7 @@
-"""What keeps the choice of blocks in bounds: a prior, agreement between domains, and a number of blocks to use.
+"""Losses on the choice of blocks: a prior, agreement between domains, and a target for the number of blocks in use.
 
-Each is a number a target word. B sentences, N blocks, K domains; pi = sigmoid(l) is how often a domain uses a block.
+Each is added for every target token. B sentences, N blocks, K domains; pi = sigmoid(l) is the probability that a domain
+uses a block.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ SMALLEST = 1e-6
 
 
 class BlockPriorLoss:
-    """KL of a block's use from one half, the mean over blocks, for the domain of every target word."""
+    """KL divergence of a block's use from one half, averaged over blocks, for the domain of every target token."""
 
     name = "block_prior"
     reduction: Reduction = "sum"
@@ -27,14 +28,14 @@ class BlockPriorLoss:
         self.weight = weight
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        """Return the weighted sum over target words."""
+        """Return the weighted sum over target tokens."""
         kl_K = (math.log(2.0) - entropy(use(output))).mean(1)
         words_B = batch.target_mask_BT.sum(1)
         return self.weight.value * (kl_K[batch.domain_B] * words_B).sum()
 
 
 class BlockSharingLoss:
-    """Entropy of a block's mean use over domains, summed over blocks: least where all domains agree."""
+    """Entropy of a block's mean use over domains, summed over blocks; it is lowest when all domains agree."""
 
     name = "block_sharing"
     reduction: Reduction = "sum"
@@ -43,12 +44,12 @@ class BlockSharingLoss:
         self.weight = weight
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        """Return the weighted sum over target words."""
+        """Return the weighted sum over target tokens."""
         return self.weight.value * entropy(use(output).mean(0)).sum() * batch.label_N.size(0)
 
 
 class BlockCountLoss:
-    """(expected number of blocks of a domain, the mean over domains - target)^2."""
+    """(n - target)^2, where n is the expected number of blocks that a domain uses, averaged over domains."""
 
     name = "block_count"
     reduction: Reduction = "sum"
@@ -57,7 +58,7 @@ class BlockCountLoss:
         self.weight, self.target = weight, target
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        """Return the weighted sum over target words."""
+        """Return the weighted sum over target tokens."""
         return self.weight.value * (use(output).mean(0).sum() - self.target) ** 2 * batch.label_N.size(0)
 
 
@@ -68,6 +69,6 @@ def use(output: Output) -> Tensor:
 
 
 def entropy(p: Tensor) -> Tensor:
-    """Return -p log p - (1 - p) log(1 - p), with a finite slope everywhere."""
+    """Return -p log p - (1 - p) log(1 - p), with a finite gradient everywhere."""
     p = p.clamp(SMALLEST, 1.0 - SMALLEST)
     return -(p * p.log() + (1.0 - p) * (1.0 - p).log())

@@ -1,4 +1,4 @@
-"""Training losses, each the sum over a batch; the trainer divides by the target words of the update."""
+"""Training losses, each the sum over a batch; the trainer divides by the target tokens of the update."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Loss(Protocol):
 
 
 class LabelSmoothedCrossEntropy:
-    """(1 - e) NLL + e / V times the sum over the vocabulary, the true word included (as fairseq has it).
+    """(1 - e) NLL + e / V times the sum of -log p over the vocabulary, the true token included (as in fairseq).
 
-    With word weights (WL; Jiang et al. 2020, sec. 4.2) the NLL of word j counts (1 + alpha_j) times, with the alpha
-    that `WordWeights` left, and the smoothing term once.
+    With token weights (WL; Jiang et al. 2020, sec. 4.2) the NLL of token j is multiplied by 1 + alpha_j, with the alpha
+    that `WordWeights` recorded; the smoothing term is not.
     """
 
     name = "generation"
 
     def __init__(self, label_smoothing: float, word_weighted: bool = False, *, misaligned: bool = False) -> None:
-        """Make the loss; `misaligned` gives alpha to the words that the authors' released code gives it to.
+        """Make the loss; `misaligned` pairs alphas and tokens in the wrong order, as the authors' released code does.
 
-        That code lays alpha out word by word, [T, B], and the words sentence by sentence, and pairs them by place.
+        That code flattens alpha as [T, B] and the tokens as [B, T], and pairs them by position.
         """
         self.label_smoothing = label_smoothing
         self.word_weighted = word_weighted
@@ -50,7 +50,7 @@ class LabelSmoothedCrossEntropy:
         self.reduction: Reduction | None = None if misaligned else "sum"
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
-        """Return the sum over real target words; record the losses of the words, without gradient."""
+        """Return the sum over target tokens without padding; record the loss of each, without gradient."""
         weight_N = self._word_weights(output, batch) if self.word_weighted else None
         hidden_ND = output.hidden_ND
         word_loss_N = hidden_ND.new_empty(len(hidden_ND), dtype=torch.promote_types(hidden_ND.dtype, torch.float32))
@@ -66,10 +66,10 @@ class LabelSmoothedCrossEntropy:
 
 
 class ProportionLoss:
-    """L_mix: cross-entropy between every word's proportion and its sentence's label (Jiang et al. 2020, sec. 3.4).
+    """L_mix: cross-entropy between every token's proportion and its sentence's label (Jiang et al. 2020, sec. 3.4).
 
-    `aux_norm` "text" sums over real words and takes the mean over proportion layers; "code" takes the mean over
-    layers, positions and sentences, padding included, as the authors' released code does.
+    With `aux_norm` "text" it is summed over tokens without padding and averaged over proportion layers. With "code" it
+    is averaged over layers, positions and sentences, padding included, as in the authors' released code.
     """
 
     name = "proportion"
@@ -77,7 +77,7 @@ class ProportionLoss:
     def __init__(
         self, smoothing: float, *, on_logits: bool = False, aux_norm: Literal["text", "code"] = "text"
     ) -> None:
-        """Make the loss; with `on_logits` it is taken on the plain softmax instead of the smoothed proportion."""
+        """Make the loss; with `on_logits` it is computed from the plain softmax instead of the smoothed proportion."""
         self.smoothing = 0.0 if on_logits else smoothing
         self.aux_norm = aux_norm
         self.reduction: Reduction = "mean" if aux_norm == "code" else "sum"

@@ -1,4 +1,4 @@
-"""Domain mixing as a re-implementation had it (Phan 2022), mistakes included: to show what they do, not to be used."""
+"""Domain mixing with the mistakes of a re-implementation (Phan 2022): they are here to be measured, not to be used."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ KIND = "naive_proportion"  # of the logits that blocks record for the loss
 
 
 class NaiveProportion(nn.Module):
-    """D(x) that is detached nowhere: L_mix and L_gen train R, and L_mix reaches the Transformer through x."""
+    """D(x) without any detach: L_mix and L_gen both train R, and L_mix reaches the Transformer through x."""
 
     def __init__(self, model_dim: int, num_domains: int, *, smoothing: float, side: Side | None) -> None:
-        """Make the layer; one with a `side` leaves its logits for the loss."""
+        """Make the layer; if it has a `side`, it records its logits for the loss."""
         super().__init__()
         self.classifier = Linear(model_dim, num_domains)
         self.smoothing = smoothing
@@ -41,7 +41,7 @@ class NaiveProportion(nn.Module):
 
 
 def torch_default(linear: Linear) -> Linear:
-    """Give a map the first values that `torch.nn.Linear` has: weight and bias uniform within 1 / sqrt(in)."""
+    """Initialise a map as `torch.nn.Linear` does: weight and bias uniform within 1 / sqrt(in)."""
     bound = linear.weight.size(1) ** -0.5
     for parameter in linear.parameters():
         nn.init.uniform_(parameter, -bound, bound)
@@ -49,20 +49,20 @@ def torch_default(linear: Linear) -> Linear:
 
 
 class HiddenLinears(nn.Module):
-    """The mistake: one linear map a domain in a plain list, so that no parameter of the model is in it.
+    """The mistake: one linear map for each domain in a plain list, so that the model does not register its parameters.
 
-    An optimiser never sees the list, so the maps keep their random first values; a saved model has none of them, so
-    whoever loads it computes with others.
+    The optimiser never sees the list, so the maps keep their random initial values. A saved model lacks them, so a
+    loaded model computes with different ones.
     """
 
     def __init__(self, in_dim: int, out_dim: int, *, num_domains: int) -> None:
         super().__init__()
-        # What is never trained needs no gradient; it changes none of what stands before it.
+        # Maps that are never trained need no gradient; the gradients of the blocks before them stay the same.
         self.linears = [torch_default(Linear(in_dim, out_dim)).requires_grad_(False) for _ in range(num_domains)]
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Self:
-        # `to` walks registered modules alone. A list left behind in another precision or on another device would end
-        # training at once; the mistake shown here is one that goes unnoticed.
+        # `to` visits only registered modules. Maps left in another precision or on another device would stop training
+        # at once, and the mistake to be shown is one that goes unnoticed.
         for linear in self.linears:
             linear._apply(fn, recurse)  # type: ignore[no-untyped-call]
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
@@ -74,12 +74,12 @@ class HiddenLinears(nn.Module):
 
 
 class NaiveProjection(nn.Module):
-    """Queries, keys and values, each mixed by a D of its own, and divided by k although a proportion sums to one."""
+    """Queries, keys and values, each mixed by its own D, and divided by k although a proportion already sums to one."""
 
     def __init__(
         self, in_dim: int, out_dim: int, *, num_domains: int, smoothing: float, recorded: tuple[Side | None, ...]
     ) -> None:
-        """Make the maps: one for each entry of `recorded`, which says on which side its logits enter the loss."""
+        """Make one map for each entry of `recorded`: the side on which its logits enter the loss, or None."""
         super().__init__()
         self.proportions = nn.ModuleList(
             NaiveProportion(in_dim, num_domains, smoothing=smoothing, side=side) for side in recorded
@@ -101,7 +101,7 @@ class NaiveProjection(nn.Module):
 
 
 class NaiveFeedForward(nn.Module):
-    """sum_j D_j(x) FFN_j(x): k whole feed-forward blocks, mixed behind their non-linearity alone."""
+    """sum_j D_j(x) FFN_j(x): k complete feed-forward blocks, mixed only once, at their outputs."""
 
     def __init__(
         self,
@@ -131,10 +131,10 @@ class NaiveFeedForward(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """x_t = dropout(sqrt(D) E[w_t] + P_t), P a table that is trained: it takes the place of `Embedding`."""
+    """x_t = dropout(sqrt(D) E[w_t] + P_t) with a trained table P; it replaces `Embedding`."""
 
     def __init__(self, words: Embedding) -> None:
-        """Make it of an embedding, whose table of words it keeps."""
+        """Make it from an embedding, whose table of tokens it shares."""
         super().__init__()
         self.weight = words.weight
         self.padding_id, self.max_positions, self.dropout = words.padding_id, words.max_positions, words.dropout
@@ -143,17 +143,17 @@ class LearnedPositions(nn.Module):
         self.position_embedding = nn.Embedding(words.max_positions, model_dim)
 
     def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
-        """Return [B, T, D] for words that stand at positions start, start + 1, ..."""
+        """Return [B, T, D] for tokens at positions start, start + 1, ..."""
         x_BTD = self.scale * F.embedding(ids_BT, self.weight, padding_idx=self.padding_id)
         x_BTD = x_BTD + self.position_embedding.weight[start : start + x_BTD.size(1)]
         return F.dropout(x_BTD, self.dropout, self.training)
 
 
 def initialise(model: Transformer, *, xavier: bool) -> None:
-    """Give a model torch's own first values, or Xavier ones to each matrix that is found in it.
+    """Initialise a model with torch's defaults or, if `xavier`, with Xavier values for each registered matrix.
 
-    Xavier initialisation walks the model's modules, as an optimiser walks its parameters. So it does not come to the
-    maps that stand in plain lists: they are the same in both. A tied embedding begins as an output layer does.
+    Xavier initialisation, like an optimiser, visits only registered parameters. So it does not reach the maps in plain
+    lists, whose values are the same in both cases. A tied embedding is initialised as an output layer.
     """
     for module in model.modules():
         if isinstance(module, Linear):

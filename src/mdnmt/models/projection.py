@@ -1,4 +1,4 @@
-"""Point-wise linear maps: the part of a block that a method may exchange."""
+"""Point-wise linear maps: the part of a block that a method may replace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ProjectionFactory = Callable[[int, int], nn.Module]
 
 
 class Linear(nn.Module):
-    """A plain projection. It takes and ignores a context, so that it can stand where a domain-aware one stands."""
+    """A plain projection. It accepts and ignores a context, so that it is interchangeable with a domain-aware one."""
 
     def __init__(self, in_dim: int, out_dim: int, *, bias: bool = True) -> None:
         super().__init__()
@@ -33,8 +33,8 @@ class Linear(nn.Module):
 class MixedLinear(nn.Module):
     """k projections mixed word by word: y_t = sum_j p_tj (W_j x_t + b_j) (Jiang et al. 2020, sec. 3.2).
 
-    Both forms are one matrix product of k-fold width, whatever k is. Where the input is the narrower side, the sum
-    over domains happens inside the product, on [p_1 x, ..., p_k x]; else the k outputs are weighed and summed.
+    It is computed as one matrix product of k-fold width. If the input is the narrower side, the sum over domains
+    happens inside the product, on [p_1 x, ..., p_k x]; otherwise the k outputs are weighted and summed.
     """
 
     def __init__(self, in_dim: int, out_dim: int, *, num_domains: int, widened_init: bool = False) -> None:
@@ -44,8 +44,8 @@ class MixedLinear(nn.Module):
             in_dim: width of x.
             out_dim: width of y.
             num_domains: k.
-            widened_init: draw the k matrices as one Xavier matrix of k-fold width (the authors' code does so for the
-                feed-forward maps) instead of one draw a domain.
+            widened_init: initialise the k matrices as one Xavier matrix of k-fold width, as the authors' code does for
+                the feed-forward maps, instead of one Xavier matrix for each domain.
         """
         super().__init__()
         self.in_dim, self.out_dim, self.num_domains = in_dim, out_dim, num_domains
@@ -65,9 +65,9 @@ class MixedLinear(nn.Module):
         return (self.out_dim, self.in_dim) if name == "weight" else (self.out_dim,)
 
     def load_plain(self, name: str, value: Tensor) -> None:
-        """Take the `weight` [out, in] or the `bias` [out] of a plain projection for every domain.
+        """Copy the `weight` [out, in] or the `bias` [out] of a plain projection to every domain.
 
-        With equal copies the mixed projection is the plain one, whatever the proportions are.
+        With equal copies the mixed projection equals the plain one for any proportions.
         """
         with torch.no_grad():
             if name == "weight" and self.sum_inside:
@@ -78,7 +78,7 @@ class MixedLinear(nn.Module):
         """Return the projection mixed by the context's proportion, [B, T, out]."""
         proportion_BTK = context.proportion_BTK
         assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
-        # Under autocast the products are taken in its precision; then what they are made of is best made in it as well.
+        # Autocast computes the products in its own type, so the factors are cast to it once, here.
         dtype = dtype_of_products(x_BTD)
         x_BTD, proportion_BTK = x_BTD.to(dtype), proportion_BTK.to(dtype)
         mixed_bias: Tensor = proportion_BTK @ self.bias
@@ -91,7 +91,7 @@ class MixedLinear(nn.Module):
 
 
 def dtype_of_products(x: Tensor) -> torch.dtype:
-    """Return the type of products with x: that of autocast, or that of x where autocast is off or x is float64."""
+    """Return the type of products with x: that of autocast, or that of x if autocast is off or x is float64."""
     device = x.device.type
     casts = torch.is_autocast_enabled(device) and x.dtype != torch.float64
     return torch.get_autocast_dtype(device) if casts else x.dtype

@@ -1,4 +1,4 @@
-"""The domain proportion of a word (Jiang et al. 2020, sec. 3.1)."""
+"""The domain proportion of a token (Jiang et al. 2020, sec. 3.1)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def smoothed(logits_BTK: Tensor, smoothing: float) -> Tensor:
 
 
 class DomainProportion(nn.Module):
-    """D(x) of every word, from the input of a layer.
+    """D(x) of every token, from the input of a layer.
 
-    By default neither what goes in nor what comes out lets a gradient through: only the loss on the recorded logits
-    trains R, and R's errors never reach the Transformer (sec. 4.2, Fig. 5).
+    By default input and output are both detached: only the loss on the recorded logits trains R, and R's errors never
+    reach the Transformer (sec. 4.2, Fig. 5).
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class DomainProportion(nn.Module):
             model_dim: width of x.
             num_domains: k.
             smoothing: eps.
-            side: what x are words of.
-            input_link: how the loss on the logits reaches x (sec. 4.6, Fig. 10).
-            weight_link_open: the projections that are mixed train R as well; what comes out is not detached.
-            frozen: R keeps its first values: they are saved, but no parameters.
+            side: the side whose tokens x are.
+            input_link: how the gradient of the loss on the logits reaches x (sec. 4.6, Fig. 10).
+            weight_link_open: do not detach the output, so that the mixed projections train R as well.
+            frozen: R keeps its initial values; they are saved as buffers and are not parameters.
         """
         super().__init__()
         self.classifier = nn.Linear(model_dim, num_domains)
@@ -57,8 +57,8 @@ class DomainProportion(nn.Module):
             _make_buffers_of_parameters(self.classifier)
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
-        """Return the proportion [B, T, K] and leave the logits in `context`."""
-        # The loss takes logarithms of what may be small numbers: float32 also under autocast.
+        """Return the proportion [B, T, K] and record the logits in `context`."""
+        # The loss takes logarithms of numbers that may be small, so float32 is used under autocast as well.
         with torch.autocast(x_BTD.device.type, enabled=False):
             weight, bias = self.classifier.weight, self.classifier.bias
             logits_BTK = F.linear(link_gradient(x_BTD, self.input_link).to(weight.dtype), weight, bias)

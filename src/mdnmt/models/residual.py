@@ -25,7 +25,7 @@ class Residual(nn.Module):
         self.dropout = dropout
 
     def is_skipped(self, context: DomainContext) -> bool:
-        """Say whether the block will not be called for any sentence of the batch."""
+        """Return whether the block will not be called for any sentence of the batch."""
         return False
 
     def forward(self, x_BTD: Tensor, block: Callable[[Tensor], Tensor], context: DomainContext | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""A number that changes in the course of training, as a pure function of how far it has come."""
+"""A number that changes during training, as a pure function of the update."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor
 
 
 class Scheduled:
-    """Holds the value of the present update; a tensor, so that a compiled step need not be compiled again for it."""
+    """Holds the value of the current update, as a tensor, so that a new value needs no new compilation."""
 
     def __init__(self, function: Callable[[int, int], float]) -> None:
-        """Make it; `function` is given the number of the update (from 1) and that of all updates."""
+        """Make it; `function` maps the number of the update (from 1) and the number of all updates to the value."""
         self.function = function
         self.value: Tensor = torch.tensor(function(1, 1))
 
     def set(self, update: int, max_updates: int) -> None:
-        """Take the value of an update: nothing needs to be saved for a run to go on."""
+        """Set the value for an update. It is a function of the update, so checkpoints need not save it."""
         self.value.fill_(self.function(update, max_updates))

@@ -1,4 +1,4 @@
-"""Which domain a sentence is of, read from the states of its words."""
+"""Classify the domain of a sentence from the states of its tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mdnmt.models.projection import Linear
 
 
 class AttentionPooling(nn.Module):
-    """One vector a sentence: c = sum_t a_t x_t with a = softmax_t(v^T tanh(W x_t)) over real words."""
+    """One vector per sentence: c = sum_t a_t x_t with a = softmax_t(v^T tanh(W x_t)), padding left out."""
 
     def __init__(self, model_dim: int) -> None:
         super().__init__()
@@ -21,11 +21,11 @@ class AttentionPooling(nn.Module):
         self.score = Linear(model_dim, 1, bias=False)
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """Return c [B, D] and a [B, T]: 0 at padding, and 1 in sum over a sentence."""
+        """Return c [B, D] and a [B, T], which is 0 at padding and sums to 1 over a sentence."""
         scores_BT = self.score(self.hidden(x_BTD).tanh()).squeeze(-1)
         scores_BT = scores_BT if scores_BT.dtype == torch.float64 else scores_BT.float()
         attention_BT = scores_BT.masked_fill(~mask_BT, float("-inf")).softmax(-1)
-        # Words are many, sentences few: what follows is cheap in full precision also under autocast.
+        # There are far fewer sentences than tokens: the rest is cheap in full precision, also under autocast.
         with torch.autocast(x_BTD.device.type, enabled=False):
             x_BTD = x_BTD.to(attention_BT.dtype)
             return (attention_BT.unsqueeze(1) @ x_BTD).squeeze(1), attention_BT
@@ -48,7 +48,7 @@ class SentenceClassifier(nn.Module):
         self.gradient: GradientLink = gradient
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor, context: DomainContext) -> None:
-        """Leave the logits [B, K] of the sentences in `context`."""
+        """Record the logits [B, K] of the sentences in `context`."""
         pooled_BD, _ = self.pooling(link_gradient(x_BTD, self.gradient), mask_BT)
         with torch.autocast(pooled_BD.device.type, enabled=False):
             context.record("sentence", self.side, self.perceptron(pooled_BD))

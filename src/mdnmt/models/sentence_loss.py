@@ -1,4 +1,4 @@
-"""The loss of domain classifiers that judge whole sentences."""
+"""The loss of domain classifiers of sentences."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mdnmt.models.transformer import Output
 class SentenceDomainLoss:
     """Cross-entropy between the recorded domain logits of sentences and their labels, for all classifiers together.
 
-    `aux_norm` "text" sums over sentences and classifiers; "code" takes the mean over both, as the released code of
-    Jiang et al. 2020 does. The trainer divides either by the number of target words.
+    With `aux_norm` "text" it is summed over sentences and classifiers; with "code" it is averaged over both, as in the
+    released code of Jiang et al. 2020. The trainer divides the result by the number of target tokens.
     """
 
     name = "sentence"

@@ -1,4 +1,4 @@
-"""An encoder-decoder translation model put together from blocks."""
+"""An encoder-decoder translation model made of blocks."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mdnmt.models.encoder import Encoder
 
 @dataclass
 class Output:
-    """What a training pass leaves for the losses.
+    """The result of a training pass, for the losses.
 
     Attributes:
-        hidden_ND: the decoder's output at real target words.
-        weight_VD: the output layer; loss and logits are made of both.
+        hidden_ND: the decoder's output at target tokens without padding.
+        weight_VD: the output layer; the logits are the product of both.
         context: what blocks recorded.
     """
 
@@ -32,20 +32,20 @@ class Output:
     context: DomainContext
 
     def logits(self) -> Tensor:
-        """Return the logits [N, V] of the real target words."""
+        """Return the logits [N, V] of the target tokens without padding."""
         return F.linear(self.hidden_ND, self.weight_VD)
 
 
 @dataclass
 class DecodingState:
-    """Where decoding stands: B sentences with W beams each.
+    """The state of decoding B sentences with W beams each.
 
     Attributes:
-        memory: the B sentences.
-        tree: which of the words decoded each of the B * W prefixes consists of.
-        caches: keys and values of those words, one a layer.
-        context: what is known of each sentence's domain; what blocks record while decoding is dropped.
-        position: number of words decoded so far.
+        memory: the encoder's output for the B sentences.
+        tree: which decoded tokens make up each of the B * W prefixes.
+        caches: keys and values of those tokens, one cache per layer.
+        context: the domain of each sentence, if known; what blocks record during decoding is dropped.
+        position: number of tokens decoded so far.
     """
 
     memory: Memory
@@ -66,7 +66,7 @@ class DecodingState:
 
 
 class Transformer(nn.Module):
-    """Embeddings, encoder, decoder, output layer; which blocks they hold is the method's affair."""
+    """Embeddings, encoder, decoder and output layer; the method decides which blocks they contain."""
 
     def __init__(
         self,
@@ -81,19 +81,19 @@ class Transformer(nn.Module):
         classifiers: Mapping[str, nn.Module] | None = None,
         block_choice: nn.Module | None = None,
     ) -> None:
-        """Put the parts together.
+        """Make the model.
 
         Args:
-            source_embedding: of source words.
-            target_embedding: of target words.
+            source_embedding: of source tokens.
+            target_embedding: of target tokens.
             encoder: a stack of layers.
             decoder: a stack of layers.
             output_weight: [V, D]; may be the target embedding's own (tied).
-            domain_tag: puts a vector of the gold domain beside the source words.
+            domain_tag: adds a vector of the gold domain to the source sentence.
             bridge: called with (encoder's output [B, S, D], mask [B, S], context); the decoder sees what it returns.
-            classifiers: by side, "encoder" or "decoder": called likewise with the last states of that side, in training
-                passes alone; what they record is for losses, and translation costs nothing.
-            block_choice: called with (context, B) before anything else, to settle in it which blocks the sentences use.
+            classifiers: by side, "encoder" or "decoder": called in the same way with the last states of that side, only
+                in training passes. They record logits for losses and cost nothing in translation.
+            block_choice: called first, with (context, B); it writes into the context which blocks the sentences use.
         """
         super().__init__()
         self.source_embedding = source_embedding
@@ -109,7 +109,7 @@ class Transformer(nn.Module):
 
     @property
     def training_states(self) -> Callable[[Batch], tuple[Tensor, DomainContext]]:
-        """Return what computes the states of training batches: `states`, or a compiled form of it."""
+        """Return the function that computes the states of training batches: `states`, or its compiled form."""
         return self._training_states or self.states
 
     @training_states.setter
@@ -140,7 +140,7 @@ class Transformer(nn.Module):
         return self.decoder.remember(output_BSD, mask_BS, context)
 
     def forward(self, batch: Batch) -> Output:
-        """Return the decoder's output for every real target token, each given the true tokens before it."""
+        """Return the decoder's output for every target token (no padding), given the true tokens before it."""
         y_BTD, context = (self.training_states if self.training else self.states)(batch)
         y_ND = y_BTD.flatten(0, 1).index_select(0, batch.label_index_N)
         return Output(y_ND, self.output_weight, context)
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
         """Return the decoder's output [B, T, D] with padding, and what blocks recorded."""
         context = DomainContext(domain_B=batch.domain_B)
         memory = self.encode(batch.source_BS, batch.source_mask_BS, context)
-        # Padding stands on the right, so that a causal mask alone keeps it out of sight of real words.
+        # Padding is on the right, so the causal mask is enough to hide it from the other tokens.
         y_BTD = self.decoder(self.target_embedding(batch.target_BT), memory, context)
         if "encoder" in self.classifiers:
             self.classifiers["encoder"](memory.output_BSD, memory.mask_B11S[:, 0, 0], context)
@@ -158,20 +158,20 @@ class Transformer(nn.Module):
         return y_BTD, context
 
     def start(self, source_BS: Tensor, mask_BS: Tensor, domain_B: Tensor | None = None) -> DecodingState:
-        """Encode the sentences and return the state before the first target word."""
+        """Encode the sentences and return the state before the first target token."""
         context = DomainContext(domain_B=domain_B)
         memory = self.encode(source_BS, mask_BS, context)
-        # Read once more at every step: a head's numbers are best side by side.
+        # Every step reads them again, which is fastest if the numbers of a head are contiguous.
         memory.keys_values = [(keys.contiguous(), values.contiguous()) for keys, values in memory.keys_values]
         tree = PrefixTree()
         return DecodingState(memory, tree, [KeyValueCache(tree) for _ in self.decoder.layers], context)
 
     def step(self, word_P: Tensor, state: DecodingState) -> Tensor:
-        """Take the newest word of each prefix (P = B * W) and return the logits [P, V] of the next one."""
+        """Decode the newest token of each prefix (P = B * W) and return the logits [P, V] of the next token."""
         num_sentences = state.memory.output_BSD.size(0)
         state.tree.grow(num_sentences, word_P.size(0) // num_sentences, word_P.device)
         x_P1D = self.target_embedding(word_P.unsqueeze(1), start=state.position)
-        # The beams of a sentence stand side by side where a training pass has its words.
+        # The beams of a sentence take the dimension that the tokens of a sentence have in a training pass.
         x_BWD = x_P1D.view(num_sentences, -1, x_P1D.size(-1))
         y_BWD = self.decoder(x_BWD, state.memory, replace(state.context, records={}), state.caches)
         state.position += 1

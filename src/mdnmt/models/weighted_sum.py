@@ -1,7 +1,7 @@
-"""Vectors weighted by the shares of K domains or experts, with derivatives that write no more than they must.
+"""Vectors weighted by the shares of K domains or experts, with derivatives that avoid large intermediate results.
 
-Plain torch operators compute the same, but their derivatives write products as large as all weighted vectors only to
-add them up at once; on a CPU such walks through memory cost more than the sums.
+Plain torch operators compute the same, but their derivatives write products as large as all weighted vectors, only to
+sum them right away. On a CPU this memory traffic costs more than the sums.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mdnmt.models.kernels import takes_cpu_kernel
 
 
 def weighted(x_BTD: Tensor, share_BTK: Tensor) -> Tensor:
-    """Return p_1 x, ..., p_K x of each word, [B, T, K, D]."""
+    """Return p_1 x, ..., p_K x of each token, [B, T, K, D]."""
     found: Tensor = _Weighted.apply(x_BTD, share_BTK)  # type: ignore[no-untyped-call]
     return found
 
 
 def weighted_sum(parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
-    """Return sum_k p_k y_k of each word, [B, T, D]."""
+    """Return sum_k p_k y_k of each token, [B, T, D]."""
     found: Tensor = _WeightedSum.apply(parts_BTKD, share_BTK)  # type: ignore[no-untyped-call]
     return found
 

@@ -12,10 +12,10 @@ from mdnmt.models.sentence_classifier import AttentionPooling
 
 
 class DomainBranch(nn.Module):
-    """A gate on every word from a vector f of its sentence, which a domain classifier reads as well.
+    """A gate on every token, computed from a vector f of its sentence, which a domain classifier also reads.
 
     f = tanh(U c + u) with c the pooled states; G_t = sigmoid(A f + B h_t + b); H_t = G_t * h_t. With a `reversal` the
-    branch learns to hide the domain: its classifier is trained as it is, all before it sees -reversal times the loss.
+    branch learns to hide the domain: its classifier gets the plain gradient, everything before it -reversal times it.
     """
 
     def __init__(self, model_dim: int, num_domains: int, *, feature_dim: int, reversal: float | None = None) -> None:
@@ -28,7 +28,7 @@ class DomainBranch(nn.Module):
         self.reversal = reversal
 
     def forward(self, h_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Tensor:
-        """Return the gated states [B, S, D] and leave the logits [B, K] in `context`."""
+        """Return the gated states [B, S, D] and record the logits [B, K] in `context`."""
         pooled_BD, _ = self.pooling(h_BSD, mask_BS)
         with torch.autocast(pooled_BD.device.type, enabled=False):
             feature_BF = self.feature(pooled_BD).tanh()
@@ -39,7 +39,7 @@ class DomainBranch(nn.Module):
 
 
 class WordDomainContexts(nn.Module):
-    """Both gated forms of the encoder's output side by side, brought back to its width (Jiang et al. 2020, 4.2)."""
+    """Concatenates both gated forms of the encoder's output and projects them to its width (Jiang et al. 2020, 4.2)."""
 
     def __init__(self, model_dim: int, num_domains: int, *, feature_dim: int, reversal: float) -> None:
         """Make the two branches.
@@ -56,7 +56,7 @@ class WordDomainContexts(nn.Module):
         self.reduce = Linear(2 * model_dim, model_dim)
 
     def forward(self, h_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Tensor:
-        """Return [B, S, D]; the specific branch leaves its logits before the shared one."""
+        """Return [B, S, D]; the specific branch records its logits before the shared one."""
         specific_BSD = self.specific(h_BSD, mask_BS, context)
         shared_BSD = self.shared(h_BSD, mask_BS, context)
         return self.reduce(torch.cat([specific_BSD, shared_BSD], dim=-1))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""How much each target word tells of the domain: the weights of the loss WL (Jiang et al. 2020, sec. 4.2)."""
+"""How much each target token reveals its domain: the weights of the loss WL (Jiang et al. 2020, sec. 4.2)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mdnmt.models.sentence_classifier import AttentionPooling
 
 
 class WordWeights(nn.Module):
-    """A domain classifier on the decoder's last states, whose attention alpha_j says what word j weighs.
+    """A domain classifier on the decoder's last states; its attention alpha_j is the weight of token j.
 
-    Nothing goes back through it: its own loss trains it and nothing else, and alpha is a constant for L_gen.
+    Its input is detached: its loss trains only the classifier, and alpha is a constant for L_gen.
     """
 
     def __init__(self, model_dim: int, num_domains: int) -> None:
@@ -23,7 +23,7 @@ class WordWeights(nn.Module):
         self.output = Linear(model_dim, num_domains)
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor, context: DomainContext) -> None:
-        """Leave the logits [B, K] of the sentences and alpha [B, T] in `context`."""
+        """Record the logits [B, K] of the sentences and alpha [B, T] in `context`."""
         pooled_BD, alpha_BT = self.pooling(x_BTD.detach(), mask_BT)
         with torch.autocast(pooled_BD.device.type, enabled=False):
             context.record("sentence", "decoder", self.output(self.activation(pooled_BD)))

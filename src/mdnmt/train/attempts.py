@@ -1,4 +1,4 @@
-"""Attempts at one run: an end to those that come no further, and how a job of a cluster comes back."""
+"""Count the attempts at a run, stop those that make no progress, and requeue jobs of a cluster."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mdnmt.errors import Interrupted, LeaseError, MdnmtError
 from mdnmt.paths import RunPaths
 from mdnmt.train.lease import lease_is_live, read_holder, slurm_job
 
-# Of a job's time, left over for saving and for all that is not training: a fifth, ten minutes at most.
+# The part of a job's time that is kept for saving and everything else but training: a fifth, at most ten minutes.
 MARGIN, MOST_MARGIN_MINUTES = 0.2, 10.0
-# How long a job waits that found its run held by somebody outside of SLURM.
+# How long a job waits if a process outside SLURM holds its run.
 WAIT_MINUTES = 5
 _COMMAND_SECONDS = 30
 
@@ -29,11 +29,11 @@ Call = Callable[[list[str]], str | None]
 
 
 class NoProgress(MdnmtError):
-    """A run came no further in so many attempts that another one is of no use."""
+    """A run made no progress in several attempts, so another one would not help."""
 
 
 def call(command: list[str]) -> str | None:
-    """Run a command of SLURM and return what it printed; None where it fails or is not there."""
+    """Run a SLURM command and return its output; None if it fails or is not installed."""
     try:
         done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=_COMMAND_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
@@ -43,16 +43,16 @@ def call(command: list[str]) -> str | None:
 
 @contextmanager
 def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
-    """Count an attempt at the run in `folder`; its error is kept for the day when there are too many.
+    """Count an attempt at the run in `folder`, and keep its error for the message when there are too many.
 
-    An attempt counts until a later one starts from a later checkpoint. One that is refused because somebody else holds
-    the run does not count.
+    Attempts are counted from 1 again once a new checkpoint exists. An attempt that is refused because another process
+    holds the run does not count.
 
     Args:
         folder: of the run.
-        limit: attempts that may come no further; 0: any number.
-        is_first: somebody started anew, by hand: what was before does not count. A SLURM job that was queued again is
-            its first attempt still, and is known by its number.
+        limit: how many attempts without progress are allowed; 0: any number.
+        is_first: the user started the run by hand, so earlier attempts do not count. A SLURM job that was requeued
+            also starts with `is_first`; it is recognised by its job number, and its earlier attempts do count.
 
     Raises:
         NoProgress: there were too many.
@@ -68,7 +68,7 @@ def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
             f"{folder}: no progress beyond update {update} in {tries} attempts, so this one is not begun; the last "
             f"ended with: {before.get('error')}; put that right, then start snakemake again"
         )
-    # Not written by one that will be refused: the record is the holder's.
+    # An attempt that will be refused must not overwrite the record of the process that holds the run.
     if lease_is_live(RunPaths(folder).lease, wait=True) is None:
         _write(path, job, update, tries + 1, "nothing said: it was killed, or its machine failed")
     try:
@@ -76,16 +76,16 @@ def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
     except LeaseError:
         raise
     except BaseException as error:
-        # A signal is nobody's fault, but is told as well: a job that is always preempted comes no further either.
+        # A signal is not an error of the run, but it is recorded: a job that is always preempted makes no progress.
         _write(path, job, update, tries + 1, " ".join(str(error).split()) or type(error).__name__)
         raise
     path.unlink(missing_ok=True)
 
 
 def minutes_to_train(job_minutes: float, *, run: Call = call) -> float:
-    """Return how long training may go on in a job of so many minutes.
+    """Return how many minutes a job may train, given its time limit.
 
-    SLURM is asked what is left of them; where it does not say, the job is taken to begin now.
+    SLURM is asked how much of the limit is left. If it does not say, the job is assumed to begin now.
     """
     left = _slurm_minutes_left(run)
     margin = min(MARGIN * job_minutes, MOST_MARGIN_MINUTES)
@@ -93,20 +93,21 @@ def minutes_to_train(job_minutes: float, *, run: Call = call) -> float:
 
 
 def requeue(error: Interrupted | LeaseError, folder: Path, *, run: Call = call) -> str | None:
-    """Ask SLURM to start this very job again, and say what was done; None where nothing was asked for.
+    """Ask SLURM to start this job again, and return what was done in words; None if SLURM was not asked.
 
-    Asked for after a time limit of the trainer's own, which saved everything, and where somebody else holds the run:
-    then behind that one's job. Not after a signal: who sent it (preemption, scancel, a failing node) decides.
+    SLURM is asked after the trainer's own time limit, when everything is saved, and when another process holds the run:
+    then this job waits for the job of that process. It is not asked after a signal: its sender (preemption, scancel, a
+    failing node) decides what happens next.
     """
     job = slurm_job()
     if job is None or (isinstance(error, Interrupted) and not str(error).startswith("time limit")):
         return None
     behind = _behind(folder, job) if isinstance(error, LeaseError) else None
-    # SLURM ends the job that it is to start again, us included, before we are done.
+    # SLURM ends a job that it requeues, this process included, before this function returns.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if run(["scontrol", "requeue", job]) is None:
         return None
-    # A job that just ended waits a while in any case; a hold on it can only be put where it is pending.
+    # A requeued job stays pending for a while. A condition can only be set on a pending job.
     if behind and run(["scontrol", "update", f"JobId={job}", behind]) is not None:
         return f"SLURM job {job} is queued again, {behind}"
     return f"SLURM job {job} is queued again"

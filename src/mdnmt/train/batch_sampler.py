@@ -1,4 +1,4 @@
-"""Which batches make which update: a position in the epochs, as a pure function of data, recipe and seed."""
+"""Choose the batches of each update, as a pure function of data, recipe, seed and position in the epochs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class UpdateBatches:
         epoch: counted from 0.
         positions: their numbers in the epoch.
         batches: the sentences of each.
-        num_words: target words of all.
+        num_words: target tokens of all.
     """
 
     epoch: int
@@ -46,7 +46,7 @@ class BatchSampler:
         self._epoch: tuple[int, list[Indices]] = (-1, [])
 
     def next(self, progress: Progress) -> UpdateBatches:
-        """Return the batches of the next update and move `progress` behind them; what it says to skip is left out."""
+        """Return the batches of the next update and advance `progress` past them; its skipped batches are left out."""
         while True:
             batches, epoch = self._batches(progress.epoch), progress.epoch
             skipped = {place for one in progress.skipped if one["epoch"] == epoch for place in one["positions"]}
@@ -62,11 +62,11 @@ class BatchSampler:
             progress.epoch, progress.position = epoch + 1, 0
 
     def epochs(self, progress: Progress) -> float:
-        """Return how often the training text has been passed through, in epochs and parts of one."""
+        """Return the number of passes over the training text, with its fraction."""
         return progress.epoch + progress.position / len(self._batches(progress.epoch))
 
     def updates_per_epoch(self) -> int:
-        """Return the updates of the first epoch; where domains are sampled, others may have a few more or less."""
+        """Return the updates of the first epoch; if domains are sampled, other epochs may have a few more or fewer."""
         return -(-len(self._batches(0)) // self.recipe.accumulate_batches)
 
     def _batches(self, epoch: int) -> list[Indices]:

@@ -1,4 +1,4 @@
-"""Which sentences make which batch: a pure function of (seed, epoch), so that a position says all there is to save."""
+"""Group sentences into batches, as a pure function of (seed, epoch): a checkpoint needs only a position."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def epoch_batches(
 ) -> list[Indices]:
     """Return the batches of an epoch, in order.
 
-    Pairs whose longer sides are alike stand together, as many as `max_tokens` hold on either side with its padding; the
-    batches then follow each other in random order. Pairs that are equally long stand in random order: sorted by their
-    shorter side they would make batches of one kind each.
+    Pairs are sorted by their longer side and cut into batches of at most `max_tokens` on either side, padding included.
+    The batches are then shuffled. Pairs of equal length are in random order: sorted by their shorter side, similar
+    pairs would end up in the same batch.
 
     Args:
         split: training data.
         indices: the sentences to use.
-        max_tokens: the longest sentence of a batch, of either side, times its number of pairs stays at or below this;
-            a pair that is longer by itself makes a batch alone.
+        max_tokens: bound on the length of a batch's longest sentence, of either side, times its number of pairs; a
+            longer pair is a batch of its own.
         seed: of the run.
         epoch: counted from 0.
-        batch_sentences: in place of `max_tokens`: so many pairs a batch, however long they are; the last one of the
-            sorted pairs has the rest.
-        shares: of each domain's label in the epoch's pairs (see `domain_sampling`); None: each pair once.
+        batch_sentences: pairs in a batch, whatever their length, instead of `max_tokens`; the last batch of the sorted
+            pairs holds the rest.
+        shares: domain label -> its share of the epoch's pairs (see `domain_sampling`); None: each pair once.
     """
     generator = np.random.Generator(np.random.PCG64([seed, epoch]))
     if shares is not None:
@@ -65,7 +65,7 @@ def epoch_batches(
 
 
 def spread(rows: Indices, count: int) -> Indices:
-    """Return at most `count` of the rows, evenly spread: held-out files follow the order of their corpora."""
+    """Return at most `count` of the rows, evenly spaced, because held-out files follow the order of their corpora."""
     if len(rows) <= count:
         return rows
     chosen: Indices = rows[np.arange(count) * len(rows) // count]

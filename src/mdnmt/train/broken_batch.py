@@ -1,4 +1,4 @@
-"""The sentences of a batch whose loss or gradient was no number, as a file for a person to read."""
+"""Write the sentences of a batch whose loss or gradient was NaN or infinite to a readable file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mdnmt import fsio
 from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.meters import BrokenUpdate
 
-# A file that opens at once, whatever the size of a batch.
+# Keeps the file small enough for any editor, whatever the size of a batch.
 MAX_PIECES = 20_000
 
 
@@ -20,9 +20,9 @@ def write_broken(folder: Path, what: str, broken: BrokenUpdate, data: TaskData, 
 
     Args:
         folder: of the run.
-        what: which number was none.
+        what: which value was not finite, in words.
         broken: the update, and which of its batches.
-        data: the task, for the sentences; pieces stand as text where its vocabularies have it, else as numbers.
+        data: the task, for the sentences; they are written as text, or as ids if the data has no vocabulary.
         learning_rate: of the update.
     """
     split, chosen = data.split("train"), broken.step.chosen
@@ -52,7 +52,7 @@ def write_broken(folder: Path, what: str, broken: BrokenUpdate, data: TaskData, 
 
 
 def readable(value: Any) -> Any:
-    """Return a value for JSON, which has no word for what is not finite: it becomes "nan", "inf" or "-inf"."""
+    """Return a value that JSON can hold: numbers that are not finite become "nan", "inf" or "-inf"."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
@@ -62,7 +62,7 @@ def readable(value: Any) -> Any:
 
 def _sentence(data: TaskData, split: Split, row: int) -> dict[str, Any]:
     def pieces(side: str, ids: Sequence[int]) -> str | list[int]:
-        # The data of a pretrained model have ids of their own and no vocabulary in a file.
+        # The data of a pretrained model uses that model's ids and has no vocabulary file.
         decode = getattr(getattr(data, f"{side}_vocab", None), "decode", None)
         return " ".join(decode(ids)) if decode is not None else list(ids)
 

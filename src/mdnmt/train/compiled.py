@@ -1,4 +1,4 @@
-"""Training through torch.compile: encoder and decoder as one compiled function of few shapes."""
+"""Train through torch.compile, with encoder and decoder as one compiled function."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ WIDTH_MULTIPLE = 8
 
 
 def width_multiple(method: Method, compile: Compile) -> int:
-    """Return the multiple to which batches are padded: 1 without a compiler, or if a loss counts padding."""
+    """Return the multiple to which batches are padded: 1 without torch.compile, or if a loss depends on padding."""
     counts_padding = any(getattr(loss, "counts_padding", False) for loss in method.losses)
     return 1 if compile == "off" or counts_padding else WIDTH_MULTIPLE
 
 
 def compile_model(method: Method, compile: Compile) -> None:
-    """Let the model compute the states of training batches by a compiled function, unless `compile` is off.
+    """Compile the function that computes the states of training batches, unless `compile` is off.
 
-    Losses stay outside: they work on the real target tokens, whose number differs from batch to batch. Validation and
-    translation are not compiled. Sizes are symbols, so that one compilation serves all batches; with
+    Losses stay outside: they work on the target tokens without padding, whose number differs from batch to batch.
+    Validation and translation are not compiled. Sizes are symbolic, so that one compilation serves all batches; with
     "reduce-overhead", a GPU records one CUDA graph for each shape.
 
     Raises:
@@ -45,7 +45,7 @@ def compiler_errors(compile: Compile) -> Iterator[None]:
     """Report a failure of torch's compiler in one line; it compiles at the first forward and the first backward pass.
 
     Raises:
-        ConfigError: it failed.
+        ConfigError: the compiler failed.
     """
     try:
         yield

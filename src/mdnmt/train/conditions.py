@@ -1,6 +1,6 @@
-"""The code and the precision of a run: kept in its checkpoints, so that one model is not trained by two codes.
+"""Keep code, precision and kernels of a run in its checkpoints, so that no model is trained under two of them.
 
-Beside them, the record of each attempt at a run: by which commit, code, device, precision and versions.
+Also record each attempt at a run, with its commit, code, device, precision and versions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Precision = Literal["fp32", "bf16"]
 
 KEY = "conditions"  # in the state of a checkpoint, beside the counters
 BEGINS = ("start", "resume")  # events of metrics.jsonl that begin an attempt
-OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  # of an attempt, in its provenance
-# Modules that training imports and that change no weight: files, errors, locks, records, and (by way of cutting
-# Chinese text) the readers of corpora. A repair in one of them must not stop a run.
+OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  # what an attempt keeps of its provenance
+# Modules that training imports but that change no weight: files, errors, locks, records, and the readers of corpora
+# (imported for the segmentation of Chinese). A repair in one of them must not stop a run.
 _CHANGE_NO_WEIGHT = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
@@ -38,7 +38,7 @@ _CHANGE_NO_WEIGHT = (
 
 
 def training_code(builder: str) -> str:
-    """Return the hash of the code that trains a method: the loop, its blocks and losses, not other methods."""
+    """Return the hash of the code that trains a method: the loop, its blocks and losses, but no other methods."""
     own = f"mdnmt.methods.{builder}" if builder != "mbart50" else "mdnmt.pretrained.run"
     loaded_by_name = ("mdnmt.methods", "mdnmt.corpora.readers")
     return code_hash("mdnmt.train.run", own, chosen_from=loaded_by_name, without=_CHANGE_NO_WEIGHT)
@@ -50,9 +50,9 @@ class Conditions:
 
     Attributes:
         code: hash of the training code.
-        precision: of the products of matrices; `auto` of the recipe is resolved when a run begins.
-        kernels: resolved likewise.
-        compile: as the recipe has it.
+        precision: of matrix products; the recipe's `auto` is resolved when a run begins.
+        kernels: likewise resolved.
+        compile: as in the recipe.
     """
 
     code: str
@@ -71,7 +71,7 @@ class Conditions:
 
 
 def conditions_here(builder: str, recipe: Training, device: torch.device) -> Conditions:
-    """Return the conditions of a run that begins now, on this device.
+    """Return the conditions of a run that begins on this device with this code.
 
     Raises:
         ConfigError: the recipe asks for kernels that do not exist for the device.
@@ -89,23 +89,23 @@ def _kernels(recipe: Training, device: torch.device) -> Kernels:
 
 
 def progress_in(checkpoint: Checkpoint) -> Progress:
-    """Return the counters of a run as a checkpoint has them."""
+    """Return the counters of a run that a checkpoint holds."""
     return Progress.from_json({name: value for name, value in checkpoint.state.items() if name != KEY})
 
 
 def refuse_other_code(
     checkpoint: Checkpoint | None, here: Conditions, recipe: Training, folder: Path, *, accept: bool
 ) -> None:
-    """Refuse to train on from the checkpoint of other code.
+    """Refuse to continue from a checkpoint that other training code wrote.
 
-    A run that is over makes no update any more, and is not refused.
+    A finished run makes no more updates, so it is not refused.
 
     Args:
         checkpoint: the newest of the run, or None.
         here: the conditions of this process.
         recipe: of the run.
         folder: of the run.
-        accept: the user wants to train on all the same.
+        accept: the user wants to continue anyway.
 
     Raises:
         CheckpointError: the code differs.
@@ -125,11 +125,11 @@ def refuse_other_code(
 def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
     """Return the conditions under which a run resumes: this code, and the checkpoint's precision, kernels and compile.
 
-    A run that is over makes no update any more, and needs no more than its files written: any device can do that.
+    A finished run makes no more updates. Only its files remain to be written, which any device can do.
 
     Raises:
-        CheckpointError: this device has no bf16 or not the kernels that the run began with, or the recipe names others
-            or another value of `compile`.
+        CheckpointError: the device lacks bf16 or the kernels that the run began with, or the recipe now asks for other
+            kernels or another value of `compile`.
     """
     began: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
     if progress_in(checkpoint).is_over(recipe):
@@ -141,7 +141,7 @@ def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: 
             "another run"
         )
     kernels: Kernels = checkpoint.state.get(KEY, {}).get("kernels", here.kernels)
-    # A run that began on a GPU resumes on a CPU by the same plain formulas; the reverse does not exist.
+    # A run that began on a GPU can resume on a CPU with the same plain formulas; the CPU's kernels have no GPU version.
     if kernels != here.kernels and (recipe.kernels != "auto" or kernels == "cpu"):
         raise CheckpointError(
             f"the run began with kernels: {kernels} and has reached update {checkpoint.update}; device {device} with "
@@ -159,7 +159,7 @@ def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: 
 
 
 def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:
-    """Return the record of an attempt that begins: commit, code, device, precision and versions."""
+    """Return the record of an attempt that begins now: commit, code, device, precision and versions."""
     made = provenance.collect()
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
     record = {key: made[key] for key in OF_ATTEMPT if key in made}
@@ -167,16 +167,18 @@ def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:
 
 
 def last_training(records: Iterable[Mapping[str, Any]], updates: int) -> dict[str, Any]:
-    """Return the record of the attempt that made the last of so many updates; empty where no attempt is recorded.
+    """Return the record of the attempt that made the last update; empty if no attempt is recorded.
 
-    A later attempt only wrote the files of the finished run again.
+    Args:
+        records: of metrics.jsonl.
+        updates: how many updates the run has. An attempt that began at this update only wrote the files again.
     """
     made = [one for one in attempts(records) if one.get("at_update", 0) < updates]
     return made[-1] if made else {}
 
 
 def attempts(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the records of all attempts at a run, oldest first, each with the update that it began at."""
+    """Return the records of all attempts at a run, oldest first, each with the update at which it began."""
     left_out = {"event", "workers"}
     begun = [record for record in records if record.get("event") in BEGINS]
     return [{key: value for key, value in record.items() if key not in left_out} for record in begun]

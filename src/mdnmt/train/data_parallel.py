@@ -1,8 +1,8 @@
-"""The processes that train one run together: what they tell each other, and how they end when one of them is gone.
+"""Data-parallel training: how the workers of a run communicate, and how they end if one of them is lost.
 
-Started by `mdnmt train --workers`, by torchrun, or by anything else that sets RANK and WORLD_SIZE. Each has the whole
-model and computes its share of every update; the gradients are summed, so that all do the same step. The first one
-alone writes, validates and holds the lease.
+Workers are started by `mdnmt train --workers`, by torchrun, or by anything else that sets RANK and WORLD_SIZE. Each has
+the whole model and computes its share of every update. The gradients are summed, so that all take the same step. Only
+the first worker writes files, validates and holds the lease.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from torch import Tensor
 
 from mdnmt.errors import ConfigError, Interrupted
 
-# Bytes in one message of what the first worker shares.
+# Bytes in one message when the first worker shares data.
 PIECE = 1 << 24
-STORE = "MDNMT_STORE"  # port at which the first worker, which started this one, is to be found
+STORE = "MDNMT_STORE"  # the variable with the port of the first worker, which started this one
 
 
 class LostWorker(Interrupted):
     """Another worker of the job is gone or does not answer."""
 
     def leave(self) -> NoReturn:
-        """End this process: what it would wait for at an orderly end does not come."""
+        """End this process at once: an orderly exit would wait for the lost worker."""
         sys.stdout.flush()
         print(f"mdnmt train: {self}", file=sys.stderr, flush=True)
         os._exit(self.exit_code)
@@ -40,13 +40,13 @@ class LostWorker(Interrupted):
 
 @dataclass(frozen=True)
 class Workers:
-    """The group, as one of it sees it; alone, it has nothing to say and costs nothing.
+    """The group of workers, as one worker sees it; with a single worker every operation is free.
 
     Attributes:
         rank: this worker's number, from 0.
         count: how many there are.
-        store: where they meet; None: where MASTER_ADDR and MASTER_PORT say.
-        watch: called while waiting for the others to come; raises if one will not.
+        store: the store through which they find each other; None: the one at MASTER_ADDR and MASTER_PORT.
+        watch: called while waiting for the others; raises if one of them has died.
     """
 
     rank: int = 0
@@ -56,32 +56,33 @@ class Workers:
 
     @property
     def is_first(self) -> bool:
-        """Say whether this is the one that writes."""
+        """Return whether this worker is the one that writes files."""
         return self.rank == 0
 
     def seed(self, seed: int, update: int) -> None:
-        """Give all but the first worker the random numbers of an update: a function of seed, update and rank.
+        """Seed the generators of all workers but the first, as a function of seed, update and rank.
 
-        The first goes on with its own generator, which is saved. So another number of workers may resume a run.
+        The first worker keeps its own generator, which checkpoints save. So a run can resume with another number of
+        workers.
         """
         if not self.is_first:
             [state] = np.random.SeedSequence([seed, update, self.rank]).generate_state(1, np.uint64)
             torch.manual_seed(int(state))
 
     def most(self, values: Sequence[int]) -> list[int]:
-        """Return the greatest of all workers' values, place by place."""
+        """Return the elementwise maximum over all workers."""
         if self.count == 1:
             return list(values)
         return [int(value) for value in self._reduced(torch.tensor(values, dtype=torch.int64), "MAX").tolist()]
 
     def total(self, values: Sequence[float]) -> list[float]:
-        """Return the sum of all workers' values, place by place."""
+        """Return the elementwise sum over all workers."""
         if self.count == 1:
             return list(values)
         return [float(value) for value in self._reduced(torch.tensor(values, dtype=torch.float64), "SUM").tolist()]
 
     def begin_sum(self, tensor: Tensor) -> Callable[[], None]:
-        """Begin to replace a tensor by the sum over all workers; return what waits until that is done.
+        """Begin to replace a tensor by the sum over all workers; return a function that waits until it is done.
 
         All workers must call it in the same order.
         """
@@ -97,7 +98,7 @@ class Workers:
         return wait
 
     def shared(self, data: bytes) -> bytes:
-        """Return the first worker's data; the others' are dropped."""
+        """Return the first worker's data; what the other workers pass is ignored."""
         if self.count == 1:
             return data
         import torch.distributed as dist
@@ -111,22 +112,22 @@ class Workers:
         return buffer.tobytes()
 
     def shared_json(self, value: Any) -> Any:
-        """Return the first worker's value, which must be plain JSON (NaN may stand in it)."""
+        """Return the first worker's value, which must be plain JSON (NaN is allowed)."""
         return value if self.count == 1 else json.loads(self.shared(json.dumps(value).encode()))
 
     @contextmanager
     def joined(self, device: torch.device, timeout_minutes: float) -> Iterator[None]:
-        """Be one of the group inside the block.
+        """Join the group inside the block.
 
         Raises:
-            LostWorker: not all came within the time, or one left before the end.
+            LostWorker: a worker did not join within the time, or left before the end.
         """
         if self.count == 1:
             yield
             return
         import torch.distributed as dist
 
-        # Numbers on the CPU go by gloo even beside GPUs: asking for them never waits for a GPU's work.
+        # Tensors on the CPU go through gloo even with GPUs, so that sharing them does not wait for a GPU.
         backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
         if device.type == "cuda":
             torch.cuda.set_device(device)
@@ -140,11 +141,11 @@ class Workers:
                     backend, store=self.store, rank=self.rank, world_size=self.count, timeout=timeout
                 )
         yield
-        # Not after an error: with one worker gone there is nobody to take leave of, and NCCL would wait for it.
+        # Not after an error: if a worker is lost, NCCL would wait for it here.
         dist.destroy_process_group()
 
     def _meet(self, deadline: float) -> None:
-        """Wait until all have come, or one cannot come any more: torch's own waiting would not notice that."""
+        """Wait until all workers have joined, or one has died, which torch's own wait would not notice."""
         self.store.set(f"here/{self.rank}", "yes")
         while not self.store.check([f"here/{rank}" for rank in range(self.count)]):
             if time.monotonic() >= deadline:
@@ -161,10 +162,10 @@ class Workers:
 
 
 def from_environment() -> Workers:
-    """Return the group that RANK and WORLD_SIZE name, not yet joined; one worker where they are not set.
+    """Return the group that RANK and WORLD_SIZE describe, not yet joined; a single worker if they are not set.
 
     Raises:
-        ConfigError: they make no sense.
+        ConfigError: their values are not a rank and a number of workers.
     """
     said = {name: os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE")}
     if not said["WORLD_SIZE"] or said["WORLD_SIZE"] == "1":
@@ -185,7 +186,7 @@ def from_environment() -> Workers:
 
 @contextmanager
 def _as_lost_worker() -> Iterator[None]:
-    # Everything that torch raises for a peer (closed connection, time out) is a RuntimeError.
+    # torch raises a RuntimeError for every failure of another worker: closed connections, timeouts.
     try:
         yield
     except RuntimeError as error:

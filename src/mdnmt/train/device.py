@@ -1,4 +1,4 @@
-"""Where a run computes, how exactly, and from which random state it starts."""
+"""Choose the device, precision and random state of a run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mdnmt.gpu import acquire
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """Return the named device, or for `auto` a GPU where there is one; a GPU is this process's alone until it ends.
+    """Return the named device, or for `auto` a GPU if there is one; this process then owns the GPU until it ends.
 
     A GPU is always returned with its index, which `torch.cuda.set_device` and NCCL need.
 
     Raises:
         ConfigError: there is no such device, or it does not work.
     """
-    # Before CUDA is asked for anything: what it may see is settled by its first answer.
+    # Before the first call to CUDA, which fixes the visible devices.
     is_set_up = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
     if name.startswith(("auto", "cuda")) and torch.version.cuda is not None and not is_set_up:
         acquire(number=int(number) if (number := name.partition(":")[2]).isdecimal() else None)
@@ -56,21 +56,21 @@ def refuse_one_gpu_for_all(name: str, count: int) -> None:
     """Refuse a device that names one GPU for several workers: all of them would compute on that card.
 
     Raises:
-        ConfigError: it does.
+        ConfigError: the device names one GPU, and there are several workers.
     """
     if count > 1 and ":" in name:
         raise ConfigError(f"found --device {name} for {count} workers, expected auto, cpu or cuda")
 
 
 def autocast_dtype(recipe: Training, device: torch.device) -> torch.dtype | None:
-    """Return bfloat16 where the recipe asks for it, or leaves it open and the device has it; else None for float32."""
+    """Return bfloat16 if the recipe asks for it, or says `auto` and the device supports it; None: float32."""
     if recipe.precision == "bf16" or (recipe.precision == "auto" and has_native_bf16(device)):
         return torch.bfloat16
     return None
 
 
 def has_native_bf16(device: torch.device) -> bool:
-    """Say whether the device multiplies bfloat16 in hardware; a CPU that only emulates it is slower with it."""
+    """Return whether the device multiplies bfloat16 in hardware; a CPU that only emulates it is slower with it."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
@@ -80,14 +80,14 @@ def has_native_bf16(device: torch.device) -> bool:
 
 @contextmanager
 def quick_float32(device: torch.device, dtype: torch.dtype | None = None) -> Iterator[None]:
-    """Choose the fastest products for what stays float32.
+    """Choose the fastest matrix products for what stays float32.
 
     On a GPU in a bf16 run (`dtype` of autocast): TF32, whose factors have 10 bits, three more than those of bf16. A
     run in fp32 keeps exact products.
 
-    On a CPU: oneDNN where MKL, torch's first choice, takes its slow path.
-    torch gives oneDNN such products where it may round their factors to bfloat16. On processors without units for
-    matrices it does not round them; that is looked at before it is trusted.
+    On an AMD CPU: oneDNN, because MKL, torch's first choice, takes a slow path there. torch hands products to oneDNN
+    only if oneDNN may round their factors to bfloat16. On processors without matrix units oneDNN does not round; this
+    is tested before it is relied on.
     """
     if device.type == "cuda" and dtype == torch.bfloat16:
         with _rounding_allowed(torch.backends.cuda.matmul, "tf32"):
@@ -121,21 +121,21 @@ def _is_exact_in_onednn() -> bool:
 
 
 def _cpu_features() -> dict[str, object]:
-    # Not in every release of torch that we run on: without it a CPU is taken to have none.
+    # Some supported releases of torch lack this function; the CPU then counts as having no such features.
     features: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return features
 
 
 def _keep_few_products() -> None:
-    # Made for each shape that is met, half a MiB each, 1,024 kept by oneDNN and as many by torch's layer above it: text
-    # has a new shape in nearly every batch, and what is kept lies between the buffers and tears the heap to pieces.
-    # To make one again takes less than a millisecond. Both libraries read these names at their first product.
+    # oneDNN and torch's layer above it each cache 1,024 compiled products of half a MiB, one for each shape. Text has
+    # a new shape in nearly every batch, and the cached objects fragment the heap. Compiling one again takes less than
+    # a millisecond. Both libraries read these variables at their first product.
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "32")
 
 
-# No run may have it (config/study.py): what a model draws when it is loaded must not be what it drew when it was
-# trained, or a weight that was never saved would not be missed.
+# No run may have this seed (config/study.py). A loaded model must not draw the same initial weights as in training, or
+# nobody would notice that a weight was never saved.
 SEED_OF_LOADING = 2**32 - 1
 
 

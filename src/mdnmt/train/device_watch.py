@@ -1,7 +1,7 @@
-"""Watch what a piece of training asks of a device: operators, synchronisations, copied scalars, float64.
+"""Record what a piece of training asks of a device: operators, synchronisations, copied scalars, float64.
 
-A dispatch mode sees every operator of forward and backward pass. It works on a real device and on fake tensors, which
-say on a machine without a GPU what a GPU would be asked to do.
+A dispatch mode sees every operator of the forward and backward pass. It works on a real device, and on fake tensors,
+which show on a machine without a GPU what a GPU would be asked to do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 Kind = Literal["synchronisation", "scalar copy", "float64"]
 
-# The size of their result, or the result itself, depends on data: the CPU waits for the device.
+# The CPU waits for the device, because the result, or its size, depends on data.
 _WAITING = {
     "_local_scalar_dense",
     "_unique2",

@@ -1,4 +1,4 @@
-"""How often each domain is trained on: shares by temperature or by weight, and the pairs that an epoch draws."""
+"""Sample domains in training: shares by temperature or by weight, and the pairs that an epoch draws."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def domain_shares(
 
 
 def check_weights(sampling: DomainSampling | None, domains: Sequence[str]) -> None:
-    """Check that weights, if there are any, name the domains of a task.
+    """Check that weights, if there are any, name exactly the domains of a task.
 
     Raises:
-        ConfigError: a domain has no weight, or a weight no domain.
+        ConfigError: a domain has no weight, or a weight has no domain.
     """
     if sampling is None or sampling.weights is None or set(sampling.weights) == set(domains):
         return
@@ -59,16 +59,16 @@ def check_weights(sampling: DomainSampling | None, domains: Sequence[str]) -> No
 
 
 def sample(labels: Labels, indices: Indices, shares: Mapping[int, float], generator: np.random.Generator) -> Indices:
-    """Return as many pairs as `indices` has, of which each domain has its share.
+    """Return as many pairs as `indices` has, with each domain's share of them.
 
-    A domain of n pairs that gets c of them has each pair c // n times, and c % n others at random, so that nothing is
-    repeated before everything was there.
+    If a domain of n pairs gets c places, each of its pairs is drawn c // n times, and c % n random ones once more. So
+    no pair is repeated before all have been drawn.
 
     Args:
         labels: of all pairs of the split.
         indices: the pairs to draw from.
         shares: label -> share.
-        generator: of the epoch; how far it is moved depends on labels and shares alone.
+        generator: of the epoch; how many numbers are drawn from it depends only on labels and shares.
     """
     ordered = sorted(shares)
     wanted = np.array([shares[label] for label in ordered]) * len(indices)

@@ -1,4 +1,4 @@
-"""How much memory and disk space a run needs, estimated before it starts; what plainly cannot fit is refused."""
+"""Estimate the memory and disk space of a run before it starts, and refuse a run that cannot fit."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from mdnmt.config.training import Training
 from mdnmt.machine import Memory, TooLarge, host_memory, in_gb, require_space
 
 FLOAT = 4  # bytes
-# Weights, gradients, and Adam's two moments: all four exist at every update.
+# Weights, gradients and Adam's two moments all exist at every update.
 STATES = 4
-# While a checkpoint is saved: copies of weights and moments and the bytes of the files, in memory of the host.
-# Measured, see docs/planning.md.
+# Host memory while a checkpoint is saved: copies of weights and moments, and the bytes of the files. Measured; see
+# docs/planning.md.
 SAVING_BYTES = 27  # per parameter
 # The interpreter with torch, before a model exists.
 PROGRAM_BYTES = 300_000_000
 # Values that a layer keeps for the backward pass, per token: in units of the model's width (the decoder has a second
-# attention), and of the width inside the feed-forward block. Of the output layer: copies of the logits. Counted from
-# the blocks in mdnmt.models, attention weights of 30 words included; docs/planning.md compares it with measured peaks.
+# attention) and of the feed-forward width. For the output layer: the number of copies of the logits. Counted from the
+# blocks in mdnmt.models, with attention over 30 tokens; docs/planning.md compares the estimate with measured peaks.
 ENCODER_WIDTHS, DECODER_WIDTHS, INNER_WIDTHS, LOGITS = 12, 20, 3, 4
 TOKENS_A_SENTENCE = 30  # of a batch counted in sentences
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes of memory that a training needs.
+    """Bytes of memory that training needs.
 
     Attributes:
-        states: of weights, gradients and Adam's moments; certain.
+        states: weights, gradients and Adam's moments; exact.
         activations: kept for the backward pass; an estimate.
-        saving: of copies while a checkpoint is saved; an estimate.
+        saving: copies while a checkpoint is saved; an estimate.
     """
 
     states: int
@@ -42,14 +42,14 @@ class Footprint:
 
     @property
     def total(self) -> int:
-        """Return the estimate of all of it, program included."""
+        """Return the estimate of the whole, program included."""
         return PROGRAM_BYTES + self.states + max(self.activations, self.saving)
 
     def require(self, memory: Memory, what: str) -> None:
         """Refuse a run whose states alone do not fit; the rest is too uncertain to refuse for.
 
         Raises:
-            TooLarge: naming the estimate and the limit.
+            TooLarge: the states do not fit; the message has the estimate and the limit.
         """
         if self.states > memory.size_bytes:
             raise TooLarge(
@@ -60,13 +60,13 @@ class Footprint:
 
 
 def footprint(parameters: int, architecture: dict[str, Any], target_vocab: int, training: Training) -> Footprint:
-    """Estimate the memory of a training.
+    """Estimate the memory that training needs.
 
     Args:
         parameters: of the model.
         architecture: its complete options.
         target_vocab: size of the target vocabulary.
-        training: the recipe, of which the size of a batch counts.
+        training: the recipe; only its batch size matters.
     """
     tokens = training.max_tokens
     if training.batch_sentences is not None:
@@ -87,10 +87,10 @@ def device_memory(device: torch.device) -> Memory:
 
 
 def least_checkpoint_bytes(parameters: int, training: Training) -> int:
-    """Return the bytes that the checkpoints of a run in training certainly take.
+    """Return a lower bound on the bytes of a run's checkpoints while it trains.
 
-    There are two whole checkpoints (weights and Adam's moments), and the weights of others that will be averaged; how
-    many of these come is not known where patience may end the run or validations are counted in epochs.
+    There are two complete checkpoints (weights and Adam's moments), and the weights of others that will be averaged.
+    How many of these there will be is unknown if patience may end the run or validations are counted in epochs.
     """
     averaged = 0
     if not training.patience and training.validate_every_epochs is None and training.max_epochs is None:
@@ -99,10 +99,10 @@ def least_checkpoint_bytes(parameters: int, training: Training) -> int:
 
 
 def require_disk(folder: Path, parameters: int, training: Training) -> None:
-    """Refuse a run whose checkpoints do not fit on the disk; what it has written before counts as room.
+    """Refuse a run whose checkpoints do not fit on the disk; checkpoints that it wrote before count as free space.
 
     Raises:
-        TooLarge: naming need and free space.
+        TooLarge: they do not fit; the message has the required and the free space.
     """
     there = sum(path.stat().st_size for path in folder.rglob("*.safetensors")) if folder.is_dir() else 0
     require_space(folder, least_checkpoint_bytes(parameters, training) - there, "its checkpoints")

@@ -1,4 +1,4 @@
-"""The gradients of one update: what the trainer does and `mdnmt measure` times."""
+"""Compute the gradients of one update, for the trainer and for `mdnmt measure`, which times it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mdnmt.train.gradient_reducer import GradientReducer
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """What an update found, on the device.
+    """The losses and norms of an update, on the device.
 
     Attributes:
-        losses: of each batch by name, summed over words.
-        norms: of the gradients of each group that is clipped, before it was; empty where none was asked for.
-        domain_sums: [2, K], of each domain the generation loss and the number of target tokens, over all batches; None
-            where they were not asked for, or the losses do not record them.
+        losses: of each batch by name, summed over tokens.
+        norms: of the gradients of each clipped group, before clipping; empty if no norm was computed.
+        domain_sums: [2, K], the generation loss and the number of target tokens of each domain, over all batches; None
+            if they were not requested, or the losses do not record them.
     """
 
     losses: list[dict[str, Tensor]]
@@ -45,7 +45,9 @@ def forward_backward(
     want_norms: bool = False,
     num_domains: int = 0,
 ) -> UpdateResult:
-    """Leave the clipped gradients of the objective, a target word, over all batches of an update.
+    """Compute the clipped gradients of the objective per target token, over all batches of an update.
+
+    The gradients are left in the parameters.
 
     Args:
         method: model and losses.
@@ -53,11 +55,11 @@ def forward_backward(
         recipe: for the norm at which gradients are clipped.
         device: where the model is.
         dtype: of autocast; None: float32 throughout.
-        num_words: target words of the whole update, where these batches are not all of it.
-        weights: for each batch what a loss is multiplied by; None: nothing.
+        num_words: target tokens of the whole update, if it has more than these batches.
+        weights: for each batch, a function that returns the factor of a loss; None: no factors.
         reducer: adds the gradients of other workers; None: there are none.
-        want_norms: measure the norms even where nothing is clipped.
-        num_domains: sum the generation loss of each of so many domains; 0: of none.
+        want_norms: compute the norms even if gradients are not clipped.
+        num_domains: number of domains for which to sum the generation loss; 0: do not sum it by domain.
     """
     if num_words is None:
         num_words = sum(batch.num_target_tokens for batch in batches)
@@ -90,7 +92,7 @@ def forward_backward(
 
 
 def domain_sums(word_loss_N: Tensor, batch: Batch, num_domains: int) -> Tensor:
-    """Return [2, K]: the losses of each domain's words, and how many there are."""
+    """Return [2, K]: the summed loss of each domain's target tokens, and their number."""
     domain_N = batch.domain_B.index_select(0, batch.label_index_N // batch.target_BT.size(1))
     is_of_KN = torch.arange(num_domains, device=domain_N.device).unsqueeze(1) == domain_N
     return torch.stack([(is_of_KN * word_loss_N).sum(1), is_of_KN.sum(1)])

@@ -10,19 +10,19 @@ from torch import Tensor, nn
 
 from mdnmt.train.data_parallel import Workers
 
-# Numbers in a bucket (16 MiB in float32): few messages, and the first is sent long before the last gradient is there.
+# Numbers in a bucket (16 MiB in float32): few messages, and the first is sent long before the last gradient exists.
 BUCKET_NUMBERS = 1 << 22
 
 
 class GradientReducer:
     """Sums each gradient over all workers as soon as the last batch of an update has added to it.
 
-    A hook of each parameter counts the gradients that are final. A bucket is sent when all of its gradients are final
-    and all buckets before it are sent, so that all workers send the same buckets in the same order. What is not final
-    at the end of the backward pass is sent in `finish`.
+    A hook on each parameter counts the gradients that are final. A bucket is sent when all of its gradients are final
+    and all buckets before it have been sent, so that all workers send the same buckets in the same order. `finish`
+    sends the buckets that are incomplete at the end of the backward pass.
 
-    The order is that in which the first worker's gradients became final in the first update. It depends on the model
-    alone, so that a resumed run adds up the same numbers in the same order.
+    Parameters are in the order in which the first worker's gradients became final in the first update. It depends only
+    on the model, so a resumed run sums the same numbers in the same order.
     """
 
     def __init__(self, workers: Workers, parameters: Iterable[nn.Parameter]) -> None:
@@ -48,7 +48,7 @@ class GradientReducer:
         self._in_last_batch = True
 
     def finish(self) -> None:
-        """Replace each gradient by the sum over all workers; a parameter that nobody has one for is left without."""
+        """Replace each gradient by the sum over all workers; it stays None if no worker has one."""
         if self._workers.count == 1:
             return
         if not self._buckets:
@@ -76,7 +76,7 @@ class GradientReducer:
             self._send()
 
     def _send(self) -> None:
-        """Begin to sum the next bucket; its gradients become parts of what is sent, so that none is kept twice."""
+        """Begin to sum the next bucket; its gradients become views of the message, so that none is stored twice."""
         bucket = self._buckets[len(self._waits)]
         gradients = []
         for number in bucket:

@@ -1,4 +1,4 @@
-"""Start a run from the final weights of another one, whose model may have one projection where this one has k."""
+"""Start a run from the final weights of another run, which may have plain projections in place of mixed ones."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class InitialWeights:
 
 
 def read_initial(spec: RunSpec, path: Path | None) -> InitialWeights | None:
-    """Return the weights that a run starts from; None where it starts from random ones.
+    """Return the weights that a run starts from; None if they are random.
 
     Raises:
-        CheckpointError: the file is damaged, or not of the run that the spec names.
+        CheckpointError: the file is damaged, or belongs to another run than the spec names.
     """
     if spec.initial_run is None and path is None:
         return None
@@ -48,12 +48,12 @@ def read_initial(spec: RunSpec, path: Path | None) -> InitialWeights | None:
 
 
 def initialise(model: nn.Module, initial: InitialWeights) -> None:
-    """Copy weights into a model: those of a plain projection into every domain of a mixed one.
+    """Copy weights into a model; those of a plain projection are copied to every domain of a mixed one.
 
-    What the source does not have keeps its own first values.
+    Parameters that the source lacks keep their random initial values.
 
     Raises:
-        CheckpointError: a tensor of the source has no place in the model.
+        CheckpointError: the model has no parameter for a tensor of the source.
     """
     own = model.state_dict()
     mixed = {name: module for name, module in model.named_modules() if isinstance(module, MixedLinear)}

@@ -1,4 +1,4 @@
-"""Start the other workers of a training job on this machine, beside this process, which is the first, and end them."""
+"""Start and end the other workers of a training job on this machine; this process is the first worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mdnmt.train.data_parallel import STORE, LostWorker, Workers
 from mdnmt.train.device import refuse_one_gpu_for_all
 
 ADDRESS = "127.0.0.1"
-# How long after a broken connection the process behind it is looked for.
+# How long to wait, after a connection broke, for the process behind it to end.
 END_SECONDS = 5.0
 
 
@@ -41,22 +41,23 @@ class _Child:
 def launched(command: Sequence[str], count: int, *, device: str, limit_minutes: float | None) -> Iterator[Workers]:
     """Yield the group of this process and `count` - 1 others that run `command`; they end with the block.
 
-    They need no signal: what this process is asked for, all agree on. If this process is killed, they lose it and end.
+    The others need no signals: all workers follow a request to stop that this process gets. If this process is killed,
+    they lose their connection and end.
 
     Args:
         command: of a worker.
-        count: how many, this one included.
-        device: `auto`, `cpu` or `cuda`; each worker gets a GPU of its own, where there are any.
+        count: number of workers, this one included.
+        device: `auto`, `cpu` or `cuda`; each worker gets a GPU of its own if there are any.
         limit_minutes: how long to wait for free GPUs.
 
     Raises:
         ConfigError: `device` names one GPU, or there are fewer GPUs than workers.
-        LostWorker: one is gone, and which, and why.
+        LostWorker: a worker died; the message says which and why.
     """
     refuse_one_gpu_for_all(device, count)
     uses_cuda = device != "cpu" and torch.version.cuda is not None
     cards = gpu.acquire(count, limit_minutes=limit_minutes) if uses_cuda else []
-    # By its name a machine may be found at an address that a firewall closes; all workers are on this one.
+    # The machine's name may resolve to an address behind a firewall, and all workers are on this machine: use loopback.
     for name in _loopback():
         os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
     store = TCPStore(ADDRESS, 0, is_master=True, wait_for_workers=False)
@@ -74,7 +75,7 @@ def launched(command: Sequence[str], count: int, *, device: str, limit_minutes: 
             _raise_for_dead(children, END_SECONDS)
             raise
     finally:
-        # Nothing of theirs is lost: the first worker alone writes.
+        # They have nothing to save: only the first worker writes files.
         for child in children:
             child.process.kill()
             child.process.wait()
@@ -88,7 +89,7 @@ def _start(command: Sequence[str], rank: int, environment: dict[str, str]) -> _C
         stdout=subprocess.DEVNULL,
         stderr=errors,
         env=environment,
-        # A group of its own: Ctrl-C is for the first worker.
+        # A process group of its own, so that Ctrl-C reaches only the first worker.
         process_group=0,
         pass_fds=gpu.lock_descriptors(),
     )
@@ -96,13 +97,13 @@ def _start(command: Sequence[str], rank: int, environment: dict[str, str]) -> _C
 
 
 def _raise_for_dead(children: Sequence[_Child], seconds: float = 0.0) -> None:
-    """Raise for the worker that ended first by itself, if one has, or does within the time."""
+    """Raise an error for a worker that ended by itself, if one has or does so within the time."""
     for child in children:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.process.wait(seconds)
     ended = {child.process.returncode: child for child in children if child.process.returncode is not None}
     if 1 in ended:
-        # A bug: its traceback is all there is to say.
+        # Status 1 is a bug: show the worker's traceback.
         sys.stderr.write(ended[1].stderr_text())
         raise SystemExit(1)
     if EXIT_USER in ended:

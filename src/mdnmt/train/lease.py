@@ -1,8 +1,8 @@
-"""One trainer per run directory: a locked file that names its holder and shows that the holder is alive.
+"""Allow one trainer per run directory: a locked file names its holder and shows that the holder is alive.
 
-Among processes of one host the lock (flock) decides, and a kill releases it at once. Where another host's lock is not
-visible (some network file systems), the heartbeat in the file decides. Clocks of hosts are never compared: a holder is
-dead when its heartbeat has not changed for `STALE_AFTER_SECONDS` while this process watched (monotonic clock).
+Among processes of one host the lock (flock) decides; a kill releases it at once. If another host's lock is not visible
+(some network file systems), the heartbeat in the file decides. Clocks of hosts are never compared: a holder is dead
+when its heartbeat has not changed for `STALE_AFTER_SECONDS` while this process watched (monotonic clock).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from mdnmt.errors import LeaseError
 STALE_AFTER_SECONDS = 120.0
 HEARTBEAT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
-# Every beat overwrites the same bytes in one call, so that a reader never finds half of two.
+# Every beat overwrites the same bytes in one call, so that a reader never sees a mix of two beats.
 _SIZE_BYTES = 512
-# `lease_is_live` holds a shared lock for an instant; a trainer that meets it tries again.
+# `lease_is_live` holds a shared lock for an instant, so a trainer that finds the file locked tries again.
 _ATTEMPTS, _ATTEMPT_SECONDS = 20, 0.02
 
 
@@ -83,7 +83,7 @@ class Watch:
         self._seen: dict[Path, tuple[Holder, float, bool]] = {}
 
     def look(self, path: Path, holder: Holder) -> bool | None:
-        """Return whether a holder is alive: True, it was seen to beat; False, it stopped; None, not known yet."""
+        """Return whether a holder is alive: True if it was seen to beat, False if it stopped, None if not known yet."""
         now = self._clock()
         before, since, beats = self._seen.get(path, (holder, now, False))
         if before != holder:
@@ -94,7 +94,7 @@ class Watch:
         return True if beats else None
 
     def until_known(self, path: Path) -> Holder | None:
-        """Watch a lease until its holder beats or is dead; return the living holder, or None."""
+        """Watch a lease until its holder beats or counts as dead; return the live holder, or None."""
         said = False
         while (holder := read_holder(path)) is not None:
             alive = self.look(path, holder)
@@ -108,17 +108,17 @@ class Watch:
         return None
 
 
-_WATCH = Watch()  # shared by all looks of a process, so that the time of the first one counts for the others
+_WATCH = Watch()  # shared within the process, so that the time watched adds up over all calls
 
 
 class RunLease:
     """Hold a run directory in a `with` block; a second holder is refused.
 
-    The file is removed at the end. A lease left by a killed process of this host is taken over at once, one of another
-    host after it was watched for `STALE_AFTER_SECONDS` without a beat.
+    The file is removed at the end. A lease left by a killed process of this host is taken over at once; one of another
+    host is taken over after `STALE_AFTER_SECONDS` without a beat.
 
     Raises:
-        LeaseError: another process holds it (on entering), or took it away (`check`).
+        LeaseError: another process holds it (on entering), or has taken it over (`check`).
     """
 
     def __init__(
@@ -159,14 +159,15 @@ class RunLease:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
-        # Removed while still locked: whoever opened it before finds another file, or none, under the name.
+        # Removed while still locked: a process that opened it earlier then notices that the name has another file, or
+        # none.
         if self._is_ours():
             self.path.unlink(missing_ok=True)
         os.close(self._file)
         self._file = -1
 
     def check(self) -> None:
-        """Raise LeaseError when the lease was taken away or its file removed; to be asked before a save."""
+        """Raise LeaseError if the lease was taken over or its file removed; call this before every save."""
         if not self._is_ours():
             holder = read_holder(self.path)
             now = holder.describe() if holder else "nobody: the file was removed or overwritten"
@@ -186,8 +187,8 @@ class RunLease:
                 if error.errno not in {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}:
                     os.close(file)
                     raise
-                # A file system without locks: the heartbeat alone decides.
-            # The holder before may have removed the file between our opening and our locking it.
+                # A file system without locks: only the heartbeat decides.
+            # The previous holder may have removed the file after this process opened it and before it locked it.
             if _same_file(file, self.path):
                 return file
             os.close(file)
@@ -197,7 +198,7 @@ class RunLease:
         holder = read_holder(self.path)
         if holder is None:
             return
-        # A living process of this host would still have the lock; without locks the process itself is looked for.
+        # A live process of this host would still hold the lock; without locks, look for the process itself.
         if holder.host == socket.gethostname() and not (_locks_missing(self._file) and _is_running(holder.pid)):
             return
         if (alive := self._watch.until_known(self.path)) is not None:
@@ -213,14 +214,14 @@ class RunLease:
             heartbeat=self._beats,
             token=self._token,
         )
-        # In place, not through fsio: a new file under the name would leave the lock on the old one.
+        # In place and not through fsio: a new file under this name would leave the lock on the old file.
         os.pwrite(self._file, json.dumps(asdict(holder)).encode("ascii").ljust(_SIZE_BYTES - 1) + b"\n", 0)
         os.fsync(self._file)
 
     def _keep_beating(self) -> None:
         while not self._done.wait(self._heartbeat_seconds):
-            # Over another's name we must not write (`check` tells the trainer); but the file may only be out of sight
-            # for a moment, and a disk full or a server slow: the next beat tries again.
+            # Never overwrite another holder (`check` tells the trainer). The file may be missing only for a moment, the
+            # disk full or the server slow, so the next beat tries again.
             if self._is_ours():
                 with contextlib.suppress(OSError):
                     self._beat()
@@ -231,22 +232,22 @@ class RunLease:
 
 
 def slurm_job() -> str | None:
-    """Return the number of the SLURM job that this process is part of, as squeue writes it; None outside of SLURM.
+    """Return the number of this process's SLURM job, as squeue prints it; None outside SLURM.
 
-    A task of a job array is named by array and index. Its own number will not do: that of the last task is the number
-    of the whole array, which `scontrol requeue` and `squeue --jobs` then take it for.
+    A task of a job array is named by array and index, not by its own number: the last task's number is also that of the
+    whole array, and `scontrol requeue` and `squeue --jobs` would apply to all of it.
     """
     array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID")
 
 
 def lease_is_live(path: Path, *, wait: bool = False, watch: Watch = _WATCH) -> str | None:
-    """Return who holds the lease in words, or None when nobody alive does; the lease is left as it is.
+    """Return the live holder of the lease in words, or None; the lease is not changed.
 
     Args:
         path: of the lease.
-        wait: watch a holder of another host until it is known whether it is alive. Without it, one that this process
-            has not watched for `STALE_AFTER_SECONDS` counts as alive.
+        wait: watch a holder of another host until it is known whether it is alive. Without it, such a holder counts as
+            alive until this process has watched it for `STALE_AFTER_SECONDS`.
         watch: what this process has seen before.
     """
     try:
@@ -275,13 +276,13 @@ def lease_is_live(path: Path, *, wait: bool = False, watch: Watch = _WATCH) -> s
 
 
 def lease_holders(paths: Iterable[Path], *, wait: bool = False) -> list[str | None]:
-    """Return `lease_is_live` of several leases; with `wait` they are watched at the same time."""
+    """Return `lease_is_live` for several leases; with `wait` they are watched at the same time."""
     found = {path: lease_is_live(path) for path in paths}
     return [lease_is_live(path, wait=True) if wait and holder else holder for path, holder in found.items()]
 
 
 def read_holder(path: Path) -> Holder | None:
-    """Return the holder written in a lease file, or None where there is no file or no name in it."""
+    """Return the holder written in a lease file; None if there is no file or no holder in it."""
     try:
         holder = Holder(**json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Sums since the last training line, and which batch produced a NaN or an infinite loss."""
+"""Sum losses and tokens since the last training line, and find the batch that produced a NaN or infinite loss."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 from mdnmt.train.batch_sampler import UpdateBatches
 from mdnmt.train.data_parallel import Workers
 
-# Entries of the sums beside tokens and losses: a norm of all gradients, summed over updates, and how many were added.
+# Further keys of the sums: the norm of all gradients, summed over updates, and the number of norms in that sum.
 GRADIENT_NORM, NUM_NORMS = "gradient_norm", "num_norms"
-DOMAINS = "domains"  # the entry on the device; `read` returns two for each domain, with these beginnings
+DOMAINS = "domains"  # key of the sums on the device; `read` returns two keys for each domain, with these prefixes
 DOMAIN_LOSS, DOMAIN_TOKENS = "loss/", "tokens/"
 
 
@@ -24,14 +24,14 @@ class NotFinite(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """What this worker found in one update, left on the device.
+    """The losses and norms of one update on this worker, still on the device.
 
     Attributes:
         update: its number, from 1.
         chosen: its batches.
         losses: number of a batch in the update -> its losses by name.
-        norms: of the gradients before they were clipped.
-        domain_sums: [2, K], generation loss and target tokens of each domain, where they are known.
+        norms: of the gradients before clipping.
+        domain_sums: [2, K], generation loss and target tokens of each domain, if they are known.
     """
 
     update: int
@@ -48,8 +48,8 @@ class BrokenUpdate:
     Attributes:
         update: its number.
         epoch: counted from 0.
-        positions: the batches with such a loss, or all of the update if only the gradient was wrong.
-        losses: of each batch of the update, over all workers.
+        positions: the batches with such a loss, or all of the update if only the gradient was not finite.
+        losses: of each batch of the update, summed over all workers.
         norms: of the gradients.
         step: the update, for its sentences.
     """
@@ -64,10 +64,9 @@ class BrokenUpdate:
 
 @dataclass
 class Meters:
-    """Sums tokens and the named losses; values stay on the device until they are read.
+    """Sums tokens and the named losses; the losses stay on the device until they are read.
 
-    Reading a number from a GPU at every update, or checking there whether it is finite, would make the host wait. The
-    tokens are known on the host and stay there.
+    Reading a number from a GPU at every update, or checking whether it is finite, would make the host wait.
     """
 
     device: torch.device
@@ -80,9 +79,9 @@ class Meters:
     unread: list[Step] = field(default_factory=list)
 
     def add(self, step: Step) -> None:
-        """Take the numbers of an update."""
+        """Add the numbers of an update."""
         self.unread.append(step)
-        # Each worker knows the tokens of all; they are counted once.
+        # Each worker knows the tokens of all workers, so only the first one counts them.
         self.tokens += step.chosen.num_words if self.workers.is_first else 0
         for losses in step.losses.values():
             for name, value in losses.items():
@@ -96,12 +95,12 @@ class Meters:
             self.num_norms += 1
 
     def read(self) -> dict[str, float]:
-        """Return the sums over all workers, tokens first; empty where nothing was added since they were cleared.
+        """Return the sums over all workers, tokens first; empty if nothing was added since the last `clear`.
 
-        `pop_domain_losses` takes those of domains out of them.
+        `pop_domain_losses` removes the sums of domains from them.
 
         Raises:
-            NotFinite: one is no finite number.
+            NotFinite: a sum is NaN or infinite.
         """
         names = [*self.names, GRADIENT_NORM]
         own = [self.sums[name].item() if name in self.sums else 0.0 for name in names]
@@ -112,7 +111,7 @@ class Meters:
         for name in self.names:
             if not math.isfinite(found[name]):
                 raise NotFinite(f"the {name} loss became {found[name]}")
-        # All but the last: what its gradient did to the weights is not seen in any loss yet.
+        # Keep the last update: the effect of its gradient on the weights does not show in any loss yet.
         del self.unread[:-1]
         return found if found["tokens"] else {}
 
@@ -121,7 +120,7 @@ class Meters:
         self.sums, self.tokens, self.num_norms = {}, 0, 0
 
     def restore(self, sums: Mapping[str, float]) -> None:
-        """Go on with saved sums, which the first worker takes over from all."""
+        """Continue with the sums of a checkpoint, which are over all workers and go to the first one."""
         kept = dict(sums) if self.workers.is_first else {}
         self.tokens, self.num_norms = int(kept.pop("tokens", 0)), int(kept.pop(NUM_NORMS, 0))
         # Checkpoints of earlier versions have no sums of domains.
@@ -134,7 +133,7 @@ class Meters:
     def broken_update(self) -> BrokenUpdate | None:
         """Return the first update since the last reading with a NaN or infinite value; all workers return the same.
 
-        If no loss is wrong and gradients were not measured, it is the last update. None: there was no update.
+        If every loss is finite and no norms were computed, it is the last update. None: there was no update.
         """
         wrong = (number for number, step in enumerate(self.unread) if _is_wrong(step))
         first = next(wrong, len(self.unread) - 1)
@@ -165,7 +164,7 @@ class Meters:
 
 
 def pop_domain_losses(sums: dict[str, float]) -> dict[str, float]:
-    """Take the sums of domains out of what `read` returned; return the loss a token of each domain that had any."""
+    """Remove the sums of domains from what `read` returned; return the loss per token of each domain with tokens."""
     domains = [key.removeprefix(DOMAIN_TOKENS) for key in sums if key.startswith(DOMAIN_TOKENS)]
     found = {domain: (sums.pop(DOMAIN_LOSS + domain), sums.pop(DOMAIN_TOKENS + domain)) for domain in domains}
     return {domain: loss / tokens for domain, (loss, tokens) in found.items() if tokens}

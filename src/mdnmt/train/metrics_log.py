@@ -1,4 +1,4 @@
-"""What was measured during training: JSON lines that only ever grow, and the table of curves made from them."""
+"""Log measurements during training as JSON lines, and make the table of curves from them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 
 from mdnmt.fsio import write_text
 
-_CHECK = "crc32"  # of the rest of a line
-# Values of `split` beside "train", which is measured on the batches of training themselves, with dropout.
+_CHECK = "crc32"  # key of the checksum of a record's other keys
+# The other value of `split` is "train": the batches of the updates themselves, with dropout.
 VALIDATION = "valid"
 TRAINING_SAMPLE = "train-sample"
-# Only what is a function of data, configuration and seed: no seconds, no speeds.
+# Only quantities that are a function of data, configuration and seed: no times, no speeds.
 CURVE_COLUMNS = ("update", "epoch", "split", "domain", "loss", "nll", "ppl", "accuracy", "bleu", "learning_rate")
 
 
 class MetricsLog:
     """An append-only file of JSON lines that survives kills and restarts.
 
-    Numbers that JSON cannot hold are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, where it is
-    set, receives every record after it is written.
+    Numbers that JSON cannot hold are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, if it is set,
+    receives every record after it is written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,15 +37,15 @@ class MetricsLog:
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record in one piece.
+        """Write one record with one system call.
 
         Raises:
-            OSError: the file system did not take the whole line; what it took is skipped by readers.
+            OSError: only part of the line was written; readers skip such a part.
         """
         plain = _finite(dict(record))
         line = f"{json.dumps({**plain, _CHECK: _check(plain)}, ensure_ascii=False, allow_nan=False)}\n".encode()
         size = os.fstat(self._file).st_size
-        # A writer killed in the middle of its line must not spoil ours.
+        # The previous line may be incomplete, because its writer was killed; this one must begin on a new line.
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             line = b"\n" + line
         if os.write(self._file, line) != len(line):
@@ -69,17 +69,16 @@ class MetricsLog:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return all records in the order in which they were written; no file gives none.
+    """Return all records in the order in which they were written; an empty list if there is no file.
 
-    Lines that a kill cut short, or that were altered since, are left out, and that is said on stderr.
+    Lines that a kill cut short, or that were changed later, are skipped with a message on stderr.
     """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return []
     records = []
-    # Without its newline even a line that reads as JSON may be cut short: {"loss":1.25} has no prefix that parses,
-    # but the rule should not rest on that.
+    # The last piece has no newline, so it may be cut short even if it parses as JSON.
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         record = _record(line)
         if record is not None:
@@ -107,9 +106,9 @@ def _check(record: Mapping[str, Any]) -> int:
 
 
 def deduplicate(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one record for each (update, split, domain), the last one: a resumed run measures some points again.
+    """Return the last record for each (update, split, domain): a resumed run measures some points again.
 
-    Records without an update (remarks, resumes) are left as they are.
+    Records without an update (events such as a resume) are all kept.
     """
     chosen: dict[Any, dict[str, Any]] = {}
     for position, record in enumerate(records):
@@ -119,7 +118,7 @@ def deduplicate(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def lost_validations(records: Iterable[Mapping[str, Any]], every: int, last: int) -> list[int]:
-    """Return the updates up to `last` at which a run was validated, but whose measures are not among `records`."""
+    """Return the updates up to `last` at which a run was validated, but whose measurements are missing in `records`."""
     measured = {record.get("update") for record in records if record.get("split") == VALIDATION}
     return [update for update in range(every, last + 1, every) if update not in measured]
 
@@ -128,7 +127,7 @@ def write_curves(records: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Write `CURVE_COLUMNS` of every measured point to `path`: tab-separated, sorted, empty where not measured.
 
     Floats are written so that they read back exactly. The file is a function of the measurements alone, so a run that
-    was stopped and resumed gives the bytes of one that was not.
+    was stopped and resumed gives the same bytes as one that was not.
     """
     points = [record for record in deduplicate(records) if "update" in record and "split" in record]
     points.sort(key=_key)

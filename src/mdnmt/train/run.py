@@ -84,7 +84,7 @@ class Setup:
     Attributes:
         read: returns the data as the model takes it.
         build: returns the method, on the device.
-        keep: puts into a folder of the run what turns text into the model's words.
+        keep: puts into a folder of the run what turns text into the model's tokens.
         parameters: returns the size of the model before it is built.
     """
 

@@ -56,7 +56,7 @@ class Validation:
     def __call__(
         self, model: Transformer, device: torch.device, dtype: torch.dtype | None
     ) -> dict[str, dict[str, float]]:
-        """Return the measures of each domain, and under "all" those of all words (BLEU: the mean over domains)."""
+        """Return the measures of each domain, and under "all" those of all tokens (BLEU: the mean over domains)."""
         was_training = model.training
         model.eval()
         with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
@@ -97,7 +97,7 @@ class Validation:
             yield rows[numbers]
 
     def _sums(self, model: Transformer, split: Split, rows: Indices, device: torch.device) -> NDArray[np.float64]:
-        """Return words, NLL, loss over the whole vocabulary and right words, summed over the sentences."""
+        """Return tokens, NLL, loss over the whole vocabulary and right tokens, summed over the sentences."""
         sums = np.zeros(4)
         for indices in self._batches(split, rows):
             batch = collate(split, indices, bos=self.data.target_vocab.bos).to(device)

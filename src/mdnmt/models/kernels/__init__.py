@@ -15,13 +15,13 @@ from torch import Tensor
 
 Kernels = Literal["plain", "cpu"]
 
-# Of the whole process, not of a context: translation computes in several threads.
+# A variable of the whole process and not a context variable, because translation uses several threads.
 _selected: Kernels = "cpu"
 
 
 @contextmanager
 def using(kernels: Kernels) -> Iterator[None]:
-    """Select the kernels for tensors on a CPU; tensors elsewhere always take the plain formulas."""
+    """Select the kernels for tensors on a CPU; tensors on other devices always use the plain formulas."""
     global _selected
     before, _selected = _selected, kernels
     try:
@@ -31,5 +31,5 @@ def using(kernels: Kernels) -> Iterator[None]:
 
 
 def takes_cpu_kernel(x: Tensor) -> bool:
-    """Return whether a block computes x by its CPU kernel; a compiler gets the plain formulas, to fuse them itself."""
+    """Return whether a block uses its CPU kernel for x; torch.compile gets the plain formulas and fuses them itself."""
     return x.device.type == "cpu" and _selected == "cpu" and not torch.compiler.is_compiling()

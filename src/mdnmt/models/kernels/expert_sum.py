@@ -1,10 +1,10 @@
-"""The weighed sum of experts on a CPU, a piece of the words at a time.
+"""The weighted sum of experts on a CPU, computed for one piece of the tokens at a time.
 
-The plain formula has five buffers of all hidden states of all experts. They are larger than what glibc keeps (32 MiB):
-each is mapped anew at every update, and every page of it zeroed by the kernel. Pieces are smaller, stay near the
-processor through several operators, and only the hidden states themselves are kept for the backward pass.
+The plain formula needs five buffers of all hidden states of all experts. They are larger than the blocks that glibc
+reuses (32 MiB): each is mapped again at every update, and the kernel zeroes its pages. Pieces are smaller and stay in
+the cache through several operators, and only the hidden states themselves are kept for the backward pass.
 
-Shapes: M words, D width, N experts, F hidden states of each, E = N F.
+Shapes: M tokens, D width, N experts, F hidden states of each, E = N F.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from torch import Tensor
 from mdnmt.models.kernels.packed_dropout import draw_kept, keep
 
 PIECE_ENTRIES = 1 << 22
-# Fewer rows than this make slow products, whatever the experts.
+# Products of fewer rows than this are slow, whatever the number of experts.
 MIN_PIECE_ROWS = 128
 
 
 def expert_sum(
     x_MD: Tensor, share_MN: Tensor, first_weight_ED: Tensor, first_bias_E: Tensor, second_weight_DE: Tensor, rate: float
 ) -> Tensor:
-    """Return sum_n p_n W2_n dropout(max(W1_n x + b1_n, 0)), [M, D]; products are of autocast's type where that is on.
+    """Return sum_n p_n W2_n dropout(max(W1_n x + b1_n, 0)), [M, D], with products in autocast's type if that is on.
 
     Args:
-        x_MD: words.
-        share_MN: what each expert counts for each word.
-        first_weight_ED: first maps of all experts, one after the other.
+        x_MD: tokens.
+        share_MN: the weight of each expert for each token.
+        first_weight_ED: first maps of all experts, stacked.
         first_bias_E: their biases.
         second_weight_DE: second maps, side by side.
         rate: of dropout; 0: none.

@@ -1,4 +1,4 @@
-"""Dropout that cuts four decisions out of each random number of 64 bits; torch on a CPU draws one number for each."""
+"""Dropout that takes four decisions from each 64-bit random number; torch on a CPU draws one number for each."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def packed_dropout(x: Tensor, rate: float) -> Tensor:
 
 
 def draw_kept(shape: torch.Size, rate: float) -> Tensor:
-    """Return which numbers are kept, as int16: all bits set where one is, none where it is dropped."""
+    """Draw which numbers are kept, as int16: all bits set for a kept number, none for a dropped one."""
     size = math.prod(shape)
-    # Four numbers of 15 random bits, and one bit unused, are cut out of each draw of 64.
+    # Each draw of 64 bits gives four numbers of 16 bits, of which 15 are used.
     draws = torch.empty(-(-size // 4), dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[:size].bitwise_and_(LEVELS - 1)
-    # The sign of (threshold - 1 - bits) is that of a kept number; the shift spreads it over all bits.
+    # (threshold - 1 - bits) is negative for a kept number; the shift copies its sign bit to all bits.
     return bits.neg_().add_(_threshold(rate) - 1).bitwise_right_shift_(15).view(shape)
 
 
 def keep(x: Tensor, kept: Tensor, rate: float) -> Tensor:
-    """Return x, scaled, where it is kept, and 0 elsewhere."""
+    """Return x scaled where it is kept, and 0 elsewhere."""
     scale = LEVELS / (LEVELS - _threshold(rate))
     if x.dtype in (torch.bfloat16, torch.float16):
         return (x.view(torch.int16) & kept).view(x.dtype).mul_(scale)

@@ -1,4 +1,4 @@
-"""Attention by two batched matrix products, for CPUs: torch's fused kernel there multiplies small tiles, slowly."""
+"""Attention by two batched matrix products, for CPUs, where torch's fused kernel multiplies small tiles, slowly."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def scored_attention(
 ) -> Tensor:
     """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E].
 
-    The products are of the type of Q, K and V, the softmax of float32 at least.
-    The weights, [B, H, T, S], stand in memory, as bfloat16 where the products are: of 60 words less than Q.
+    The products have the type of Q, K and V; the softmax is in float32 at least. The weights, [B, H, T, S], are kept in
+    memory in the type of the products; for sentences of up to 60 tokens they are smaller than Q.
     """
     return _ScoredAttention.apply(  # type: ignore[no-any-return, no-untyped-call]
         q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout, is_causal
@@ -66,7 +66,7 @@ class _ScoredAttention(torch.autograd.Function):
         p_grad_NTS = torch.bmm(y_grad_NTE, v_NSE.transpose(1, 2))
         if kept_NTS is not None:
             p_grad_NTS = keep(p_grad_NTS, kept_NTS, ctx.dropout)
-        # Of a softmax: p * (gradient - sum of p * gradient)
+        # The derivative of a softmax: p * (gradient - sum of p * gradient)
         exact = torch.promote_types(p_NTS.dtype, torch.float32)
         weighed_NTS = p_grad_NTS.to(exact) * p_NTS.to(exact)
         score_grad_NTS = weighed_NTS.addcmul_(p_NTS.to(exact), weighed_NTS.sum(-1, keepdim=True), value=-1.0)
