@@ -22,11 +22,11 @@ include: "workflow/rules/comet.smk"
 include: "workflow/rules/external.smk"
 
 
-if STUDY.config.in_one_process:
+if STUDY.config.combine_jobs:
 
-    include: "workflow/rules/one_process_runs.smk"
-    include: "workflow/rules/one_process_exhibits.smk"
-    include: "workflow/rules/one_process_validation.smk"
+    include: "workflow/rules/combined_runs.smk"
+    include: "workflow/rules/combined_exhibits.smk"
+    include: "workflow/rules/combined_validation.smk"
 
 
 include: "workflow/rules/significance.smk"

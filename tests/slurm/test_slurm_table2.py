@@ -29,7 +29,7 @@ TRAINING = {
 STUDY: dict[str, object] = {
     "title": "Table 2",
     "description": "Generated text and toy sizes.",
-    "in_one_process": True,
+    "combine_jobs": True,
     "tables": {"jiang2020-table2": {"task": "toy-jiang-en-de"}},
     "all_methods": {"architecture": SIZES, "training": TRAINING},
     "decoding": {"beam_size": 2, "max_length_ratio": 1.0, "max_length_extra": 5, "batch_tokens": 2000},

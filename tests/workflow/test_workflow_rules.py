@@ -11,10 +11,10 @@ from workflow.snakemake_project import ROOT, Project
 pytestmark = pytest.mark.slow
 
 FOR_TOYS = {
-    "one_process_runs.smk",
-    "one_process_exhibits.smk",
-    "one_process_validation.smk",
-}  # rules that only `in_one_process` uses
+    "combined_runs.smk",
+    "combined_exhibits.smk",
+    "combined_validation.smk",
+}  # rules that only `combine_jobs` uses
 FOR_BUNDLES = {"bundled.smk"}  # they need a bundle: test_workflow_bundle.py runs them
 FOR_EXTERNAL = {"external.smk"}  # they need translations from elsewhere: test_workflow_external.py runs them
 ON_REQUEST = {"data", "models", "translations"}  # targets without a command of their own

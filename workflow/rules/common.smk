@@ -11,7 +11,7 @@ from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksums
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle, trained_or_bundled
-from mdnmt.exhibits import in_one_process, table_selection, task_selection
+from mdnmt.exhibits import combined_jobs, table_selection, task_selection
 from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_table
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.files_with_numbers import number_sources

@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 from mdnmt.errors import ConfigError
 
 MAX_VALUES = 100_000
+RENAMED = {"in_one_process": "combine_jobs"}  # key of earlier versions -> its name today
 NAME_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 M = TypeVar("M", bound=BaseModel)
@@ -188,6 +189,8 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
     key = ".".join(keys) or "the file"
     if detail["type"] == "extra_forbidden":
         allowed = sorted(beside)
+        if keys[-1] in RENAMED:
+            return f"unknown key {key!r}; it is called {RENAMED[keys[-1]]!r} now"
         return f"unknown key {key!r}{did_you_mean(keys[-1], allowed)}; allowed: {', '.join(allowed)}"
     if detail["type"] == "missing":
         return f"the key {key!r} is missing"

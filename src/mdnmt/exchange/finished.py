@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.licences import WITH_WORDS, withheld_corpora
+from mdnmt.exhibits.combined_jobs import analysed_runs
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.in_one_process import analysed_runs
 from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mdnmt.config.decoding import Labels
 from mdnmt.config.metrics import METRICS
-from mdnmt.exhibits.in_one_process import figure_parts, table_parts
+from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.exhibits.task_selection import measured_runs
 from mdnmt.numbers.sources import EXTERNAL, NumberSource, NumberSources
 from mdnmt.studies.label_conditions import translations_of

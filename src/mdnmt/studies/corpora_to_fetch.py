@@ -74,7 +74,7 @@ class FirstDownloads:
         """
         self._study, self._resolve_again, self._warn = study, resolve_again, warn
         # Jobs that do everything at once have their inputs written out when the Snakefile is read.
-        if not allowed or study.config.in_one_process:
+        if not allowed or study.config.combine_jobs:
             self.pending: dict[str, tuple[str, ...]] = {}
         else:
             self.pending = {name: task.first_downloads for name, task in study.tasks.items() if task.first_downloads}

@@ -106,9 +106,9 @@ def resolve(
         run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
     )
     decoding = {task: options.decoding(tasks[task]) for task in tasks}
-    if config.in_one_process and len(set(decoding.values())) > 1:
+    if config.combine_jobs and len(set(decoding.values())) > 1:
         raise ConfigError(
-            f"{where}: in_one_process: the recipes of its tasks decode in different ways; set all of `decoding` in it"
+            f"{where}: combine_jobs: the recipes of its tasks decode in different ways; set all of `decoding` in it"
         )
     published = {paper: load_published(config_folder, paper) for paper in papers}
     comet, no_comet = _comet(config)

@@ -63,6 +63,11 @@ TASK = "title: t\nsource_lang: en\ntarget_lang: fr\ndomains: {a: {corpora: [x], 
         (StudyConfig, STUDY + "decoding: {beam: 3}\n", "unknown key 'decoding.beam'"),
         (
             StudyConfig,
+            STUDY + "in_one_process: true\n",
+            "unknown key 'in_one_process'; it is called 'combine_jobs' now",
+        ),
+        (
+            StudyConfig,
             STUDY + "decoding: {beam_size: 0}\n",
             "decoding.beam_size: input should be greater than 0, found 0",
         ),

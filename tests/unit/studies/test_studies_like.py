@@ -136,7 +136,7 @@ def test_the_systems_of_a_table_variant_are_runs_of_their_own(smoke: Study) -> N
     assert comparison(smoke, "jiang2020-table4", places)["baseline"] == "mixed"
 
 
-def test_runs_in_one_process_must_be_decoded_alike(tmp_path: Path) -> None:
+def test_combined_jobs_must_be_decoded_alike(tmp_path: Path) -> None:
     for folder in CONFIG.iterdir():
         if folder.name != "studies":
             (tmp_path / folder.name).symlink_to(folder)
@@ -144,5 +144,5 @@ def test_runs_in_one_process_must_be_decoded_alike(tmp_path: Path) -> None:
     for name in ("paper", "smoke"):
         text = (CONFIG / "studies" / f"{name}.yaml").read_text()
         (tmp_path / "studies" / f"{name}.yaml").write_text(text.replace("  beam_size: 2\n", ""))
-    with pytest.raises(ConfigError, match="in_one_process"):
+    with pytest.raises(ConfigError, match="combine_jobs"):
         resolve(tmp_path, "smoke", tmp_path)

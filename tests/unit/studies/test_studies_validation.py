@@ -12,7 +12,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, load_paper
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import specs
-from mdnmt.exhibits.in_one_process import validation_runs, validation_verbs
+from mdnmt.exhibits.combined_jobs import validation_commands, validation_runs
 from mdnmt.exhibits.rule_inputs import table_files
 from mdnmt.exhibits.table_selection import table_runs, table_spec
 from mdnmt.fingerprint import fingerprint
@@ -115,7 +115,7 @@ def test_one_job_translates_and_scores_all_validation_sets_of_a_toy_study(smoke:
     keys = [key for key in smoke.config.tables if "validation" in key or key == "zhang2021-table3-zh-en"]
     shown = {str(path) for key in keys for path in table_files(table_spec(smoke, key, places))}
     assert runs.keys() == {path for path in shown if "/valid-" in path} and len(runs) > 40
-    commands = " ".join(validation_verbs(smoke, runs, places, ["--threads", "3"]).splitlines()).split(" then ")
+    commands = " ".join(validation_commands(smoke, runs, places, ["--threads", "3"]).splitlines()).split(" then ")
     decode, score = commands[:2]
     first = next(iter(runs))
     assert len(commands) == 2 * len(runs)

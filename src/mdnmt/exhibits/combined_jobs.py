@@ -1,4 +1,7 @@
-"""Commands that do one step for all runs of a study in one process, for runs shorter than the start of Python."""
+"""Command lines that do one stage of a whole study in one job, for studies with `combine_jobs`.
+
+They are for runs so small that starting Python takes longer than the work.
+"""
 
 from __future__ import annotations
 
@@ -18,47 +21,48 @@ TABLE_KINDS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "
 
 
 def comet_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
-    """Return file of scores -> run, for all COMET that the study's tables show; nothing where COMET cannot score."""
+    """Return score file -> run for all COMET scores in the study's tables; empty if COMET cannot run."""
     keys = [key for key in study.config.tables if "comet" in paper_table(study, key)[0].metrics]
     return {} if study.no_comet else {places.comet(run): run for key in keys for run in table_runs(study, key)}
 
 
 def validation_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
-    """Return file of scores -> run, for all validation sets that the study's tables show."""
+    """Return score file -> run for all validation scores in the study's tables."""
     runs = (one for run in study.makeable() for one in translations_of(study, run) if one.split == "valid")
     return {f"{places.test(run)}/scores.json": run for run in runs}
 
 
 def analysed_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
-    """Return folder of analyses -> run, for all that the study's figures show."""
+    """Return analysis folder -> run for all analyses in the study's figures."""
     shown = set(map(str, figure_parts(study, places)))
     return {folder: run for run in study.makeable() if (folder := places.analysis(run)) in shown}
 
 
 def figure_parts(study: Study, places: ResultPaths) -> list[Path]:
-    """Return the files and folders that the study's figures are made of."""
+    """Return the files and folders that the study's figures read."""
     return rule_inputs(path for key in study.config.figures for path in figure_spec(study, key, places).inputs())
 
 
 def table_parts(study: Study, places: ResultPaths) -> list[Path]:
-    """Return the files that the study's tables are made of."""
+    """Return the files that the study's tables read."""
     parts = (path for key in study.config.tables for path in table_files(table_spec(study, key, places)))
     return list(dict.fromkeys(parts))
 
 
-def comet_verbs(
+def comet_commands(
     study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str], toy: str
 ) -> str:
-    """Return the words of one command, a line each: `mdnmt comet` of each run, one after the other.
+    """Return the arguments of one `mdnmt` call that runs `comet` for each run, one argument per line.
 
-    A toy of COMET's weights, where the study scores by one, is made first: its library takes seconds to be imported.
+    If the study scores with a toy model of random weights, that is made first, because importing COMET's library takes
+    seconds.
 
     Args:
         study: the study.
-        runs: file of scores -> run.
+        runs: score file -> run.
         places: the paths.
         runtime_options: options that change no result.
-        toy: folder of the toy.
+        toy: folder of the toy model.
     """
     spec = study.comet.model_dump_json()
     commands = [["comet", "--make-toy", toy]] if study.comet.name == TOY else []
@@ -68,8 +72,10 @@ def comet_verbs(
     return _chained(commands)
 
 
-def validation_verbs(study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]) -> str:
-    """Return the same of `mdnmt decode` and `mdnmt score` on validation sets; `runs`: file of scores -> run."""
+def validation_commands(
+    study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]
+) -> str:
+    """Return the same for `decode` and `score` on validation sets; `runs` maps score files to runs."""
     commands = list[list[str]]()
     for scores, run in runs.items():
         data = ["--task", places.task(run.task), "--split", run.split]
@@ -81,8 +87,10 @@ def validation_verbs(study: Study, runs: Mapping[str, Run], places: ResultPaths,
     return _chained(commands)
 
 
-def analysis_verbs(study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]) -> str:
-    """Return the same of `mdnmt analyse`; `runs`: folder of analyses -> run."""
+def analysis_commands(
+    study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]
+) -> str:
+    """Return the same for `analyse`; `runs` maps analysis folders to runs."""
     spec = study.config.analysis.model_dump_json()
     commands = list[list[str]]()
     for folder, run in runs.items():
@@ -91,8 +99,8 @@ def analysis_verbs(study: Study, runs: Mapping[str, Run], places: ResultPaths, r
     return _chained(commands)
 
 
-def figure_verbs(study: Study, places: ResultPaths) -> str:
-    """Return the same of `mdnmt figure`, of all figures of the study."""
+def figure_commands(study: Study, places: ResultPaths) -> str:
+    """Return the same for `figure`, for all figures of the study."""
     commands = list[list[str]]()
     for key in study.config.figures:
         files = [word for kind in FIGURE_KINDS for word in (f"--{kind}", places.figure(key, kind))]
@@ -100,8 +108,8 @@ def figure_verbs(study: Study, places: ResultPaths) -> str:
     return _chained(commands)
 
 
-def table_verbs(study: Study, places: ResultPaths) -> str:
-    """Return the same of `mdnmt table`, of all tables of the study."""
+def table_commands(study: Study, places: ResultPaths) -> str:
+    """Return the same for `table`, for all tables of the study."""
     commands = list[list[str]]()
     for key in study.config.tables:
         files = [word for option, kind in TABLE_KINDS.items() for word in (f"--{option}", places.table(key, kind))]

@@ -1,5 +1,5 @@
 # All validation sets that tables show, in one job: for studies whose runs take less time than starting Python.
-VALIDATION_RUNS = in_one_process.validation_runs(STUDY, PLACES)
+VALIDATION_RUNS = combined_jobs.validation_runs(STUDY, PLACES)
 
 
 ruleorder: validations > decode > score
@@ -23,7 +23,7 @@ rule validations:
         gpu=lambda w: JOBS.gpus(any_run(w)),
     params:
         verbs=lambda w, threads: spec_file(
-            in_one_process.validation_verbs(
+            combined_jobs.validation_commands(
                 STUDY, VALIDATION_RUNS, PLACES, ["--device", PROJECT.device, "--threads", str(threads)]
             )
         ),

@@ -1,6 +1,6 @@
 # All COMET scores, analyses, figures and tables in one job each: for toy models, imports take longer than the work.
-COMET_RUNS = in_one_process.comet_runs(STUDY, PLACES)
-ANALYSED_RUNS = in_one_process.analysed_runs(STUDY, PLACES)
+COMET_RUNS = combined_jobs.comet_runs(STUDY, PLACES)
+ANALYSED_RUNS = combined_jobs.analysed_runs(STUDY, PLACES)
 
 
 ruleorder: comets > comet > toy_comet
@@ -27,7 +27,7 @@ rule comets:
         gpu=lambda w: JOBS.gpus(any_run(w)),
     params:
         verbs=lambda w, threads: spec_file(
-            in_one_process.comet_verbs(
+            combined_jobs.comet_commands(
                 STUDY, COMET_RUNS, PLACES, ["--device", PROJECT.device, "--threads", str(threads)], TOY_COMET
             )
         ),
@@ -55,7 +55,7 @@ rule analyses:
         gpu=lambda w: JOBS.gpus(any_run(w)),
     params:
         verbs=lambda w, threads: spec_file(
-            in_one_process.analysis_verbs(
+            combined_jobs.analysis_commands(
                 STUDY, ANALYSED_RUNS, PLACES, ["--device", PROJECT.device, "--threads", str(threads)]
             )
         ),
@@ -67,7 +67,7 @@ rule analyses:
 
 rule figures:
     input:
-        parts=in_one_process.figure_parts(STUDY, PLACES),
+        parts=combined_jobs.figure_parts(STUDY, PLACES),
     output:
         png=[
             report(
@@ -89,7 +89,7 @@ rule figures:
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        verbs=lambda w: spec_file(in_one_process.figure_verbs(STUDY, PLACES)),
+        verbs=lambda w: spec_file(combined_jobs.figure_commands(STUDY, PLACES)),
         code=[code_of_figure(STUDY, key) for key in STUDY.config.figures],
     message:
         "All figures of the study"
@@ -99,7 +99,7 @@ rule figures:
 
 rule tables:
     input:
-        parts=in_one_process.table_parts(STUDY, PLACES),
+        parts=combined_jobs.table_parts(STUDY, PLACES),
     output:
         html=[
             report(
@@ -116,7 +116,7 @@ rule tables:
         f"logs/table/{STUDY.name}.log",
     localrule: True
     params:
-        verbs=lambda w: spec_file(in_one_process.table_verbs(STUDY, PLACES)),
+        verbs=lambda w: spec_file(combined_jobs.table_commands(STUDY, PLACES)),
         code=[code_of_table(STUDY, key) for key in STUDY.config.tables],
     message:
         "All tables of the study"

@@ -1,4 +1,4 @@
-"""COMET, analyses, figures and tables of a study in one process each: of all that are shown, and no other."""
+"""Combined jobs make the COMET scores, analyses, figures and tables that a study shows, and no others."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from mdnmt.config.comet import CometConfig
-from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.in_one_process import (
+from mdnmt.exhibits.combined_jobs import (
     analysed_runs,
-    analysis_verbs,
+    analysis_commands,
+    comet_commands,
     comet_runs,
-    comet_verbs,
+    figure_commands,
     figure_parts,
-    figure_verbs,
+    table_commands,
     table_parts,
-    table_verbs,
 )
+from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import comparison, table_spec
 from mdnmt.score.metrics.comet_files import segments_of
@@ -40,7 +40,7 @@ def test_scores_are_those_that_tables_are_made_of() -> None:
     shown = [comparison(smoke, key, places)["comet"] for key in smoke.config.tables]
     paths = {path for rows in shown for seeds in rows.values() for path in seeds.values()}
     assert {str(segments_of(scores)) for scores in runs} == paths and len(runs) > 20
-    toy, *commands = commands_of(comet_verbs(smoke, runs, places, ["--threads", "3"], "toys"), "comet")
+    toy, *commands = commands_of(comet_commands(smoke, runs, places, ["--threads", "3"], "toys"), "comet")
     assert toy == {"--make-toy": "toys"}
     for (scores, run), given in zip(runs.items(), commands, strict=True):
         assert given["--out"] == scores and given["--hypotheses"] == f"{places.test(run)}/hyp"
@@ -53,13 +53,13 @@ def test_as_many_sentences_are_scored_as_were_decoded() -> None:
     places = result_paths(smoke, Path("results"))
     runs = comet_runs(smoke, places)
     for limited, expected in ((smoke, 0), (replace(smoke, decoding=few), len(runs))):
-        assert " ".join(comet_verbs(limited, runs, places, [], "toys").splitlines()).count(" --limit 4") == expected
+        assert " ".join(comet_commands(limited, runs, places, [], "toys").splitlines()).count(" --limit 4") == expected
 
 
 def test_no_toy_is_made_where_comet_is_real() -> None:
     smoke = study("smoke")
     real = replace(smoke, comet=CometConfig(name="wmt22-comet-da"))
-    assert "--make-toy" not in comet_verbs(real, {}, result_paths(smoke, Path("results")), [], "toys")
+    assert "--make-toy" not in comet_commands(real, {}, result_paths(smoke, Path("results")), [], "toys")
 
 
 def test_analyses_are_those_that_figures_are_made_of() -> None:
@@ -69,7 +69,7 @@ def test_analyses_are_those_that_figures_are_made_of() -> None:
     specs = "".join(figure_spec(smoke, key, places).model_dump_json() for key in smoke.config.figures)
     assert {folder for run in smoke.makeable() if (folder := places.analysis(run)) in specs} == runs.keys()
     assert len(runs) > 10
-    commands = " ".join(analysis_verbs(smoke, runs, places, ["--threads", "3"]).splitlines()).split(" then ")
+    commands = " ".join(analysis_commands(smoke, runs, places, ["--threads", "3"]).splitlines()).split(" then ")
     for (folder, run), command in zip(runs.items(), commands, strict=True):
         assert command.startswith(f"analyse --run {places.run(run)} ") and f" --out {folder} " in command
 
@@ -89,12 +89,12 @@ def commands_of(verbs: str, verb: str) -> list[dict[str, str]]:
 def test_all_figures_and_tables_are_made_of_what_each_is_made_of_alone() -> None:
     smoke = study("smoke")
     places = result_paths(smoke, Path("results"))
-    figures = commands_of(figure_verbs(smoke, places), "figure")
+    figures = commands_of(figure_commands(smoke, places), "figure")
     for key, options in zip(smoke.config.figures, figures, strict=True):
         files = {f"--{kind}": places.figure(key, kind) for kind in ("png", "pdf", "json")}
         assert options == {"--spec": figure_spec(smoke, key, places).model_dump_json(), **files}
         assert set(rule_inputs(figure_spec(smoke, key, places).inputs())) <= set(figure_parts(smoke, places))
-    tables = commands_of(table_verbs(smoke, places), "table")
+    tables = commands_of(table_commands(smoke, places), "table")
     ends = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}
     for key, options in zip(smoke.config.tables, tables, strict=True):
         files = {f"--{option}": places.table(key, end) for option, end in ends.items()}
