@@ -1,4 +1,4 @@
-"""The command line: `mdnmt <verb> ...`, one module a verb in `mdnmt.commands`."""
+"""The command line: `mdnmt <verb> ...`, with one module per verb in `mdnmt.commands`."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def _drop_output() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run verbs and return the exit status (0 done, 1 bug, 2 user error, 75 saved: come back).
+    """Run verbs and return the exit status (0 done, 1 bug, 2 user error, 75 saved: start the same command again).
 
     `mdnmt train ... then decode ... then score ...` runs several verbs in one process, for runs that take less time
-    than starting Python. The first one that fails ends it, with its status. `mdnmt @FILE` reads its arguments from a
-    file, one per line, because the length of a command line is limited.
+    than starting Python. It stops at the first verb that fails and returns its status. `mdnmt @FILE` reads its
+    arguments from a file, one per line, because the length of a command line is limited.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if len(arguments) == 1 and arguments[0].startswith("@"):

@@ -30,7 +30,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True)
 class _Module:
-    """What is known of one module from its text.
+    """The facts about one module that its text gives.
 
     Attributes:
         digest: hash of its code.
@@ -236,7 +236,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_type_checking(node: ast.AST) -> bool:
-    """Say whether a statement is read by type checkers alone."""
+    """Return whether only type checkers read a statement."""
     return isinstance(node, ast.If) and not node.orelse and _last_name(node.test) == "TYPE_CHECKING"
 
 
@@ -246,7 +246,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _loads_by_name(call: ast.Call) -> bool:
-    """Say whether a call is `import_module(f"{__name__}...")`."""
+    """Return whether a call is `import_module(f"{__name__}...")`."""
     first = call.args[0] if call.args and _last_name(call.func) == "import_module" else None
     begin = first.values[0] if isinstance(first, ast.JoinedStr) and first.values else None
     return isinstance(begin, ast.FormattedValue) and _last_name(begin.value) == "__name__"

@@ -1,4 +1,4 @@
-"""Make any text harmless in LaTeX, in Markdown and in HTML."""
+"""Escape any text for LaTeX, Markdown, HTML and CSV."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$<>"} 
 
 _FORMULA = re.compile(r"[=@\t\r]|[+-].*?(?:[\w.]\(|[!|])", re.DOTALL)
 
-# Controls of terminals, marks that turn the direction of text, tags; the joiners and the soft hyphen spell words.
+# Terminal controls, marks that change the direction of text, tags. Joiners and the soft hyphen are kept: they belong to
+# the spelling of words.
 _ACTING = {
     code: " "
     for code in (*range(0x11000), *range(0xE0000, 0xE0080))
@@ -30,7 +31,7 @@ _ACTING = {
 
 
 def visible(text: str) -> str:
-    """Return `text` with a space for every character that is not seen but acts."""
+    """Return `text` with a space in place of every invisible character that has an effect."""
     return text.translate(_ACTING)
 
 
@@ -40,7 +41,7 @@ def one_line(text: str) -> str:
 
 
 def html(text: str) -> str:
-    """Return `text` for the content or a quoted attribute of HTML: no tag begins in it, and nothing acts unseen."""
+    """Return `text` for the content or a quoted attribute of HTML: it begins no tag and has no invisible controls."""
     return escape(visible(text))
 
 
@@ -50,10 +51,10 @@ def latex(text: str) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return `text` for a cell of a CSV file: a spreadsheet that opens it calls no function.
+    """Return `text` for a cell of a CSV file, so that no spreadsheet takes it for a formula.
 
-    Spreadsheets take what begins with =, @, + or - for a formula. A leading quote makes it text. Names such as
-    "+DAMHA (mix)" call nothing and stay as they are.
+    Spreadsheets treat a cell that begins with =, @, + or - as a formula; a leading quote makes it text. Names such as
+    "+DAMHA (mix)" call no function and are not changed.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 

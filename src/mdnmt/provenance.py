@@ -1,4 +1,4 @@
-"""Say what made a result: version, commit, packages, machine, time; never a user, a host or an absolute path."""
+"""Record what made a result: version, commit, packages, machine, time; never a user, a host or an absolute path."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def package_versions() -> dict[str, str]:
 
 
 def cpu_model() -> str:
-    """Return the processor's name as the system tells it."""
+    """Return the processor's name, as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
@@ -69,23 +69,23 @@ def cpu_model() -> str:
 
 
 def usable_cores() -> int:
-    """Return the number of cores this process may use, which a container or a scheduler may have bounded."""
+    """Return the number of cores this process may use, which a container or a scheduler may limit."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def made_by(code: str) -> dict[str, Any]:
-    """Return what every exhibit records of its making: version, commit, dirty, and the hash of the code that made it.
+    """Return what every exhibit records about how it was made: version, commit, dirty, and the hash of the code.
 
-    The same code gives the same record at any time and place, so that files made twice are the same bytes.
+    It has no time or machine, so the same code writes the same bytes everywhere.
     """
     return {"mdnmt": __version__, **_commit_of_this_process(), "code": code}
 
 
 @cache
 def _commit_of_this_process() -> dict[str, Any]:
-    # Asked for once: the modules that a process has imported stay what they were when it began.
+    # Asked only once: the process keeps the modules that it imported, even if a commit follows while it runs.
     commit, dirty = git_state()
     return {"commit": commit, "dirty": dirty}
 

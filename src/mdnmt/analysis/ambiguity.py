@@ -1,4 +1,4 @@
-"""Accuracy by kind of word on generated text, and what the encoder's layers decided on these words."""
+"""Accuracy by kind of word on generated text, and the proportions and gates of the encoder's layers for these words."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def right_words(
 
 
 def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], limit: int | None) -> dict[str, Any]:
-    """Return what the encoder's layers decided on the test text, a mean over words.
+    """Return proportions and gates of the encoder's layers on the test text, averaged over words.
 
     Returns:
-        `proportions`: kind of word -> its sentence's own domain's share [L]; empty for a method without proportions.
-        `gates`: domain -> the experts' shares [L][N]; empty for a method without gates.
+        `proportions`: kind of word -> proportion of the sentence's own domain [L]; empty if the method has none.
+        `gates`: domain -> weights of the experts [L][N]; empty if the method has no gates.
     """
     names = list(dict.fromkeys(kinds.values()))
     numbers = {word: names.index(kind) for word, kind in kinds.items()}

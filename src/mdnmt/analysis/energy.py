@@ -1,4 +1,4 @@
-"""Energy that a device uses, if it can be read: an NVIDIA GPU's power, a CPU's counters (RAPL)."""
+"""Measure the energy that a device uses, if possible: from an NVIDIA GPU's power or a CPU's counters (RAPL)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLE_MS = 100  # between two readings of a GPU's power
 
 @dataclass
 class Energy:
-    """The energy that a block used; None until it ends, and if the machine does not report it."""
+    """The energy used by a `with` block; None until it ends, or if the machine does not report it."""
 
     joules: float | None = None
 
@@ -29,8 +29,8 @@ class Energy:
 def energy_of(device: torch.device, powercap: Path = POWERCAP) -> Iterator[Energy]:
     """Measure the energy that a device takes while the block runs.
 
-    Of a GPU it is the mean of the power that `nvidia-smi` reads every 0.1 s, times the time; of a CPU the difference of
-    the counters of all its packages, whoever used them.
+    For a GPU it is the mean power that `nvidia-smi` reads every 0.1 s, times the duration. For a CPU it is the
+    difference of the counters of all packages, including the use by other processes.
     """
     found = Energy()
     with _gpu(device, found) if device.type == "cuda" else _cpu(powercap, found):
@@ -51,7 +51,7 @@ def processes_on(device: torch.device) -> int | None:
 
 
 def _card(device: torch.device) -> str:
-    """Return the name of a GPU for nvidia-smi, which does not count as CUDA does where some are hidden."""
+    """Return the name of a GPU for nvidia-smi, whose numbers differ from CUDA's if some GPUs are hidden."""
     visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     number = device.index or 0
     return visible[number] if number < len(visible) else str(number)
@@ -92,7 +92,7 @@ def _cpu(powercap: Path, found: Energy) -> Iterator[None]:
 
 
 def _counters(powercap: Path) -> dict[str, tuple[int, int]]:
-    """Return the counter and its range, in microjoules, of each package of the CPU; none where they are not for us."""
+    """Return the counter and its range, in microjoules, of each package of the CPU; empty if they are not readable."""
     found = {}
     for zone in sorted(powercap.glob("intel-rapl:*")):  # AMD's have this name too
         try:

@@ -38,10 +38,11 @@ def analyse(
 ) -> None:
     """Write meta.json, sentences.json, proportions.npz, attention.npz, gates.json, lexicon.json and vectors.npz.
 
-    proportions.npz has `encoder`, `memory` and `decoder`, as far as they mix: [L, N, K] for N pieces of the validation
-    text, unsmoothed (as the authors' code plots them), and for each piece what `WordRecords.arrays` describes.
-    attention.npz has the same for domain attention over N domain vectors. gates.json has the mean gates of each domain.
-    lexicon.json has the training-text counts of the analysed words. What a method does not have is left empty.
+    proportions.npz has `encoder`, `memory` and `decoder`, if the method mixes on that side: [L, N, K] for N tokens of
+    the validation text, without smoothing (as the authors' code plots them), and for each token what
+    `WordRecords.arrays` describes. attention.npz has the same for domain attention over domain vectors. gates.json has
+    the mean gates of each domain. lexicon.json has the training-text counts of the analysed words. Files about parts
+    that a method lacks are empty.
 
     Args:
         translator: the run.
@@ -81,16 +82,16 @@ def analyse(
 
 
 def tied_slots(run_folder: Path, data: TaskData) -> tuple[str, ...]:
-    """Return the domains that training tied the first domain vectors to: all of them with guided learning, else none.
+    """Return the domains to which training tied the first domain vectors: all with guided learning, otherwise none.
 
-    Without guided learning a vector has no meaning of its own.
+    Without guided learning, no vector belongs to a domain.
     """
     architecture = fsio.read_json(RunPaths(run_folder).record)["spec"]["architecture"]
     return data.domains if architecture.get("guidance_weight") else ()
 
 
 def _sample(split: Split, data: TaskData, count: int) -> Indices:
-    """Return `count` sentences of each domain, spread over the split."""
+    """Return `count` sentences of each domain, evenly spaced over the split."""
     rows = [spread(np.flatnonzero(split.domains == label), count) for label in range(len(data.domains))]
     chosen: Indices = np.concatenate(rows).astype(np.int64)
     return chosen
@@ -144,5 +145,5 @@ def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def _write_lines(path: Path, value: Any) -> None:
-    """Write JSON on one line: indented, every number would take a line of its own."""
+    """Write JSON on one line; with indentation, every number would be on its own line."""
     fsio.write_text(path, json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False) + "\n")

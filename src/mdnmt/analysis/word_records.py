@@ -1,4 +1,4 @@
-"""What layers decide on each word of some sentences, collected by batches: proportions, domain attention, gates."""
+"""Collect proportions, domain attention and gates of each token, batch by batch, with the word it belongs to."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ END, START = -1, -2  # in place of a word's number: </s> of the source, <s> befo
 
 
 class WordRecords:
-    """Of each piece of text that a model reads: what every layer decided, and which word the piece is part of.
+    """Holds for each token what every layer recorded, and the word that the token is part of.
 
-    Pieces of one word are adjacent. Words have numbers in the order in which they are first seen, by text
-    (`source`, `target`); records of several kinds share the numbers that they are given.
+    Tokens of one word are adjacent. Words are numbered in the order in which they first occur, separately for `source`
+    and `target`. Records of several kinds share the numbering if they are given the same `numbers`.
     """
 
     def __init__(self, data: TaskData, numbers: dict[str, dict[str, int]]) -> None:
@@ -35,7 +35,7 @@ class WordRecords:
         self._occurrences: dict[str, int] = {}
 
     def add(self, kind: str, context: DomainContext, batch: Batch, split: Split, rows: Indices) -> None:
-        """Take what the layers recorded of this kind, as logits, on the sentences `rows` of the split: the batch."""
+        """Add the logits of this kind that the layers recorded for a batch, the sentences `rows` of the split."""
         for side in SIDES:
             if layers := context.recorded(kind, side):
                 text = "target" if side == "decoder" else "source"
@@ -47,10 +47,11 @@ class WordRecords:
                     self._place(side, text, split, int(row))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return for each side that has any [L, N, ...] of N pieces, and [N] of its domain, word, place and occurrence.
+        """Return, for each side with records, values [L, N, ...] of N tokens, and arrays [N] that describe the tokens.
 
-        `<side>_occurrence` numbers the words of the text: pieces of one word share it. `<side>_word` is END or START
-        for tokens that are not words; `<side>_position` counts pieces from the sentence's start.
+        `<side>_domain` is the sentence's domain. `<side>_word` is the word's number, or END or START for tokens that
+        are not words. `<side>_position` counts tokens from the start of the sentence. `<side>_occurrence` numbers the
+        words of the text, so tokens of one word share it.
         """
         return {
             name: np.concatenate(parts, axis=1 if name in SIDES else 0) for name, parts in sorted(self._parts.items())
@@ -77,7 +78,7 @@ class WordRecords:
 
 
 def words_of(vocab: Vocab, ids: Iterable[int]) -> list[tuple[str, int]]:
-    """Return the words of a binarised sentence with the number of pieces of each."""
+    """Return the words of a binarised sentence, each with its number of tokens."""
     found: list[tuple[str, int]] = []
     inside = False
     for piece in vocab.decode(np.asarray(ids).tolist()):
@@ -92,19 +93,19 @@ def words_of(vocab: Vocab, ids: Iterable[int]) -> list[tuple[str, int]]:
 
 
 def shares(logits: list[Tensor]) -> NDArray[np.float32]:
-    """Return what all layers decided as shares that sum to one, [L, B, T, K]."""
+    """Return the logits of all layers as shares that sum to one, [L, B, T, K]."""
     return torch.stack([layer.float().softmax(-1) for layer in logits]).cpu().numpy()
 
 
 class MeanGates:
-    """The mean gate of each domain's words, layer by layer."""
+    """The mean gate over the tokens of each domain, layer by layer."""
 
     def __init__(self) -> None:
         self._sums: dict[int, NDArray[np.float64]] = {}
         self._counts: dict[int, int] = {}
 
     def add(self, context: DomainContext, batch: Batch, labels_B: NDArray[Any]) -> None:
-        """Take the gates of a batch; one that sees the domain alone, [B, 1, N], is that of all words of a sentence."""
+        """Add the gates of a batch; a gate that sees only the domain, [B, 1, N], holds for all tokens of a sentence."""
         if not (layers := context.recorded("gate", "encoder")):
             return
         mask_BS = batch.source_mask_BS.cpu().numpy()

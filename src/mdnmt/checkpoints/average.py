@@ -11,10 +11,10 @@ from mdnmt.errors import CheckpointError
 
 
 def average_weights(checkpoints: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the mean of every floating-point tensor, accumulated in float64 and given back in its own dtype.
+    """Return the mean of every floating-point tensor, accumulated in float64 and returned in its own dtype.
 
-    Tensors that are not floating point (counters, masks) are those of the last checkpoint. One checkpoint at a time is
-    in memory, besides the sums, if they come from a generator.
+    Other tensors (counters, masks) are those of the last checkpoint. If `checkpoints` is a generator, only one
+    checkpoint and the sums are in memory at a time.
 
     Raises:
         CheckpointError: there are none, or their names, shapes or dtypes differ.

@@ -1,4 +1,4 @@
-"""Which checkpoints to keep on the disk."""
+"""Choose the checkpoints that are kept on the disk."""
 
 from __future__ import annotations
 

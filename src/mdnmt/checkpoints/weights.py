@@ -1,6 +1,6 @@
-"""One file of named tensors: safetensors whose bytes depend on nothing but the tensors and the metadata.
+"""Write and read a file of named tensors: safetensors whose bytes depend only on the tensors and the metadata.
 
-The library writes metadata in a random order and files only their owner can read, so the header is put together here.
+The library writes metadata in a random order, and files that only their owner can read, so the header is made here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LENGTH_BYTES = 8
 def save_model(path: Path, weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
     """Write `weights` to `path`, atomically; equal tensors and metadata give equal bytes.
 
-    Tensors of any device and layout are taken. Tied tensors (the same memory under several names) are stored once.
+    Tensors may have any device and layout. Tied tensors (the same memory under several names) are stored once.
     """
     write_bytes(path, encode(weights, metadata))
 
@@ -36,10 +36,10 @@ def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
 
     Args:
         path: the weights.
-        sha256: of the file, as the record of its run says (`model_sha256`); None: any weights will do.
+        sha256: of the file, from the record of its run (`model_sha256`); None: accept any weights.
 
     Raises:
-        InvalidCheckpoint: the file is missing, truncated, altered, no safetensors file, or not the one of the record.
+        InvalidCheckpoint: the file is missing, truncated, altered, not in safetensors, or has another sha256.
     """
     data = read_bytes(path, "the weights file")
     weights = decode(data, path)
@@ -126,7 +126,7 @@ def _untie(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, 
             continue
         first_name[view] = name
         copy = tensor.detach().cpu().contiguous()
-        # Parts of one storage that are not the same tensor (a slice, say) are stored each for itself.
+        # Different parts of one storage (a slice, for example) are stored separately.
         if copy.untyped_storage().data_ptr() in storages or copy.untyped_storage().nbytes() != copy.nbytes:
             copy = copy.clone()
         storages.add(copy.untyped_storage().data_ptr())

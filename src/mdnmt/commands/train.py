@@ -99,7 +99,7 @@ def _train(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _group(args: argparse.Namespace) -> Iterator[Workers]:
-    """Yield the workers that train together: those started here, or those that somebody else started."""
+    """Yield the workers that train together: those started here, or those that torchrun or the like started."""
     from mdnmt.errors import ConfigError
     from mdnmt.train.data_parallel import from_environment
     from mdnmt.train.launch import launched
@@ -117,7 +117,7 @@ def _group(args: argparse.Namespace) -> Iterator[Workers]:
 
 
 def _command(args: argparse.Namespace) -> list[str]:
-    """Return the command of another worker: this one, without the tasks of the first worker."""
+    """Return the command of another worker: this command, without the options that only the first worker uses."""
     import sys
 
     left_out = {"workers", "in_job", "job_minutes", "max_attempts", "tensorboard", "profile", "accept_code_change"}
@@ -128,7 +128,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def _attempt(args: argparse.Namespace) -> Iterator[None]:
-    """Count the attempt of a cluster's job, and let SLURM start the job again where it should."""
+    """Count the attempt of a cluster's job, and ask SLURM to requeue the job if it should run again."""
     from mdnmt.errors import Interrupted, LeaseError
     from mdnmt.train.attempts import counted, requeue
 

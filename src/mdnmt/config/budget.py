@@ -1,4 +1,4 @@
-"""A recipe whose budget is given in epochs, in updates."""
+"""Convert a recipe's budget from epochs to updates."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from mdnmt.config.training import Training
 
 
 def counts_epochs(recipe: Training) -> bool:
-    """Say whether a recipe counts anything in epochs."""
+    """Return whether a recipe gives any number in epochs."""
     return recipe.max_epochs is not None or recipe.validate_every_epochs is not None
 
 
 def in_updates(recipe: Training, updates_per_epoch: int) -> Training:
     """Return the recipe with `max_updates` and `validate_every` in place of their counterparts in epochs.
 
-    What is given in updates stays as it is. A budget in epochs is rounded to whole updates, at least one.
+    Values in updates are not changed. A budget in epochs is rounded to whole updates, at least one.
     """
 
     def updates(epochs: float) -> int:

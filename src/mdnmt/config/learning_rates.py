@@ -74,7 +74,7 @@ def load_rates(config_folder: Path, given: RatesFrom | None) -> LearningRates | 
 
 
 def chosen_rates(table: LearningRates | None, given: RatesFrom | None, where: str) -> dict[str, float]:
-    """Return method -> learning rate, of those with a sweep and of those that take over the rate of another one.
+    """Return method -> learning rate, for methods with a sweep and for those that use the rate of another method.
 
     Raises:
         ConfigError: `same_as` names a method that has no rate.

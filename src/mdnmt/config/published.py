@@ -25,7 +25,7 @@ class PublishedNumber:
         raw: as printed, stars and thousands' commas included.
         star: the paper marks it as significant.
         note: how to read it.
-        recommended: what probably was meant, where the print seems mistaken.
+        recommended: the number that was probably meant, if the printed one seems wrong.
     """
 
     value: float | None

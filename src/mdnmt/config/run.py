@@ -1,4 +1,4 @@
-"""A run in the form that its trainer gets: everything that decides the result, and nothing else."""
+"""The specification of a run for the trainer: everything that decides the result, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch a corpus and verify it: into a temporary folder, checked, then renamed; the manifest is written last."""
+"""Download a corpus into a temporary folder, verify it, and rename it; the manifest is written last."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ Record = Callable[[dict[str, LockRow]], None]
 def fetch(
     spec: FetchSpec, target: Path, download: Download | None = None, record: Record | None = None
 ) -> dict[str, LockRow]:
-    """Make sure that `target` holds the verified corpus, and return what each of its files is.
+    """Make sure that `target` holds the verified corpus, and return a description of each of its files.
 
-    What is already there with the right checksum is not fetched again; what is there stays until the new files are
-    verified. The manifest is written last.
+    Files with the right checksum are not downloaded again. Existing files stay until the new ones are verified. The
+    manifest is written last.
 
     Args:
         spec: what to fetch.
@@ -57,8 +57,8 @@ def fetch(
             also recorded.
 
     Raises:
-        FetchError: it could not be had, or is not what was pinned or locked.
-        DataError: a user's own file is not what it should be; file and line are named.
+        FetchError: the download failed, or differs from the pinned or locked checksum.
+        DataError: a user's own file is not well-formed; file and line are named.
     """
     target.mkdir(parents=True, exist_ok=True)
     source = spec.sources[0]
@@ -99,7 +99,7 @@ def fetch(
 
 
 def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[list[FileSpec], dict[str, str]]:
-    """Fetch what is not there, look into all of it, and only then put it under its names."""
+    """Download missing files, check all of them, and only then give them their final names."""
     origins, paths = _known_origins(target), []
     with ExitStack() as parts:
         for source, wanted in zip(cast(tuple[FileSource, ...], spec.sources), spec.corpus.files, strict=False):
@@ -155,7 +155,7 @@ def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, fol
 
 @contextmanager
 def _part(source: FileSource, target: Path) -> Iterator[Path]:
-    """Yield a temporary folder; that of a download that can be resumed stays when it fails."""
+    """Yield a temporary folder; after a failure it stays if the download can be resumed."""
     if not isinstance(source, HttpSource):
         with partial_folder(target) as folder:
             yield folder
@@ -183,7 +183,7 @@ def _found(path: Path) -> FileSpec:
 
 
 def _check_text(spec: FetchSpec, paths: list[Path]) -> None:
-    """Walk the archives' indices (names, links, sizes), look for members that must be there, count the pairs."""
+    """Check the archives' indices (names, links, sizes) and required members, and count the pairs."""
     if not paths:
         return
     with open_corpus(paths, spec.corpus) as archive:
@@ -208,7 +208,7 @@ def _count(spec: FetchSpec, expected: int, archive: Archive) -> None:
 
 
 def _check_local(spec: FetchSpec, source: LocalSource) -> list[FileSpec]:
-    """Read every line of a user's files; what is recorded are their checksums, the files stay where they are."""
+    """Read every line of a user's files and record their checksums; the files themselves are not copied."""
     folder = Path(source.folder).expanduser()
     names = local_files(folder, spec.languages, spec.corpus.reader)
     check_text(folder, spec.languages, spec.corpus.reader, spec.corpus.unpacked_bytes_max)

@@ -35,10 +35,10 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Translate a batch; return for each sentence its hypotheses, best first (at most `beam_size`).
 
-    At every step each sentence has `beam_size` prefixes. Of the 2 x beam_size best continuations, those that end and
-    are among the first beam_size are finished; the first beam_size that do not end go on. A sentence is done with
-    beam_size finished hypotheses; at its greatest length every prefix must end. Sentences are independent: the
-    batch changes a result by float rounding at most.
+    At every step each sentence has `beam_size` prefixes. Of its 2 x beam_size best continuations, those that end and
+    are among the best beam_size become finished hypotheses; the best beam_size that do not end are the next prefixes.
+    A sentence is done when it has beam_size finished hypotheses. At the maximum length every prefix must end. Sentences
+    are independent: the other sentences of a batch change a result only by rounding.
     """
     width, device = config.beam_size, source_BS.device
     lengths = mask_BS.sum(1).tolist()
@@ -86,7 +86,7 @@ def _max_length(source_length: int, longest: int, config: Decoding) -> int:
 def _candidates(
     model: Transformer, state: DecodingState, word_BWT: Tensor, score_BW: Tensor, sentences: list[_Sentence], width: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return score, parent prefix and word of the 2W best continuations of each sentence, each [B, 2W]."""
+    """Return score, parent prefix and token of the 2W best continuations of each sentence, each [B, 2W]."""
     step = word_BWT.size(2)
     logits_PV = model.step(word_BWT[:, :, -1].flatten(), state)
     logits_PV = logits_PV.to(torch.promote_types(logits_PV.dtype, torch.float32))
@@ -102,10 +102,11 @@ def _candidates(
 
 
 def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return score, prefix and word of the `count` best sums of a prefix's score and a word's, best first, [B, count].
+    """Return score, prefix and token of the `count` best continuations, best first, each [B, count].
 
-    The vocabulary is split into columns. The best sums lie in the columns with the best maxima, so only the words of
-    these columns are sorted, together with the words that do not fill a column.
+    A continuation's score is that of its prefix plus that of its token. The vocabulary is split into columns. The best
+    scores lie in the columns with the best maxima, so only the tokens of these columns are sorted, together with the
+    tokens that do not fill a column.
     """
     batch, width, vocab_size = log_p_BWV.shape
     height = min(range(16, 33), key=lambda rows: (vocab_size % rows, rows))

@@ -1,6 +1,7 @@
-"""Predict references piece by piece (forced decoding): one pass over the test set, for perplexity and accuracy.
+"""Predict references token by token (forced decoding): one pass over the test set, for perplexity and accuracy.
 
-Shapes: A sentences, B of a batch, S source and T target words, N real target words, D model width, V vocabulary.
+Shapes: A sentences in all, B in a batch, S source and T target tokens, N target tokens without padding, D model width,
+V vocabulary.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from mdnmt.models.transformer import Transformer
 Ids = Sequence[NDArray[np.int32]]
 # source_BS, mask_BS, target_BT and the numbers of the sentences -> the decoder's output [B, T, D]
 States = Callable[[Tensor, Tensor, Tensor, list[int]], Tensor]
-ROWS = 256  # of logits at a time: those of a whole batch and a large vocabulary would not fit in memory
+ROWS = 256  # of logits at a time: with a large vocabulary, those of a whole batch would not fit in memory
 
 
 def decoder_states(model: Transformer, domain_A: Tensor | None) -> States:
@@ -59,9 +60,9 @@ def force_decode(
         targets: likewise.
         start: the id that the decoder begins with.
         pad: the padding id.
-        max_source: the model's positions; a pair that is longer is left out, with 0 pieces.
+        max_source: the model's positions; a longer pair is left out, with 0 tokens.
         max_target: likewise.
-        batch_tokens: words of a batch with their padding, on the longer side.
+        batch_tokens: tokens of a batch with padding, on the longer side.
         given: how many ids at the start of a target are given instead of predicted, such as a language code.
     """
     pieces, nll, correct = [0] * len(targets), [0.0] * len(targets), [0] * len(targets)
@@ -88,7 +89,7 @@ def force_decode(
 
 
 def _predicted(y_ND: Tensor, weight_VD: Tensor, label_N: Tensor) -> tuple[Tensor, Tensor]:
-    """Return -ln p of each label, and whether it is the most probable word."""
+    """Return -ln p of each label, and whether it is the most probable token."""
     nll, right = [], []
     for y_RD, label_R in zip(torch.split(y_ND, ROWS), torch.split(label_N, ROWS), strict=True):
         logits_RV = F.linear(y_RD, weight_VD)

@@ -1,4 +1,4 @@
-"""Translate many sentences: batches of like length, results in the order of the sentences."""
+"""Translate many sentences in batches of similar length, and return the results in the order of the sentences."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def translate_ids(
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses of each sentence, best first.
 
-    On a CPU batches are translated side by side, each by one thread where there are as many batches as threads.
+    On a CPU, batches are translated in parallel, each by one thread if there are at least as many batches as threads.
 
     Args:
         model: in evaluation mode, on `device`.
@@ -52,7 +52,7 @@ def translate_ids(
         domains: gold label of each sentence, for methods that use it.
 
     Raises:
-        ConfigError: the device does not have the precision that is asked for.
+        ConfigError: the device does not support the requested precision.
     """
     batches = list(length_batches([len(source) for source in sources], config.batch_tokens))
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
@@ -78,7 +78,7 @@ def translate_ids(
 def _side_by_side(
     translate: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]], device: torch.device
 ) -> list[list[list[Hypothesis]]]:
-    """Return the results of all batches; on a CPU several run at a time and share its threads."""
+    """Return the results of all batches; on a CPU several run at the same time and share its threads."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
     if workers < 2:

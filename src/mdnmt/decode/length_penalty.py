@@ -1,4 +1,4 @@
-"""Length penalty: the divisor of a hypothesis's log-probability, without which short ones would win."""
+"""Length penalty: the divisor of a hypothesis's log-probability, without which short hypotheses would win."""
 
 from __future__ import annotations
 

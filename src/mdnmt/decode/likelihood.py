@@ -16,12 +16,12 @@ LIKELIHOOD = "likelihood.json"
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The references of one domain, each piece predicted after the reference's own pieces before it.
+    """The likelihood of one domain's references, each token predicted from the reference's tokens before it.
 
     Attributes:
-        pieces: of each sentence, </s> included; 0 of one that is longer than the model's positions.
-        nll: of each sentence, the sum over its pieces of -ln p, without label smoothing.
-        correct: of each sentence, how many of its pieces are the model's most probable ones.
+        pieces: tokens of each sentence, </s> included; 0 if the sentence exceeds the model's positions.
+        nll: sum of -ln p over the tokens of each sentence, without label smoothing.
+        correct: number of tokens of each sentence that are the model's most probable ones.
     """
 
     pieces: tuple[int, ...]
@@ -36,7 +36,7 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """The likelihood of each domain's references, and what the pieces are that were counted."""
+    """The likelihood of each domain's references, and the vocabulary whose tokens were counted."""
 
     vocabulary: str
     domains: Mapping[str, Likelihood]

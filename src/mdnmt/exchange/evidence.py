@@ -1,8 +1,8 @@
-"""What a bundle records of a study beside its runs: test text, and every exhibit with the specification it follows.
+"""Record a study's test text and exhibits in a bundle, each exhibit with its specification.
 
 A specification names files below `results/` and holds the options, published numbers and claim rules of one exhibit.
-`recompute` makes the exhibit from it; `mdnmt bundle` records the result and `mdnmt verify` compares with it. Both work
-in a folder to which the bundle was unpacked.
+`recompute` makes the exhibit from it. `mdnmt bundle` records the result, and `mdnmt verify` compares with it. Both work
+in a folder into which the bundle was unpacked.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Specs = dict[str, dict[str, str]]
 
 
 def recorded_at(study: str, kind: str, key: str) -> Path:
-    """Return where the record of an exhibit is below the folder that a bundle is unpacked to."""
+    """Return the path of an exhibit's record, below the folder into which a bundle is unpacked."""
     name = numbers_table.TABLE if kind == "numbers" else f"{kind}/{key}.json"
     return Path("results", study, name)
 
@@ -143,7 +143,7 @@ def _claims(study: Study, paper: str, places: ResultPaths, left_out: dict[str, s
 
 
 def _why_unusable(study: Study, task: str, files: list[Path]) -> str:
-    """Return why an exhibit of these files cannot be recorded; "" where it can."""
+    """Return why an exhibit made from these files cannot be recorded; "" if it can."""
     if not study.makeable(task):
         return f"no run on {task} is in the bundle"
     has_words = any("ambiguity" in path.parts or path.name.startswith("analysis-") for path in files)
@@ -190,7 +190,7 @@ def bundle_tasks(study: Study, places: ResultPaths, bundle: Bundle) -> list[str]
 
 
 def link_text(name: str, results: Path) -> list[str]:
-    """Link the test and validation text that a bundle lacks of a task to that of the task built here.
+    """Link test and validation text that the bundle lacks to that of the same task, built here.
 
     Args:
         name: of the task's folder, below `results/tasks` of the working directory.

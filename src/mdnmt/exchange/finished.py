@@ -1,4 +1,4 @@
-"""Which runs of a study are finished: trained, translated, scored and analysed as the study asks for."""
+"""Find the finished runs of a study: those trained, translated, scored and analysed as the study requires."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Verify a bundle: compare every file with its hash, and every number with the one that its translations give.
+"""Verify a bundle: compare every file with its hash, and every number with the one computed from its sources.
 
-Each step is compared on its own: scores with the translations, tests with the translations, tables with the recorded
-scores and tests, claims with the recorded tables. So a forged number differs from what it claims to be made of, also
-where all hashes were computed again.
+Each stage is checked separately: scores and tests against the translations, tables against the recorded scores and
+tests, claims against the recorded tables. So a forged number is found even if all hashes were computed again.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _MISTAKES = (MdnmtError, OSError, ValueError, KeyError, TypeError, AttributeErro
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found about a run, task or exhibit; `detail` says what differs and where, or why it was not checked."""
+    """The result for a run, task or exhibit; `detail` says what differs and where, or why it was not checked."""
 
     what: str
     status: Status
@@ -49,7 +48,7 @@ def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
 
     Args:
         bundle: its folder is an absolute path.
-        results: where tasks may be built, whose text replaces what the bundle does not have; an absolute path.
+        results: a folder where tasks may be built; their text is used where the bundle has none; an absolute path.
     """
     listed = {bundle.folder / MANIFEST, bundle.folder / SIGNATURE, *(bundle.path(key) for key in bundle.archives)}
     for path in sorted(set(bundle.folder.rglob("*")) - listed):
@@ -75,7 +74,7 @@ def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
 
 
 def _checked(what: str, look: Callable[[], Finding | str]) -> Finding:
-    """Return what a check found: a finding, or what differs ("" for nothing); a mistake in a file differs too."""
+    """Run a check, which returns a finding or a difference ("": none); an error in a file counts as a difference."""
     try:
         found = look()
     except _MISTAKES as error:

@@ -19,7 +19,7 @@ from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss
 from mdnmt.models.projection import Linear, ProjectionFactory
 
 Sharing = Literal["layer", "side", "kv_shared", "all"]
-# What one copy of the domain vectors, of W_u, and of W_mK and W_mV serves: an attention, a side, or the whole model.
+# Which part of the model shares the domain vectors, W_u, and W_mK and W_mV: one attention, one side, or all of it.
 SCOPES: dict[Sharing, dict[str, str]] = {
     "layer": {"vectors": "side", "query": "attention", "key": "attention", "value": "attention"},
     "side": {"vectors": "side", "query": "side", "key": "side", "value": "side"},
@@ -52,10 +52,10 @@ config_type = DomainAwareAttentionConfig
 
 
 def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build a Transformer whose keys and values carry each word's domain vector.
+    """Build a Transformer whose keys and values carry each token's domain vector.
 
     Raises:
-        ConfigError: guided learning of fewer domain vectors than the task has domains.
+        ConfigError: guided learning with fewer domain vectors than the task has domains.
     """
     num_clusters = config.num_clusters or num_domains
     network = _network_factory(config, num_clusters)
@@ -99,7 +99,7 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
 
 
 def _network_factory(config: DomainAwareAttentionConfig, num_clusters: int) -> Callable[[Side], DomainAttention]:
-    """Return a function that gives an attention over words of a side its network, with the parts that it shares."""
+    """Return a function that returns the network for an attention over tokens of a side, with its shared parts."""
     scopes = SCOPES[config.dan_sharing]
     kept: dict[tuple[str, str], Any] = {}
 

@@ -1,6 +1,6 @@
 """LDSPSLV, reconstructed: each domain learns which sub-layers of a deep model it uses (after Huang et al. 2024).
 
-The paper's text was not to be had; docs/methods/ldspslv.md says what stands on what.
+The paper's text was not available; docs/methods/ldspslv.md names the source of each part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mdnmt.models.latent_depth_losses import BlockCountLoss, BlockPriorLoss, Blo
 from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss
 from mdnmt.models.scheduled import Scheduled
 
-# The sub-layers of a layer: attention and feed-forward block; in the decoder also attention over the source.
+# Sub-layers of a layer: attention and feed-forward block; in the decoder also cross-attention.
 ENCODER_BLOCKS, DECODER_BLOCKS = 2, 3
 # To which of them the linear maps of a layer belong, in the order in which the parts of a layer are made.
 ENCODER_MAPS, DECODER_MAPS = (0, 0, 1, 1), (0, 0, 1, 1, 1, 2, 2)
@@ -48,7 +48,7 @@ config_type = LatentDepthConfig
 
 
 def build(config: LatentDepthConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build a deeper Transformer; the number of sub-layers in use is to become that of the plain one."""
+    """Build a deeper Transformer that learns to use as many sub-layers as the plain one has."""
     deep = config.model_copy(
         update={
             "encoder_layers": config.encoder_layers * config.encoder_depth_factor,
@@ -82,7 +82,7 @@ def build(config: LatentDepthConfig, vocab: VocabSizes, num_domains: int) -> Met
     return Method(
         model,
         losses,
-        # Their gradient would scale the Transformer's update by the common norm.
+        # With a common norm, their gradient would scale the Transformer's update when it is clipped.
         clip_apart=[choice.logits],
         schedules=[temperature, hardness, *weights],
         needs_domain=True,
@@ -114,7 +114,7 @@ def _temperature(config: LatentDepthConfig) -> Scheduled:
 
 
 def _weight(config: LatentDepthConfig, weight: float, begin: float) -> Scheduled:
-    """Return a weight that grows in a line from 0 after the share `begin` of all updates."""
+    """Return a weight that grows linearly from 0, beginning after the share `begin` of all updates."""
     return Scheduled(
         lambda update, max_updates: weight * min(1.0, max(0.0, update / max_updates - begin) / config.anneal_share)
     )

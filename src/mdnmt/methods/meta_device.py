@@ -1,4 +1,4 @@
-"""Models of which only the shapes are wanted."""
+"""Make models without memory for their weights, where only shapes are needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DRAWS = ("normal_", "uniform_")
 
 
 class _NoDraws(TorchFunctionMode):
-    """Leaves tensors as they are where a model would fill them with random numbers."""
+    """Skips the functions that fill tensors with random numbers."""
 
     def __torch_function__(
         self,
@@ -30,9 +30,9 @@ class _NoDraws(TorchFunctionMode):
 
 @contextmanager
 def on_meta_device() -> Iterator[None]:
-    """Let models be made without memory for their weights, on the `meta` device, and without drawing any.
+    """Make models on the `meta` device, without memory for their weights and without drawing random numbers.
 
-    Draws would be without effect there, but torch imports its compiler for the first and takes milliseconds for each.
+    Drawing has no effect there, but torch would import its compiler for the first draw and take milliseconds for each.
     """
     with torch.device("meta"), _NoDraws():
         yield

@@ -29,7 +29,7 @@ config_type = MultitaskConfig
 
 
 def build(config: MultitaskConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build a plain Transformer whose encoder learns with a classifier of sentences."""
+    """Build a plain Transformer whose encoder is trained together with a domain classifier of sentences."""
     classifier = SentenceClassifier(config.model_dim, num_domains, side="encoder", gradient=config.gradient)
     return Method(
         assemble(config, vocab, classifiers={"encoder": classifier}),

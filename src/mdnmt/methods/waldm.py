@@ -20,7 +20,7 @@ from mdnmt.models.word_weights import WordWeights
 
 
 class WaldmConfig(Architecture):
-    """What WALDM adds to a Transformer; the method files `*-released-code` flip the last four."""
+    """What WALDM adds to a Transformer; the method files `*-released-code` change the last four options."""
 
     mixed_sides: Literal["encoder", "both"] = Field("both", description='the rows "Encoder" and "E/DC"')
     proportion_smoothing: float = Field(0.05, ge=0, le=1, description="eps of D(x), sec. 3.1")
@@ -55,7 +55,7 @@ config_type = WaldmConfig
 
 
 def build(config: WaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build WALDM: every projection is k projections, mixed by the word's domain proportion."""
+    """Build WALDM: every projection becomes k projections, mixed by the token's domain proportion."""
     mixed_linear = partial(MixedLinear, num_domains=num_domains)
 
     def proportion(side: Side) -> DomainProportion:

@@ -1,4 +1,4 @@
-"""Means, spreads and rounding as a reader expects them: full precision until the last moment, then half up."""
+"""Means, standard deviations and rounding: full precision until a number is shown, then half up."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from decimal import ROUND_HALF_UP, Decimal
 def half_up(value: float, places: int) -> str:
     """Return `value` with `places` decimals, a final 5 rounded away from zero (2.675 gives 2.68).
 
-    What is rounded is the decimal that a person would type for this float. Noise of sums and means beyond the ninth
-    decimal is dropped first: the mean of 10.004 and 10.006 is 10.005, though floats make it 10.004999999999999.
+    The shortest decimal that represents the float is rounded. Rounding errors of sums and means beyond the ninth
+    decimal are dropped first: the mean of 10.004 and 10.006 is 10.005, though in floats it is 10.004999999999999.
     """
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be shown as a number")

@@ -54,7 +54,7 @@ def load(study: str, results: str | Path = "results") -> pd.DataFrame:
         results: the folder of all results.
 
     Raises:
-        DataError: the table is not there, was edited, is of another study, or a file that it was made from has
+        DataError: the table is missing, was edited or belongs to another study, or a file that it was made from has
             changed since.
     """
     path = Path(results) / study / TABLE

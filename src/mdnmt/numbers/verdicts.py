@@ -21,11 +21,11 @@ VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "inconclusive",
 NOT_MADE, NOT_AVAILABLE = "not made", "not available"
 
 MIN_SEEDS = 3
-MOST_SEEDS = 1000  # a number of seeds above this decides nothing in practice
+MOST_SEEDS = 1000  # nobody trains more seeds than this
 
 _NUMBER = re.compile(r"(?P<whole>\d[\d,]*)(?:\.(?P<decimals>\d+))?\s*(?P<unit>[kKM]?)")
 _UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
-_NOISE = 1e-9  # of sums of floats, relative to what is compared
+_NOISE = 1e-9  # rounding of float sums, relative to the values compared
 
 _SPLITS = {"test": "test set", "valid": "validation set"}
 _TOKENS = {
@@ -50,7 +50,7 @@ class Judgement(Frozen):
 
     verdict: Verdict
     reason: str
-    only_inside: bool = False  # reproduced, but only in that the difference is inside the margin and not significant
+    only_inside: bool = False  # reproduced only because the difference is inside the margin and not significant
 
 
 def rounding(printed: Printed) -> float:
@@ -84,8 +84,8 @@ def judge(
         printed: the published number; None, or one without a value, cannot be compared with.
         differs: why the two cannot be compared, whatever their values.
         margin: differences up to this size do not matter, in the unit of the values.
-        times: what the values are one of each.
-        basis: split and tokenisation that the verdict rests on.
+        times: what there is one value for each of: "seed" or "measurement".
+        basis: split and tokenisation on which the verdict is based.
     """
     if printed is None or printed.value is None or not values:
         return None
@@ -120,7 +120,7 @@ class _Difference:
     margin: float
 
     def reach(self, count: float) -> float:
-        """Return half the width of the 95 % interval with so many seeds, each with the spread of those there are."""
+        """Return half the width of the 95 % interval with this many seeds, assuming the spread of the present ones."""
         return quantile(count - 1) * self.spread * math.sqrt(1 + 1 / count) + self.rounding
 
 
@@ -143,7 +143,7 @@ def _decide(found: _Difference, times: str) -> tuple[Verdict, str, bool]:
 
 
 def _seeds_needed(found: _Difference) -> int | None:
-    """Return how many seeds would decide it, should mean and spread stay as they are; None: no number would."""
+    """Return how many seeds would decide it if mean and spread stayed the same; None: no number would."""
     gap = abs(abs(found.away) - found.margin)
     low, high = found.count, MOST_SEEDS
     if found.reach(high) >= gap:

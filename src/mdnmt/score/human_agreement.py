@@ -1,8 +1,8 @@
 """How often people rank two systems as a metric does, by the size of the metric's difference.
 
-Kocmi et al. (2024), "Navigating the Metrics Maze: Reconciling Score Magnitudes and Accuracies", fitted for each metric
-a curve from the difference of two systems' scores to the share of pairs of systems that people order alike. The
-constants are those of the authors' package `mt-thresholds` 1.0.4. A curve holds for the settings it was fitted with.
+Kocmi et al. (2024), "Navigating the Metrics Maze: Reconciling Score Magnitudes and Accuracies", fitted one curve per
+metric. It maps the difference of two systems' scores to the share of system pairs that people rank in the same order.
+The constants are those of the authors' package `mt-thresholds` 1.0.4. A curve is valid for the settings of its fit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOY = "toy:random-weights"  # in a signature of COMET
 
 
 def why_not_covered(metric: str, signature: str) -> str | None:
-    """Return why MT-Thresholds says nothing about differences of a metric; None where it does.
+    """Return why MT-Thresholds does not cover differences of a metric; None if it does.
 
     Args:
         metric: a key of `mdnmt.config.metrics.METRICS`.
@@ -43,7 +43,7 @@ def why_not_covered(metric: str, signature: str) -> str | None:
 
 
 def agreement(metric: str, signature: str, difference: float) -> float | None:
-    """Return in how many percent of the pairs with this difference people prefer the same system; None: not covered."""
+    """Return the percentage of pairs with this difference in which people prefer the same system; None: not covered."""
     if why_not_covered(metric, signature) is not None:
         return None
     high, slope = CURVES[metric]

@@ -26,7 +26,7 @@ DRAINED = 16 << 20  # bytes of a refused body that are read anyway, so that the 
 
 
 class Guard:
-    """Answer only requests whose Host is this server, and forbid the page to load anything from elsewhere."""
+    """Answers only requests whose Host is this server, and forbids the page to load anything from elsewhere."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str] | None, policy: str) -> None:
         """Wrap an application.

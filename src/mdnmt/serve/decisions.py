@@ -1,4 +1,4 @@
-"""What a model's layers decide on each token of a sentence and of its translation: the numbers of `mdnmt analyse`."""
+"""Proportions, domain attention and gates for each token of a sentence and its translation, as in `mdnmt analyse`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def decisions(
     domain: str | None,
     slots: Sequence[str] = (),
 ) -> dict[str, Any] | None:
-    """Return what the layers decide when the model reads a sentence and predicts a translation; None: nothing.
+    """Return the shares that the layers compute for a sentence and its translation; None if the method has none.
 
-    `components` names what is weighed; `source` and `target` have the tokens, the names of the rows, and for each row
-    and token one share a component, which sum to 1.
+    `components` names the domains, domain vectors or experts. `source` and `target` have the tokens, the names of the
+    rows, and for each row and token one share per component; these sum to 1.
 
     Args:
         translator: a finished run.

@@ -1,4 +1,4 @@
-"""What the page may ask for, and how often."""
+"""The requests that the page may send, and their limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MANY = 1000  # clients that are remembered
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may ask for, and how often one client may."""
+    """Limits on one request, and on the number of requests of one client."""
 
     max_characters: int = 20_000
     max_sentence_characters: int = 1_000
@@ -25,7 +25,7 @@ class Limits:
 
 
 class Blend(Frozen):
-    """Two domains, and how much the second one counts."""
+    """Two domains, and the weight of the second one."""
 
     first: str
     second: str

@@ -1,4 +1,4 @@
-"""What a method of a study is built and trained with: its file's options, and over them those of the study."""
+"""The options of a method in a study: those of its file, overridden by those of the study."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Options:
     Attributes:
         config: the study.
         methods: its methods and variants.
-        recipes: task -> the recipe of its paper, beneath everything else; none of tasks that use none.
-        compared: task -> method of another paper -> the recipe that it has there in place of the task's.
+        recipes: task -> the recipe of its paper, which everything else overrides; only for tasks that use one.
+        compared: task -> method of another paper -> its recipe there, used instead of the task's.
         where: the study's file.
         folder: that of the methods' files.
         rates: method -> the learning rate that a sweep chose.
@@ -111,7 +111,7 @@ class Options:
         return validate_model({**recipe, **own}, Decoding, f"{self.where}: decoding")
 
     def _recipe(self, task: Task, name: str) -> Recipe:
-        # Pretrained weights have their own sizes, and the recipe that they were published with.
+        # Pretrained weights have their own sizes and the recipe of their publication.
         pretrained = self.methods[name].builder == PRETRAINED_BUILDER
         if pretrained:
             return Recipe()
@@ -120,7 +120,7 @@ class Options:
         return compared.get(variant.method if variant else name) or self.recipes.get(task.name, Recipe())
 
     def _study(self, task: Task, name: str) -> Overrides:
-        """Return what the study sets for a method: for all, for those of a task, for it alone."""
+        """Return what the study sets for a method, by `all_methods`, `per_task` and `per_method`."""
         # Options for all methods are sizes and a recipe for models that are trained from scratch.
         pretrained = self.methods[name].builder == PRETRAINED_BUILDER
         of_task = self.config.per_task.get(task.name, Overrides())
@@ -150,7 +150,7 @@ class Options:
 
 
 def _joined(layers: Iterable[Overrides]) -> Overrides:
-    """Return all layers as one; of two that set the same option the later one counts."""
+    """Merge all layers; later ones override earlier ones."""
     found = list(layers)
     return Overrides(
         architecture={key: value for layer in found for key, value in layer.architecture.items()},

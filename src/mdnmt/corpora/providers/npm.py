@@ -1,4 +1,4 @@
-"""Download a pinned package by npm, without installing or running anything of it."""
+"""Download a pinned package with npm, without installing it or running its code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def download(source: NpmSource, folder: Path) -> str:
     """Download the .tgz into `folder` and return its version.
 
     Raises:
-        FetchError: npm failed; its last line is given.
+        FetchError: npm failed; the message ends with its last line.
     """
     pinned = f"{source.package}@{source.version}"
     command = ["npm", "pack", pinned, "--pack-destination", ".", "--ignore-scripts", "--no-update-notifier"]

@@ -18,9 +18,9 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: DdtpRead
     """Yield the paragraphs of the descriptions that have as many in both languages.
 
     Raises:
-        DataError: a language's file is missing, is not UTF-8, or has a line that is none of its form.
+        DataError: a language's file is missing, is not UTF-8, or has a line that does not belong in such a file.
     """
-    # The language that is not English has fewer descriptions: it is the one that is kept in memory.
+    # English has more descriptions, so those of the other language are kept in memory.
     swapped = target_lang == "en"
     first, second = (target_lang, source_lang) if swapped else (source_lang, target_lang)
     kept = dict(_descriptions(archive, second))
@@ -35,7 +35,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: DdtpRead
 
 
 def _descriptions(archive: Archive, lang: str) -> Iterator[tuple[str, str]]:
-    """Yield the sum of the English text, which is the key, and the description, a paragraph a line."""
+    """Yield the checksum of the English text, which is the key, and the description, one paragraph per line."""
     pattern = re.compile(rf"(?:^|[/_])Translation-{re.escape(lang)}$")
     name = next((name for name in archive.names() if pattern.search(name)), None)
     if name is None:

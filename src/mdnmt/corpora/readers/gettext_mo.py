@@ -12,7 +12,7 @@ from mdnmt.corpora.formats.gettext import read_mo
 from mdnmt.corpora.formats.interface_text import count_tokens, without_accelerator, without_colours, without_tags
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # catalogues are called as their programs: see `read`
+REQUIRED: tuple[str, ...] = ()  # catalogues are named after their programs: see `read`
 _FOLDERS = {"zh": "zh_CN"}
 _PREFIX = re.compile(r"^[^\^\n]{1,80}\^")
 
@@ -33,7 +33,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: GettextM
     for name in names:
         for entry in read_mo(read_whole(archive, name), f"{archive.label}:{name}"):
             messages = [(entry.msgid, entry.msgstr[0])]
-            if entry.msgid_plural is not None and len(entry.msgstr) > 1:  # with one form it is the same once more
+            if entry.msgid_plural is not None and len(entry.msgstr) > 1:  # a single form would repeat the pair
                 messages.append((entry.msgid_plural, entry.msgstr[-1]))
             for message in messages:
                 english, foreign = (_plain(text, options) for text in message)

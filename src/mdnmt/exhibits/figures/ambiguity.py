@@ -1,4 +1,4 @@
-"""Draw how often ambiguous words are translated as their domain does, a row a system (Jiang et al. 2020, sec. 5)."""
+"""Draw how often ambiguous words get their domain's translation, one row per system (Jiang et al. 2020, sec. 5)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Counts = dict[str, dict[str, int]]  # domain -> {"words", "right", "confused"}
 
 
 class NamedSystem(Frozen):
-    """A system by its key in a file of several, or the reason why it is not there."""
+    """A system by its key in a file of several systems, or the reason why the file lacks it."""
 
     label: str
     method: str

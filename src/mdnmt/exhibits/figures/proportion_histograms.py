@@ -1,4 +1,4 @@
-"""Draw how sure each layer is of a word's domain: histograms, layer by layer (Jiang et al. 2020, Fig. 9)."""
+"""Draw histograms of the proportion of the right domain, layer by layer (Jiang et al. 2020, Fig. 9)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HistogramsSpec(FigureSpec):
         """Return the figure and what it shows in words.
 
         Raises:
-            DataError: the analysis is not what it should be.
+            DataError: the analysis is damaged or lacks a value.
         """
         if self.run.analysis is None:
             reason = self.run.missing or "the run was not analysed"
@@ -101,7 +101,7 @@ class HistogramsSpec(FigureSpec):
 
 
 def gold_proportions(p_LNK: Any, domain_N: Any, domain: int) -> Any:
-    """Return the proportion that each layer gives to the right domain, for the words of that domain: [L, words]."""
+    """Return the proportion that each layer gives to the right domain, for the tokens of that domain: [L, N]."""
     return p_LNK[:, domain_N == domain, domain]
 
 

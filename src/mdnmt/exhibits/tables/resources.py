@@ -165,7 +165,7 @@ def build(spec: ResourceTableSpec) -> Grid:
 
 
 def _shared(measured: dict[str, Any]) -> str | None:
-    """Return how other processes disturbed the measurement of a row; None: not that we know."""
+    """Return how other processes disturbed the measurement of a row; None if nothing is recorded."""
     on_gpu = measured.get("others_on_gpu")
     if on_gpu:
         return "time and energy were measured while others computed on the same GPU"
@@ -176,7 +176,7 @@ def _shared(measured: dict[str, Any]) -> str | None:
 
 
 def is_busy(record: dict[str, Any]) -> bool:
-    """Return whether others used the machine so much that its figures of time, energy and memory are in doubt.
+    """Return whether other processes used the machine so much that time, energy and memory are in doubt.
 
     Args:
         record: of one measurement, or of all together: how much of the cores and of the GPU others used.
@@ -186,7 +186,7 @@ def is_busy(record: dict[str, Any]) -> bool:
 
 
 def _company(hardware: dict[str, Any]) -> str:
-    """Return who else was at work; where others were, claims about time and memory are left open."""
+    """Return in words which other processes ran; if there were any, claims about time and memory are left open."""
     busy, on_gpu = hardware.get("busy_percent"), hardware.get("others_on_gpu")
     if busy is None and on_gpu is None:
         return "one run after the other"

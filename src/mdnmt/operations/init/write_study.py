@@ -22,7 +22,7 @@ SPACELESS = {"zh": "jieba", "ja": "character", "th": "character"}  # no blanks b
 
 @dataclass(frozen=True)
 class Choices:
-    """What a study needs beside its text.
+    """What a study needs besides its text.
 
     Attributes:
         name: of the task and of the study.
@@ -175,7 +175,7 @@ def _check(text: str, model: type[TaskConfig] | type[StudyConfig], what: str) ->
 
 
 def write_new(files: dict[Path, str]) -> None:
-    """Write files that must not be there yet: all of them, or none.
+    """Write new files: all of them, or none if one exists.
 
     Raises:
         ConfigError: one of them is there.

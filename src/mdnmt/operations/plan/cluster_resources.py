@@ -34,8 +34,8 @@ class Jobs:
     def training_priority(self, run: Run) -> float:
         """Return Snakemake's priority of a training: between -1 and 0, higher for more work.
 
-        The longest training starts first, so that none is left alone at the end. Every other job that is ready has
-        priority 0 and comes before a new training: results appear as soon as they can.
+        The longest training starts first, so that it does not run alone at the end. Every other job has priority 0 and
+        comes before a new training, so results appear as early as possible.
         """
         assert run.spec is not None
         task = self._study.tasks[run.task].config
@@ -72,7 +72,7 @@ class Jobs:
         """
         if find is None:
             return self._request(0, options)
-        # Rules cannot add or drop a resource per job: a name that does not apply to a job has an empty value.
+        # A rule cannot add or drop a resource for a single job, so a resource that does not apply has an empty value.
         empty = {name: type(value)() for gpus in (0, 1) for name, value in self._request(gpus, options).items()}
 
         def value_of(name: str) -> Callable[[Any], int | str]:
@@ -112,7 +112,7 @@ def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
 
 
 def set_defaults(workflow: Any, device: str) -> None:
-    """Set what Snakemake has no option for, or no good default.
+    """Set what Snakemake has no option for, or a bad default.
 
     Args:
         workflow: Snakemake's.

@@ -1,4 +1,4 @@
-"""How large a model is and how much it computes for a word, read off the model itself, built without numbers."""
+"""Count a model's parameters and operations per token, from a model on the meta device."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import Transformer
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 
-# A multiplication with its addition, forward once and backward twice: for weights and for what goes into them.
+# A multiplication and an addition, once forward and twice backward: for the weights and for their inputs.
 OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
 # Padding takes the rest of a batch.
 FILLED = 0.95
-# Tokens of a sentence, where nothing was counted.
+# Tokens of a sentence, if the task's statistics are not there yet.
 TOKENS_A_SENTENCE = 30
 # mBART-50: width, width inside the feed-forward block, layers of each side, vocabulary (Tang et al. 2021).
 MBART = (1024, 4096, 12, 250_054)
@@ -29,12 +29,12 @@ MBART = (1024, 4096, 12, 250_054)
 
 @dataclass(frozen=True)
 class Work:
-    """What a model computes.
+    """The size of a model and the operations that it computes.
 
     Attributes:
-        parameters: of the model, tied ones once.
-        source: multiplications of the forward pass for a source word.
-        target: likewise for a target word.
+        parameters: of the model; tied ones count once.
+        source: multiplications of the forward pass for one source token.
+        target: likewise for one target token.
     """
 
     parameters: int
@@ -42,12 +42,12 @@ class Work:
     target: int
 
     def of_update(self, training: Training) -> float:
-        """Return the operations of an update; sentences are taken to be as long on both sides."""
+        """Return the operations of an update, assuming equal lengths on both sides."""
         words = tokens_of_batch(training) * training.accumulate_batches
         return OPERATIONS_TRAINING * words * (self.source + self.target)
 
     def of_translation(self, words: float, beam_size: int) -> float:
-        """Return the operations of beam search over so many source words."""
+        """Return the operations of beam search for this many source tokens."""
         return OPERATIONS_FORWARD * words * (self.source + beam_size * self.target)
 
 
@@ -62,7 +62,7 @@ def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab:
     """Return the work of a complete architecture.
 
     Raises:
-        ConfigError: the builder or an option is unknown: a record of another version, say.
+        ConfigError: the builder or an option is unknown, for example in a record of another version.
     """
     if builder == PRETRAINED_BUILDER:
         return _mbart()
@@ -78,9 +78,10 @@ def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Wo
 
 
 def _multiplications(model: Transformer) -> tuple[int, int]:
-    """Return those of a source word and of a target word: of the decoder, keys and values of the source are read once.
+    """Return the multiplications for one source token and for one target token.
 
-    Classifiers of the decoder's states are counted with the target, others with the source.
+    The decoder's keys and values of the source count with the source, as do all classifiers except those of the
+    decoder's states.
     """
     reads_source = [model.decoder.memory_conditioner]
     reads_source += [layer.cross_attention.key_value for layer in model.decoder.layers]  # type: ignore[union-attr,misc]
@@ -92,7 +93,7 @@ def _multiplications(model: Transformer) -> tuple[int, int]:
 
 
 def _size(module: nn.Module | None) -> int:
-    """Return the numbers in all matrices of a module, those in plain lists included: each meets each word once."""
+    """Return the size of all matrices of a module, also those in plain lists: the multiplications for one token."""
     if module is None:
         return 0
     found = {id(parameter): parameter for parameter in module.parameters()}

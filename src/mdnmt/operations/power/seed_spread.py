@@ -1,8 +1,8 @@
-"""How much scores vary between seeds: priors from other studies, replaced by the study's own seeds as they come.
+"""Estimate how much scores vary between seeds, from other studies at first and then from the study's own seeds.
 
-A score varies with the seed, with the test sentences, and with what a seed makes of these sentences. On one test set of
-N sentences the variance between seeds is `seed + interaction / N`; the variance of the difference of two systems over
-test sets is `sentences / N`.
+A score varies with the seed, with the test sentences, and with the interaction of both. On one test set of N sentences
+the variance between seeds is `seed + interaction / N`. The variance of the difference of two systems over test sets is
+`sentences / N`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 FILE = "seed-spread.yaml"
-PRIOR_WEIGHT = 4.0  # degrees of freedom that a prior counts for at most
+PRIOR_WEIGHT = 4.0  # most degrees of freedom that a prior can have
 
 
 class Components(Frozen):
-    """Variance components of a metric; interaction and sentences of one test sentence a domain."""
+    """Variance components of a metric; `interaction` and `sentences` are for one test sentence per domain."""
 
     seed: float = Field(ge=0)
     interaction: float = Field(ge=0)
@@ -82,7 +82,7 @@ class Spread:
 
 
 def pooled(groups: Iterable[tuple[float, ...]]) -> tuple[float, float]:
-    """Return the variance within groups of values and its degrees of freedom; of single values (0, 0)."""
+    """Return the variance within groups of values and its degrees of freedom; (0, 0) if all groups have one value."""
     several = [values for values in groups if len(values) > 1]
     freedom = sum(len(values) - 1 for values in several)
     squares = sum(float(np.var(values)) * len(values) for values in several)
@@ -90,7 +90,7 @@ def pooled(groups: Iterable[tuple[float, ...]]) -> tuple[float, float]:
 
 
 def spread_of(study: Study, places: ResultPaths, config_folder: Path) -> Spread:
-    """Return what is known before or while a study runs.
+    """Return the spread to plan with, from the prior and from the runs of the study that exist.
 
     Raises:
         ConfigError: config/seed-spread.yaml is not there, or has a mistake in it.

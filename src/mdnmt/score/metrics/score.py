@@ -1,4 +1,4 @@
-"""One corpus score and the signature without which it means nothing."""
+"""A corpus score with its signature, which says how it was computed."""
 
 from __future__ import annotations
 

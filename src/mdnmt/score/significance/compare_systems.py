@@ -1,7 +1,7 @@
-"""Every system of a table against its baseline, domain by domain and metric by metric: differences, p-values, verdicts.
+"""Compare every system of a table with its baseline, for each domain and metric: differences, p-values, verdicts.
 
-Sentences are tested seed by seed (`paired`), seeds and sentences together with three seeds or more
-(`variance_components`); all comparisons of one metric are corrected as one family (`holm`).
+Sentences are tested for each seed (`paired_tests`) and, with three or more seeds, seeds and sentences together
+(`variance_components`). All comparisons in one metric are corrected as one family (`holm`).
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def compare_systems(
     tests: SignificanceOptions | None = None,
     comet: Folders | None = None,
 ) -> dict[str, Any]:
-    """Compare each of `systems` with the one named `baseline`, a seed with the same seed, and all seeds with all.
+    """Compare each of `systems` with the one named `baseline`: each seed with the same seed, and all seeds together.
 
-    A domain for which a system has no hypotheses with any seed (single-domain systems) is left out for it, as is a
-    metric that not all of its seeds and the baseline's have.
+    A system is not compared on a domain for which it has no hypotheses (single-domain systems), or in a metric that
+    one of its seeds or of the baseline's lacks.
 
     Args:
         test_sets: the task's.
@@ -71,7 +71,7 @@ def compare_systems(
         drawn; and "systems": {system: {domain: {metric: `Comparison` as a dictionary}}}.
 
     Raises:
-        DataError: the baseline is not there or lacks a seed of a system, or hypotheses are missing or do not fit.
+        DataError: the baseline is missing or lacks a seed of a system, or hypotheses are missing or do not fit.
     """
     tests = tests or SignificanceOptions()
     _check_systems(baseline, systems)
@@ -131,7 +131,7 @@ def _domains(test_sets: TestSets, system: str, folders: Mapping[str, Path]) -> s
 def _count(
     test_sets: TestSets, domain: str, systems: Folders, metrics: Sequence[Metric], comet: Folders
 ) -> dict[tuple[Metric, str], dict[str, SentenceCounts]]:
-    """Return the counts of each system that has the metric with every seed: (metric, system) -> seed -> counts."""
+    """Return (metric, system) -> seed -> counts, for each system that has the metric for every seed."""
     counts = {}
     for metric in metrics:
         count = counter(metric, test_sets, domain)
@@ -148,7 +148,7 @@ def _count(
 def _compare_domain(
     baseline: str, counts: Mapping[tuple[Metric, str], Mapping[str, SentenceCounts]], draws: tuple[int, int]
 ) -> dict[tuple[str, Metric], Comparison]:
-    """Return each system's comparison with the baseline; the same draws serve all systems, seeds and metrics."""
+    """Return each system's comparison with the baseline; all systems, seeds and metrics use the same draws."""
     counts = {(metric, system): of for (metric, system), of in counts.items() if (metric, baseline) in counts}
     places = [(*key, seed) for key, of_seeds in counts.items() for seed in of_seeds]
     pairs = [(metric, system, seed) for metric, system, seed in places if system != baseline]

@@ -1,4 +1,4 @@
-"""Two systems on one test set: is their difference more than a chance choice of sentences makes?
+"""Paired tests of two systems on one test set: can the choice of sentences explain their difference?
 
 The draws are those of sacreBLEU's command line (`--paired-bs`, `--paired-ar`) with the same seed, and so are the
 p-values `p_sacrebleu` and `p_randomisation`.
@@ -14,10 +14,10 @@ from mdnmt.errors import DataError
 from mdnmt.score.significance.resampling import bootstrap_scores, randomised_differences
 from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts
 
-NUM_RESAMPLES = 1000  # of the bootstrap, and
-NUM_TRIALS = 10_000  # of the randomisation: what sacreBLEU takes
+NUM_RESAMPLES = 1000  # of the bootstrap; sacreBLEU's default
+NUM_TRIALS = 10_000  # of the randomisation; sacreBLEU's default
 LEVEL = 0.95
-TIE = 1e-9  # differences as near as this are equal: their sums were taken in another order
+TIE = 1e-9  # differences this close are equal: they were summed in a different order
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class PairedResult:
     """How a system differs from the baseline in one metric on one test set, with one seed of each.
 
     Attributes:
-        delta: system's score minus the baseline's.
-        low: of the 95 % interval of delta over the resamples.
-        high: of the same.
+        delta: the system's score minus the baseline's.
+        low: lower end of the 95 % interval of delta over the resamples.
+        high: upper end of it.
         p_bootstrap: of the paired bootstrap; two-sided.
-        p_sacrebleu: of the same resamples, as sacreBLEU and Moses compute it; see there.
+        p_sacrebleu: from the same resamples, as sacreBLEU and Moses compute it (see `sacrebleu_p`).
         p_randomisation: of approximate randomisation; two-sided.
         baseline_score: on the test set itself.
-        system_score: as the baseline's.
+        system_score: likewise.
     """
 
     delta: float
@@ -63,7 +63,7 @@ def compare_pair(
 
 
 def check(baseline: SentenceCounts, system: SentenceCounts, num_resamples: int, num_trials: int) -> None:
-    """Raise where two systems cannot be compared: see `compare_pair`."""
+    """Check that two systems can be compared; raises as `compare_pair`."""
     here, there = len(baseline.counts_NC), len(system.counts_NC)
     if here != there or not here:
         raise DataError(
@@ -75,7 +75,7 @@ def check(baseline: SentenceCounts, system: SentenceCounts, num_resamples: int, 
 
 
 def paired_result(baseline_score: float, system_score: float, resampled_R: Array, randomised_R: Array) -> PairedResult:
-    """Return what the draws say of two scores: resampled differences, and absolute ones after swapping."""
+    """Return the result for two scores, from resampled differences and from absolute differences after swapping."""
     delta = system_score - baseline_score
     low, high = interval(resampled_R)
     return PairedResult(
@@ -97,20 +97,20 @@ def interval(resampled_R: Array) -> tuple[float, float]:
 
 
 def sacrebleu_p(resampled_R: Array, delta: float) -> float:
-    """Return how often the sizes of resampled differences lie as far above their mean as `delta` lies above 0.
+    """Return how often a resampled absolute difference exceeds the mean of all of them by `delta` or more.
 
-    As in Moses and sacreBLEU, differences lose their sign before their mean is taken from them, not after. Where one
-    system is clearly ahead that counts one tail alone: of equal systems more than one in ten gets p < 0.05.
+    As in Moses and sacreBLEU, absolute values are taken before the mean is subtracted, not after. If one system is
+    clearly ahead, only one tail is counted, so more than one in ten pairs of equal systems gets p < 0.05.
     """
     sizes_R = np.abs(resampled_R)
     return share_beyond(sizes_R - sizes_R.mean(), delta)
 
 
 def share_beyond(found_R: Array, delta: float) -> float:
-    """Return p = (c + 1) / (n + 1), c the number of `found_R` that are as large as the size of `delta`.
+    """Return p = (c + 1) / (n + 1), where c counts the values of `found_R` that are at least |delta|.
 
-    sacreBLEU counts larger ones alone. That is the same but where chance gives the very same difference again: of
-    systems that differ in a handful of sentences, for which it finds differences that are none.
+    sacreBLEU counts only those above |delta|. The two differ if chance gives exactly the same difference again: for
+    systems that differ in a handful of sentences, sacreBLEU then finds differences that do not exist.
     """
     beyond = int(np.count_nonzero(found_R >= abs(delta) - TIE))
     return (beyond + 1) / (len(found_R) + 1)

@@ -1,4 +1,4 @@
-"""Compare a system with the baseline over all seeds, in one metric on one domain, and decide which get a star."""
+"""Compare a system with the baseline over all seeds, in one metric on one domain, and decide on stars."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Comparison:
     """How a system differs from the baseline.
 
     Attributes:
-        delta: mean over seeds of the system less that of the baseline: the size of the effect, in points.
-        least: the smallest difference of a seed of the system and a seed of the baseline, and
-        most: the largest.
-        low: of its 95 % interval, over what `over` says.
-        high: of the same.
-        over: what the interval holds it against: seeds and sentences with three seeds or more, else sentences.
-        seeds: how many of the system.
+        delta: the system's mean over seeds minus the baseline's, in points.
+        least: the smallest difference between a seed of the system and a seed of the baseline.
+        most: the largest of these differences.
+        low: lower end of its 95 % interval.
+        high: upper end of it.
+        over: what varies in the interval: seeds and sentences with three or more seeds, otherwise sentences.
+        seeds: number of the system's seeds.
         p_bootstrap: the largest over the seeds, each against the same seed of the baseline.
-        p_sacrebleu: the same as sacreBLEU computes it.
-        p_randomisation: the same of the other test of sentences.
-        per_seed: what the two tests found.
-        over_seeds: the test of seeds and sentences; None with too few seeds.
-        p: the one that decides, before the correction, and
-        p_corrected: after it.
-        verdict: whether the system is better or worse, beyond chance; None where neither can be said.
-        seeds_verdict: the same of the test over seeds.
+        p_sacrebleu: likewise, as sacreBLEU computes it.
+        p_randomisation: likewise, by approximate randomisation.
+        per_seed: the results of both tests for each seed.
+        over_seeds: the test over seeds and sentences; None with too few seeds.
+        p: the p-value that decides, before the correction.
+        p_corrected: the same after the correction.
+        verdict: whether the system is significantly better or worse; None: neither.
+        seeds_verdict: the same, by the test over seeds.
     """
 
     delta: float
@@ -70,7 +70,7 @@ def compare_seeds(
 
     Args:
         per_seed: seed -> the system against the baseline with the same seed.
-        scores: of the baseline [S] and of the system [S], one a seed.
+        scores: of the baseline [S] and of the system [S], one per seed.
         resampled: the same [R, S] of resampled test sets.
         sentences: of the test set.
     """
@@ -98,10 +98,11 @@ def compare_seeds(
 def decide(
     found: dict[str, dict[str, dict[Metric, Comparison]]], correction: Correction, alpha: float
 ) -> dict[Metric, int]:
-    """Decide all comparisons of a table (system -> domain -> metric), in their place, and return how many by metric.
+    """Decide all comparisons of a table (system -> domain -> metric) in place, and return their number by metric.
 
-    By Holm's correction over all comparisons of a metric: of the test over seeds where there are seeds enough, else of
-    the randomisation with every seed. Without correction, as the papers': of the bootstrap with every seed.
+    With Holm's correction, over all comparisons of a metric, the test over seeds decides if there are enough seeds,
+    otherwise the randomisation for every seed. Without correction, as in the papers, the bootstrap for every seed
+    decides.
     """
     families: dict[Metric, list[tuple[str, str]]] = {}
     for system, domains in found.items():
@@ -130,11 +131,10 @@ def _deciding(one: Comparison, correction: Correction) -> float:
 
 
 def _verdict(one: Comparison, p: float, correction: Correction, alpha: float, metric: Metric) -> Verdict | None:
-    """Return what is said of a system; by sentences alone every seed must say so.
+    """Return the verdict on a system; in tests over sentences all seeds must agree.
 
-    The largest p alone would not do: two seeds can differ significantly in opposite directions. With fewer than three
-    seeds, a seed must also lie beyond every seed of the baseline, which may have more of them: one seed against the
-    baseline's worst says nothing.
+    The largest p is not enough: two seeds can differ significantly in opposite directions. With fewer than three seeds,
+    every seed must also be better (or worse) than every seed of the baseline, which may have more seeds.
     """
     if p >= alpha:
         return None
@@ -152,7 +152,7 @@ def _over_seeds(one: Comparison, p: float, correction: Correction, alpha: float,
 
 
 def _direction(deltas: Sequence[float], metric: Metric) -> Verdict | None:
-    """Return which way all differences point, if they do."""
+    """Return the verdict if all differences have the same sign, otherwise None."""
     sign = -1 if METRICS[metric].lower_is_better else 1
     if all(sign * delta > 0 for delta in deltas):
         return "better"

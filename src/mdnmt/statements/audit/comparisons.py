@@ -1,4 +1,4 @@
-"""Checks of which row is better, which numbers agree, and which names."""
+"""Check which row is better, and whether numbers and names agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdnmt.statements.audit.printed_tables import AuditInput
 
 
 def order(inputs: AuditInput, paper: str, check: Order) -> Outcome:
-    """Say where a row is not better than another, though a text has it so."""
+    """Report where a row is not better than another, although a text says so."""
     broken: list[str] = []
     compared = agreed = 0
     groups = [check.measures] if check.averaged else [(measure,) for measure in check.measures]
@@ -51,7 +51,7 @@ def distance(inputs: AuditInput, paper: str, check: Distance) -> Outcome:
 
 
 def same_row(inputs: AuditInput, paper: str, check: SameRow) -> Outcome:
-    """Look up which row of another table has a row's numbers."""
+    """Find the row of another table that has the same numbers as a row."""
     found: list[str] = []
     agreed = 0
     for row, expected in check.rows.items():
@@ -67,7 +67,7 @@ def same_row(inputs: AuditInput, paper: str, check: SameRow) -> Outcome:
 
 
 def names(inputs: AuditInput, paper: str, check: Names) -> Outcome:
-    """Hold the names of two tables against each other."""
+    """Compare the names in two tables."""
     published = inputs.published[paper]
     listed = published.rows if check.of == "rows" else published.columns
     first, second = (listed(table) for table in check.tables)

@@ -1,4 +1,4 @@
-"""Checks of numbers that a text gives for the difference, or the ratio, of two rows."""
+"""Check the numbers that a text gives for the difference, or the ratio, of two rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _whose(check: Difference, row: str, other: str) -> str:
 
 
 def stated(inputs: AuditInput, paper: str, check: Stated) -> Outcome:
-    """Compute the number that a text states, for each pair of rows that it may be about."""
+    """Compute the number that a text states, for each pair of rows that it may refer to."""
     found: list[str] = []
     met = False
     for row in check.rows:
@@ -40,7 +40,7 @@ def stated(inputs: AuditInput, paper: str, check: Stated) -> Outcome:
 
 
 def within(inputs: AuditInput, paper: str, check: Range) -> Outcome:
-    """Compute the differences that a text gives a range for."""
+    """Compute the differences for which a text gives a range."""
     found: dict[str, list[str]] = {}
     outside: list[str] = []
     still: list[str] = []
@@ -72,7 +72,7 @@ def _inside(check: Range, value: Decimal, *, exact: bool) -> bool:
 
 
 def gains(inputs: AuditInput, paper: str, check: Gains) -> Iterator[Compared]:
-    """Hold each number of lists of gains against the rows that it may be the gain of."""
+    """Compare each gain that a text lists with the gains of the rows that it may refer to."""
     for listed in check.lists:
         for over, numbers in listed.over.items():
             for metric, number in numbers.items():
@@ -84,7 +84,7 @@ def gains(inputs: AuditInput, paper: str, check: Gains) -> Iterator[Compared]:
 
 
 def gains_of_one_row(inputs: AuditInput, paper: str, check: Gains) -> Outcome:
-    """Say where the gains over one row, those that any row meets, are not all those of one row."""
+    """Report lists of gains over one row in which the gains are not all those of a single row."""
     mixed: list[str] = []
     compared = 0
     for listed in check.lists:

@@ -1,4 +1,4 @@
-"""What can be recomputed in any table of scores, without knowing its text: averages, differences, bold, stars.
+"""Recompute what any table of scores allows without the paper's text: averages, differences, bold, stars.
 
 A paper may have computed an average or a difference from scores before they were rounded. A printed number is therefore
 compared with the interval of all values that the printed scores allow.
@@ -48,7 +48,7 @@ def differences(sheet: ScoreSheet) -> Iterator[Compared]:
 
 
 def _scores_of(sheet: ScoreSheet, column: Column) -> str | None:
-    """Return the column that a column of differences is about: of its name, or alone in its metric, the one before."""
+    """Return the column of scores that a column of differences is about: by name, or the one before it if unnamed."""
     if not column.is_difference:
         return None
     bare = DIFFERENCE.sub("", column.name, count=1)

@@ -1,4 +1,4 @@
-"""What rules about tables ask for: rows against rows, stars, metrics that agree."""
+"""Evaluate claim rules about tables: rows against rows, stars, metrics that agree."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _columns(rule: CellsRule, table: Table, metric: str) -> list[str]:
 
 
 def _compared(rule: CellsRule, left: Table, right: Table, metric: str, method: str, other: str) -> Iterator[Comparison]:
-    """Yield the comparisons of one method with another, in one metric; of methods that are not there none."""
+    """Yield the comparisons of one method with another in one metric; none if the table lacks a method."""
     for key in _columns(rule, left, metric):
         others = [right.column(domain) for domain in rule.than_columns] or [key]
         for table, column in dict.fromkeys([(left.item, key), *((right.item, column) for column in others)]):
@@ -109,7 +109,7 @@ def _one(
 
 
 def _in_print(rule: CellsRule, left: float | None, right: float | None) -> bool | None:
-    """Say whether the paper's own two numbers fulfil a rule; None where it does not print both."""
+    """Return whether the paper's own two numbers fulfil a rule; None if it does not print both."""
     if left is None or right is None:
         return None
     difference = round(left - rule.times * right, 9)  # decimals of the page, without the noise of floats
@@ -137,7 +137,7 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
                     yield absent(["the significance test"], title_of(rule.table), "not made")
                 else:
                     holds = _starred(cell)
-                    # Corrected stars are facts here: the table has corrected for the number of comparisons already.
+                    # Corrected stars count as certain: the table has already corrected for the number of comparisons.
                     uncorrected = holds is not None and table.grid.correction == "none"
                     yield Comparison(
                         what=f"{table.label(metric, key)}: {row.label} against {table.grid.baseline_label}",
@@ -153,7 +153,7 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
 
 
 def _starred(cell: Cell) -> bool | None:
-    """Say whether a cell is significantly better (True) or significantly worse (False) than the baseline.
+    """Return whether a cell is significantly better (True) or significantly worse (False) than the baseline.
 
     None: neither, or fewer than three seeds. A missing star alone does not show that a cell is not better.
     """
@@ -163,7 +163,7 @@ def _starred(cell: Cell) -> bool | None:
 
 
 def _reach(cell: Cell) -> float | None:
-    """Return how far the 95 % interval of a difference reaches, where it holds seeds and sentences."""
+    """Return half the width of a difference's 95 % interval, if it covers seeds and sentences; otherwise None."""
     tested = cell.tested
     return (tested.high - tested.low) / 2 if tested is not None and tested.p_seeds is not None else None
 
@@ -193,7 +193,7 @@ def agreement_comparisons(rule: AgreementRule, spec: ClaimsSpec) -> Iterator[Com
 
 
 def _agreement(table: Table, rows: list[GridRow], metrics: tuple[str, str], key: str) -> Sample:
-    """Return the rank correlation seed by seed; where the table holds only means, that of the means, as of one seed."""
+    """Return the rank correlation for each seed; if the table has only means, that of the means, as for one seed."""
     cells = [[cell for row in rows if (cell := table.cell(row, metric, key))] for metric in metrics]
     values = [[seed_values(cell) for cell in of_metric] for of_metric in cells]
     counts = {len(seeds) for of_metric in values for seeds in of_metric}
