@@ -1,8 +1,8 @@
-"""The locks of corpora: what was downloaded first, which every later download is compared with.
+"""The locks of corpora: the checksums of first downloads, with which every later download is compared.
 
-`config/corpora.lock.yaml` is under version control, and nothing but `mdnmt pin` writes it. Its `corpora` are binding.
-Its `known` are the files that the project's own results were made from: packages without a pinned version move on, so
-another file is accepted, with a warning.
+`config/corpora.lock.yaml` is under version control, and only `mdnmt pin` writes it. Its `corpora` are binding. Its
+`known` are the files from which the project's own results were made. Packages without a pinned version change over
+time, so a different file is accepted, with a warning.
 
 `config/corpora.own.lock.yaml` is ignored by git. A corpus whose checksum is pinned nowhere has no identity before its
 first download, so that download writes its checksum there. It is as binding as the other file.
@@ -58,7 +58,7 @@ class Lock(Frozen):
     known: dict[Name, tuple[LockRow, ...]] = Field(default_factory=dict)
 
     def row(self, corpus: str, file: str) -> LockRow | None:
-        """Return the row of a file, or None when it was never downloaded."""
+        """Return the row of a file; None if it was never downloaded."""
         return next((row for row in self.corpora.get(corpus, ()) if row.file == file), None)
 
 
@@ -66,15 +66,15 @@ NO_LOCK = Lock()
 
 
 def own_lock(path: Path) -> Path:
-    """Return the lock beside `path` that belongs to this checkout alone."""
+    """Return the lock beside `path` that belongs to this checkout only."""
     return path.with_name(path.name.replace(".lock.", ".own.lock."))
 
 
 def read_lock(config_folder: Path) -> Lock:
-    """Return both locks of a checkout as one; it is empty where nothing has been locked yet.
+    """Return both locks of a checkout as one; it is empty if nothing has been locked yet.
 
     Raises:
-        ConfigError: something in them is not allowed, or they disagree.
+        ConfigError: a lock has an invalid value, or the two disagree.
     """
     path = config_folder / LOCK
     shared, own = _read(path), _read(own_lock(path))
@@ -140,7 +140,7 @@ def _write(path: Path, lock: Lock, header: str) -> None:
 
 
 def differences_from_known(lock: Lock, corpus: str, rows: Mapping[str, LockRow]) -> list[str]:
-    """Return a warning for each file that differs from the one the project's own results were made of."""
+    """Return a warning for each file that differs from the one that the project's own results were made from."""
     known = {row.file: row for row in lock.known.get(corpus, ())}
     return [
         f"{corpus}: {file} ({row.origin}) is not the one that the project's own results were made of "
@@ -152,7 +152,7 @@ def differences_from_known(lock: Lock, corpus: str, rows: Mapping[str, LockRow])
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold a lock on `folder`, if its file system has locks, so that other processes here do not write to it."""
+    """Lock `folder`, if its file system has locks, so that no other process of this machine writes to it."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The spec of a table, selected from a study."""
+"""Make the specification of a table from a study."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def columns(task: Task, table: PaperTable | None = None) -> tuple[specs.Column, 
 
 
 def _ordered(task: Task, table: PaperTable | None) -> list[str]:
-    """Return a task's domains as the table prints them; behind them those that it does not have."""
+    """Return a task's domains in the table's order, followed by those that the table does not have."""
     printed = list(table.printed_columns) if table is not None else []
     places = {name: _printed_name(task, name) for name in task.config.domains}
     return sorted(places, key=lambda name: printed.index(places[name]) if places[name] in printed else len(printed))
@@ -51,7 +51,7 @@ def _printed_name(task: Task, domain: str) -> str:
 
 
 def task_title(study: Study, task: Task) -> str:
-    """Return the task's title where readers need it: in a study with several tasks."""
+    """Return the task's title if the study has several tasks, otherwise an empty text."""
     return task.config.title if len(study.tasks) > 1 else ""
 
 
@@ -64,7 +64,7 @@ def by_row(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def table_runs(study: Study, key: str) -> list[Run]:
-    """Return the runs whose test translations a table compares: its systems and their baseline, that can be made."""
+    """Return the makeable runs whose test translations a table compares: its systems and their baseline."""
     table, task = paper_table(study, key)
     if table.kind in ("corpora", "notation") or table.split != "test":
         return []
@@ -77,7 +77,7 @@ def table_runs(study: Study, key: str) -> list[Run]:
 def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> specs.AnyTable:
     """Return the spec of one table; methods that the study does not have are left out and named.
 
-    A partial one is made of the scores that are there at this moment.
+    A partial one is made from the scores that exist now.
     """
     table, task = paper_table(study, key)
     left_out = dict.fromkeys(name for row in table.rows for name in row.methods if name not in study.methods)
@@ -145,13 +145,13 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
 
 
 def _metric_differs(study: Study, table: PaperTable) -> dict[str, str]:
-    """Return metric -> why ours is not the printed one."""
+    """Return metric -> why our scores in it cannot be compared with the printed ones."""
     toy = {"comet": "scored with a toy of random weights"} if study.comet.name == TOY else {}
     return {**table.metric_differs, **toy}
 
 
 def compared_runs(study: Study, key: str) -> dict[str, list[Run]]:
-    """Return row -> runs of the rows that are compared with the baseline: seeds that the baseline has as well."""
+    """Return row -> runs of the rows that are compared with the baseline, for seeds that the baseline also has."""
     rows = by_row(table_runs(study, key))
     seeds = {run.seed for run in rows.get(baseline_of(study.config, paper_table(study, key)[0]), ())}
     paired = {row: [run for run in runs if run.seed in seeds] for row, runs in rows.items()}
@@ -159,7 +159,7 @@ def compared_runs(study: Study, key: str) -> dict[str, list[Run]]:
 
 
 def is_tested(study: Study, key: str) -> bool:
-    """Say whether the rows of a table of scores are tested against its baseline.
+    """Return whether the rows of a table of scores are tested against its baseline.
 
     Systems under other labels are not: each is compared with itself under gold labels.
     """
@@ -197,7 +197,7 @@ def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
 
 
 class _Printed:
-    """The published numbers of one table, where its task is the paper's or stands for it."""
+    """The published numbers of one table, if its task is the paper's or replaces it."""
 
     def __init__(self, study: Study, key: str, table: PaperTable, task: Task) -> None:
         paper, _ = split_key(key)
@@ -299,9 +299,9 @@ def _examples(
 
 
 def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRow, list[Run], int | None]]:
-    """Yield the rows whose methods the study has, with their runs; what shares a number is to be chosen from.
+    """Yield the rows whose methods the study has, with their runs; rows with the same number are alternatives.
 
-    A choice among methods trained on one domain is a choice for each domain.
+    For methods trained on one domain, the choice is made for each domain.
     """
     numbers = count(1)
     for row in table.rows:
@@ -316,7 +316,7 @@ def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRo
 
 
 def _choice(choice: int | None, runs: list[Run], places: ResultPaths, partial: bool) -> dict[str, Any]:
-    """Return what a row needs to be chosen by: the number of the choice and the run.json of its runs."""
+    """Return the number of a row's choice and the run.json of its runs, by which it is chosen."""
     if choice is None:
         return {}
     paths = [existing(f"{places.run(run)}/run.json", partial) for run in runs if run.spec is not None]
@@ -338,7 +338,7 @@ def _word_table(
 def _with_others(
     row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: ResultPaths, partial: bool
 ) -> specs.ScoreRow:
-    """Return the row with the files of what its cells show beside scores.json: other metrics, validation text."""
+    """Return the row with the files of its other scores: other metrics, validation text."""
     of_seed = {
         run.seed: files_beside(study, table, places.test(run), places.comet(run))
         for run in runs

@@ -29,9 +29,10 @@ class Format:
 
     Attributes:
         title: its name in prose.
-        packages: that writing it needs.
-        prepare: called with (the run's folder, its translator) before anything is written; refuses what the format
-            cannot represent. Returns what writes the model into an empty folder, and returns the usage example.
+        packages: the packages needed to write it.
+        prepare: called with (the run's folder, its translator) before anything is written; raises if the format cannot
+            represent the model. Returns a function that writes the model into an empty folder and returns the usage
+            example.
     """
 
     title: str

@@ -1,7 +1,7 @@
 """Plain Transformers as models of Hugging Face's transformers: Marian (post-norm) and Pegasus (pre-norm).
 
 Both add a stored table of positions to scaled embeddings. M2M100, the other pre-norm class with sinusoids, computes its
-own table, whose first position is the one behind the padding's.
+own table, which begins one position later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mdnmt import fsio
 from mdnmt.export.plain_transformer import PlainTransformer
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
-NEVER = -1e9  # logit of what is no target piece
+NEVER = -1e9  # logit of a row that is not a target token
 CLASSES = {"post": ("marian", "MarianMTModel"), "pre": ("pegasus", "PegasusForConditionalGeneration")}
 
 

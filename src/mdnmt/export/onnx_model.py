@@ -1,4 +1,4 @@
-"""Any of our own models as two ONNX graphs: the encoder, and one decoder step that keeps keys and values.
+"""Write any of our own models as two ONNX graphs: the encoder, and one decoder step that keeps keys and values.
 
 Shapes: B sentences, P prefixes (beams of any sentences), S source pieces, N target pieces before the newest, H heads,
 E width of a head, V vocabulary, L decoder layers.
@@ -100,7 +100,7 @@ class DecoderGraph(nn.Module):
 
 
 def check_onnx(folder: Path, translator: Translator) -> None:
-    """Refuse what the graphs do not compute.
+    """Refuse methods that the graphs cannot represent.
 
     Raises:
         ConfigError: blocks are skipped by the domain (latent depth).

@@ -17,7 +17,7 @@ from mdnmt.fingerprint import sha256_file
 
 
 class _Meter:
-    """Stands for a meter of training, which older versions of fairseq save as an object; nothing reads it."""
+    """Takes the place of a training meter, which older versions of fairseq save as an object; nothing reads it."""
 
 
 # torch's own list of harmless classes is tensors and plain values. An entry's name need not be importable here.
@@ -30,7 +30,7 @@ _REFUSED = re.compile(r"GLOBAL (\S+)")
 
 @dataclass(frozen=True)
 class FairseqCheckpoint:
-    """What a checkpoint holds.
+    """The content of a checkpoint.
 
     Attributes:
         path: the file.

@@ -15,7 +15,7 @@ ROWS_OF_SPECIALS = tuple(_THEIRS.index(piece) for piece in SPECIALS)
 
 
 def read_dictionary(path: Path) -> Vocab:
-    """Return the pieces of a dictionary, behind our special ones and otherwise in its order.
+    """Return the tokens of a dictionary in its order, after our special tokens.
 
     Raises:
         DataError: the file cannot be read, a line is not a piece and its count, or a piece occurs twice.

@@ -25,7 +25,7 @@ from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths, address
 from mdnmt.tasks.segmentation.segmenter import CODES, Segmentation, Segmenter, segmentation_files
 
-GENERAL = ("general",)  # the one domain of a model that knows none
+GENERAL = ("general",)  # the domain of a model without domains
 
 
 def import_run(
@@ -53,7 +53,7 @@ def import_run(
     Raises:
         CheckpointError: the checkpoint cannot be read safely.
         ConfigError: its model cannot be computed here, or the arguments do not fit it.
-        DataError: a dictionary, codes or parameters are not what they should be.
+        DataError: a dictionary, codes or parameters are damaged or do not fit each other.
     """
     if out.is_symlink() or (out.exists() and not out.is_dir()) or (out.is_dir() and any(out.iterdir())):
         raise ConfigError(f"{out}: exists and is not an empty folder; name a new folder")
@@ -110,7 +110,7 @@ def _domains(model: FairseqModel, domains: tuple[str, ...], path: Path) -> tuple
 def _languages(
     checkpoint: FairseqCheckpoint, given: tuple[str | None, str | None], dictionaries: tuple[Path, Path]
 ) -> tuple[str, str]:
-    """Return the languages as given, or as the checkpoint or else the dictionaries' names have them."""
+    """Return the given languages, or those of the checkpoint, or those in the dictionaries' names."""
     found = []
     for one, side, dictionary in zip(given, ("source", "target"), dictionaries, strict=True):
         named = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
@@ -125,7 +125,7 @@ def _languages(
 
 
 def _copy_codes(codes: Mapping[str, Path], langs: tuple[str, str], domains: tuple[str, ...], folder: Path) -> str:
-    """Copy the codes, and return which of the kinds of `Segmentation.bpe` they are."""
+    """Copy the BPE codes and return their kind, a value of `Segmentation.bpe`."""
     kinds: dict[str, set[str]] = {"none": set(), "joint": {""}, "side": set(langs), "domain": set(domains)}
     kind = next((kind for kind, names in kinds.items() if names == set(codes)), None)
     if kind is None:
@@ -145,7 +145,7 @@ def _copy_codes(codes: Mapping[str, Path], langs: tuple[str, str], domains: tupl
 
 
 def _try_codes(folder: Path, lang: str, domains: tuple[str, ...]) -> None:
-    """Load what takes text apart once, so that damaged codes are found now."""
+    """Load the segmentation once, so that damaged codes are found now."""
     for domain in domains:
         try:
             Segmenter.load(folder, lang, domain)

@@ -1,4 +1,4 @@
-"""Which of fairseq's models we compute, and their sizes as options of ours."""
+"""Translate fairseq's options to ours, and refuse models that we do not compute."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mdnmt.errors import ConfigError
 from mdnmt.methods.method import Architecture
 from mdnmt.methods.waldm import WaldmConfig
 
-# A sentence's first piece stands at the position behind that of padding, fairseq's number 1.
+# The first token of a sentence has the position after that of padding, which is number 1 in fairseq.
 FIRST_POSITION = 2
 TASKS = ("translation", "translation_da")
-# Option of fairseq -> the one value for which its Transformer computes what ours does; what is absent has it.
+# Option of fairseq -> the only value for which its Transformer computes what ours does; it is also the default.
 ONLY: dict[str, Any] = {
     "activation_fn": "relu",
     "encoder_learned_pos": False,
@@ -41,7 +41,7 @@ _BOTH_SIDES = {
     "num_heads": "attention_heads",
     "norm": "normalize_before",
 }
-# The links that gradients take in training -> ours.
+# fairseq's names for the gradient links of training -> ours.
 _LINKS = {"detach": "detach", "none": "pass", "adv": "reverse", "partial_adv": "half"}
 
 

@@ -10,5 +10,5 @@ config_type = Architecture
 
 
 def build(config: Architecture, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build a Transformer that knows nothing of domains."""
+    """Build a Transformer that uses no domain labels."""
     return Method(assemble(config, vocab), [LabelSmoothedCrossEntropy(config.label_smoothing)])

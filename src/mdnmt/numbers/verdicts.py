@@ -84,7 +84,7 @@ def judge(
         printed: the published number; None, or one without a value, cannot be compared with.
         differs: why the two cannot be compared, whatever their values.
         margin: differences up to this size do not matter, in the unit of the values.
-        times: what there is one value for each of: "seed" or "measurement".
+        times: the name of what there is one value of, for the reason.
         basis: split and tokenisation on which the verdict is based.
     """
     if printed is None or printed.value is None or not values:

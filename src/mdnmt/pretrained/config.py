@@ -1,4 +1,4 @@
-"""The options of mBART-50, and the languages that it is set up for."""
+"""The options of mBART-50, and the languages that it supports here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Mbart50Config(Frozen):
 
 
 def validate(options: dict[str, Any], *, where: str) -> Mbart50Config:
-    """Return the options as they are meant; `where` names the file.
+    """Return the validated options; `where` names the file in errors.
 
     Raises:
         ConfigError: an unknown option, or a value that is not allowed.

@@ -65,13 +65,13 @@ class MbartTokenizer:
 
 
 class MbartVocab:
-    """What the trainer asks a vocabulary for."""
+    """The part of a vocabulary that the trainer uses."""
 
     bos = MbartTokenizer.eos  # decoding starts with </s>; the language code is the first word to predict
 
 
 class MbartData:
-    """A task in the form in which the trainer takes it, made of its plain text."""
+    """A task's data for the trainer, made from its plain text."""
 
     target_vocab = MbartVocab
 

@@ -1,4 +1,4 @@
-"""A tiny model of mBART-50's own classes, made on disk, knowing nothing: for the smoke study and nothing else."""
+"""Write a tiny, untrained model of mBART-50's own classes, for the smoke study only."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def make_toy(folder: Path, seed: int = 1) -> None:
     sizes: Any = MBartConfig(vocab_size=MBart50Tokenizer(str(folder / PIECES)).vocab_size, **_SIZES)  # type: ignore[no-untyped-call]
     with tempfile.TemporaryDirectory() as name:
         MBartForConditionalGeneration(sizes).save_pretrained(name)
-        # The configuration last: who finds it finds all.
+        # The configuration is written last: if it exists, everything does.
         for path in sorted(Path(name).iterdir(), key=lambda path: path.name == CONFIG):
             write_bytes(folder / path.name, path.read_bytes())

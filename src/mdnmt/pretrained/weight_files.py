@@ -41,7 +41,7 @@ def files_of(folder: Path) -> tuple[Path, Path, Path]:
 
 
 def digest_of(folder: Path, sha256: Callable[[Path], str] = sha256_file) -> str:
-    """Return one sha256 for the files of a model: that of their names and sums, a line each.
+    """Return one sha256 for the files of a model: that of a text with the name and sha256 of each file.
 
     Raises:
         DataError: a file is missing.

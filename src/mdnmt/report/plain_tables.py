@@ -1,4 +1,4 @@
-"""Plain tables of the report, and what the statistics of a task say in them."""
+"""Plain tables of the report, and those with the statistics of a task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a plain table, or a fact: what is shown, what is sorted of a number, where it leads."""
+    """A cell of a plain table, or a fact: its text, the number to sort by, and its link."""
 
     text: str
     sort: float | None = None
@@ -36,7 +36,7 @@ class PlainTable:
 
 
 def number(value: Any, places: int = 0, factor: float = 1.0, unit: str = "") -> Entry:
-    """Return a cell for a number, a dash where it is None."""
+    """Return a cell for a number; a dash for None."""
     if not isinstance(value, int | float):
         return Entry(NONE)
     scaled = value * factor
@@ -56,7 +56,7 @@ def any_number(value: float | None) -> Entry:
 
 
 def optional_json(path: Path | None) -> Any:
-    """Return the JSON of a file, None where there is no file."""
+    """Return the JSON value in a file; None if there is no file."""
     return read_json(path) if path is not None and path.is_file() else None
 
 
@@ -84,10 +84,10 @@ def statistics(stats: dict[str, Any], domains: tuple[Column, ...]) -> PlainTable
 
 
 def leakage(found: dict[str, Any], domains: tuple[Column, ...]) -> PlainTable:
-    """Return how many training sentences were held out as well, and how many are left.
+    """Return how many training sentences are also held out, and how many of them remain.
 
-    `Near` counts held-out sentences to which a training sentence, of what is left, is similar; `Also in test` counts
-    validation sentences, which are not removed.
+    `Near` counts held-out sentences that are similar to a remaining training sentence. `Also in test` counts validation
+    sentences; these are not removed.
     """
     headers = ["Domain", "Split", "Same source", "Same target", "Same pair", "Removed", "Left"]
     headers += ["Near source", "Near target", "Also in test"]

@@ -18,7 +18,7 @@ def to_html(grid: Grid, links: Mapping[str, str] | None = None) -> str:
 
     Args:
         grid: the table.
-        links: folder of a run -> address of what is known of it; each row leads to its runs.
+        links: folder of a run -> address of its details; each row links to its runs.
     """
     return (
         environment()
@@ -45,7 +45,7 @@ def _emphasised(cell: Cell) -> Markup:
 
 
 def _comparisons(grid: Grid) -> list[tuple[str, ...]]:
-    """Return a line for each comparison with the baseline: row, column, then what all tests say."""
+    """Return a line for each comparison with the baseline: row, column, then the results of all tests."""
     names = column_names(grid)
     return [
         (row.label, name, *columns(cell.tested, f"{cell.verdict or ''}{'*' if cell.star else ''}"))

@@ -1,8 +1,8 @@
-"""Which corpora of a study must be downloaded, and what `mdnmt fetch` needs to know of each.
+"""Find the corpora of a study that must be downloaded, and make the specification of each for `mdnmt fetch`.
 
-The address of a task is a hash of its corpora's checksums, and the addresses of its runs rest on it. Where a checksum
-is pinned nowhere, the workflow can plan the task only after the first download. Snakemake's checkpoints do that: the
-input functions below raise what Snakemake waits for, and are called again when the checksums are recorded.
+The address of a task is a hash of its corpora's checksums, and the addresses of its runs depend on it. If a checksum is
+not pinned, the workflow can plan the task only after the first download. Snakemake's checkpoints do that: the input
+functions below raise the exception that Snakemake waits for, and are called again when the checksums are recorded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from mdnmt.studies.study import Study
 
 
 def to_fetch(study: Study, corpora: Path, is_made: Callable[[str], bool]) -> set[str]:
-    """Return the corpora with something to fetch.
+    """Return the corpora that have files to download.
 
-    The rule must not be there for the others: a moved folder would start it, and what lies behind a job that starts is
-    not looked at by Snakemake unless a file without ancient() leads there.
+    The rule must not exist for the others: a moved folder would start it, and Snakemake does not check what depends on
+    such a job unless a file without ancient() leads to it.
 
     Args:
         study: the study.
@@ -44,9 +44,9 @@ def spec_to_fetch(study: Study, name: str, config: Path, corpora: Path) -> Fetch
 
 
 def declared_corpus(study: Study, name: str) -> str:
-    """Return the configuration of a corpus as JSON, without what locks know of it.
+    """Return the configuration of a corpus as JSON, without the checksums of the locks.
 
-    It is what decides whether a corpus is fetched again: a checksum that its first download recorded must not.
+    It decides whether a corpus is fetched again; the checksum that the first download recorded must not change it.
     """
     return _corpus(study, name).model_dump_json()
 
@@ -64,7 +64,7 @@ class FirstDownloads:
     def __init__(
         self, study: Study, *, allowed: bool, resolve_again: Callable[[], Study], warn: Callable[[str], object]
     ) -> None:
-        """Look which tasks are pending.
+        """Find the pending tasks.
 
         Args:
             study: the study; it is replaced in place once downloads are recorded.
@@ -73,7 +73,7 @@ class FirstDownloads:
             warn: receives a line for each task that cannot be made after all.
         """
         self._study, self._resolve_again, self._warn = study, resolve_again, warn
-        # Jobs that do everything at once have their inputs written out when the Snakefile is read.
+        # The inputs of combined jobs are listed when the Snakefile is read, so they cannot wait.
         if not allowed or study.config.combine_jobs:
             self.pending: dict[str, tuple[str, ...]] = {}
         else:

@@ -1,4 +1,4 @@
-"""The systems of a study that are not trained here: their files, and the tables that have a row for them."""
+"""Systems of a study that are not trained here: their files, and the tables with a row for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def external_outputs(config: StudyConfig, tasks: dict[str, Task], where: str) ->
         where: the study's file.
 
     Raises:
-        ConfigError: there is no such task, or a file is missing or not what it should be.
+        ConfigError: there is no such task, or a file is missing or has another number of lines.
     """
     found: list[ExternalOutput] = []
     for name, system in config.external.items():
@@ -91,13 +91,13 @@ def check_shown(
 
     Args:
         config: the study.
-        papers: those that it shows something of.
+        papers: those of its tables and figures.
         methods: all names that rows may have: of methods, and of variants.
         tasks: the study's tasks.
         where: the study's file.
 
     Raises:
-        ConfigError: naming the system.
+        ConfigError: the name is taken, or no table shows the system; the message names it.
     """
     taken = {COPY, *methods}
     for name, system in config.external.items():
@@ -127,7 +127,7 @@ def check_shown(
 
 
 def takes_external(table: PaperTable) -> bool:
-    """Say whether a table may have rows of external systems: they have test translations, and know no labels."""
+    """Return whether a table can have rows of external systems, which have test translations and use no labels."""
     return table.kind == "scores" and table.split == "test" and all(row.labels == ("given",) for row in table.rows)
 
 

@@ -1,4 +1,4 @@
-"""From the names in a study's file to tasks and runs; what cannot be had is found here, before anything is made."""
+"""Resolve the names in a study's file to tasks and runs; what is not available is found here, before any job starts."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def resolve(
         name: of the study.
         corpora_folder: the folder of fetched corpora.
         seeds: overrides the study's number of seeds, or its list of them.
-        provisional: give tasks that wait for first downloads an address that nothing has, so that they can be planned.
+        provisional: give tasks that wait for first downloads an unused address, so that they can be planned.
 
     Raises:
-        ConfigError: a mistake in any file that the study names; what is merely not to be had is no mistake.
+        ConfigError: a mistake in a file that the study names; something that is only unavailable is no mistake.
     """
     config = with_stand_ins(load_study(config_folder, name))
     if seeds is not None:
@@ -130,7 +130,7 @@ def _claims(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Cla
 
 
 def _comet(config: StudyConfig) -> tuple[CometConfig, str | None]:
-    """Return what COMET scores with, its files' sum settled, and why it cannot, if it cannot."""
+    """Return COMET's configuration, with the checksum of its files, and why COMET cannot score, if it cannot."""
     cache = ChecksumCache(COMET / "sha256.json")
     found = plan(config.comet, COMET, cache.sha256)
     cache.save()
@@ -143,7 +143,7 @@ def _something_is_made(wanted: dict[str, tuple[str, ...]], where: str) -> None:
 
 
 def _methods(config_folder: Path, config: StudyConfig, wanted: dict[str, tuple[str, ...]]) -> dict[str, MethodConfig]:
-    """Return all methods of the study, a variant under its own name and label."""
+    """Return all methods of the study; a variant has its own name and label."""
     found: dict[str, MethodConfig] = {}
     for name in dict.fromkeys(name for names in wanted.values() for name in names):  # each file is read once
         variant = config.variants.get(name)
@@ -163,7 +163,7 @@ def _variants_are_new(config_folder: Path, config: StudyConfig, where: str) -> N
 def _recipes(
     config_folder: Path, config: StudyConfig, tasks: dict[str, Task], papers: dict[str, PaperConfig]
 ) -> tuple[dict[str, Recipe], dict[str, dict[str, Recipe]]]:
-    """Return the recipe of each task's paper, and those of the systems of other papers there, if the study uses any."""
+    """Return the recipe of each task's paper, and of other papers' systems on it, if the study uses recipes."""
     if not config.use_recipes:
         return {}, {}
     of = {name: task.config.of for name, task in tasks.items() if task.config.of is not None}
@@ -230,7 +230,7 @@ def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock, prov
 
 
 def _buildable(options: Options, task: Task, name: str, where: str) -> None:
-    """Build the model without numbers, and start it from what it starts from."""
+    """Check that the model can be built, on the meta device, and can start from the weights it is to start from."""
     method = options.methods[name]
     if method.builder == PRETRAINED_BUILDER:
         return

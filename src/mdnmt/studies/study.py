@@ -1,4 +1,4 @@
-"""A study resolved: its tasks and runs, each with its fingerprint or the reason why it cannot be."""
+"""A resolved study: its tasks and runs, each with its fingerprint or the reason why it cannot be made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000
 NOT_TRAINED = "is not trained yet"
-COPY = "copy-source"  # what the row of the copied source is called
+COPY = "copy-source"  # the name of the row of the copied source
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Task:
 
     Attributes:
         name: of its file in config/tasks.
-        config: what the file says.
+        config: the content of the file.
         corpora: the configurations of its corpora by name.
-        spec: what `mdnmt task` gets; None where the task cannot be made, or not yet.
+        spec: the input of `mdnmt task`; None if the task cannot be made, or not yet.
         missing: why it cannot be made.
         first_downloads: the corpora that have to be downloaded before the task has an address; nothing else is missing.
     """
@@ -55,13 +55,13 @@ class Task:
 
     @property
     def is_small(self) -> bool:
-        """Say whether all its text is generated, and so little that one process has made it before others start."""
+        """Return whether all its text is generated, and so little that more processes would take longer."""
         readers = [corpus.reader for corpus in self.corpora.values()]
         sentences = [reader.sentences for reader in readers if isinstance(reader, GeneratedReader)]
         return len(sentences) == len(readers) and sum(sentences) <= SMALL_TASK_SENTENCES
 
     def label(self, domain: str) -> str:
-        """Return a domain's name as it is printed in tables."""
+        """Return a domain's name as tables print it."""
         return self.config.domains[domain].label or domain.replace("-", " ").capitalize()
 
 
@@ -72,13 +72,13 @@ class Run:
     Attributes:
         task: the task's name.
         method: the method's name in config/methods.
-        directory: the method's name in paths; a run on one domain alone carries the domain in it.
+        directory: the method's name in paths; for a run on a single domain it contains the domain.
         label: as printed in tables.
         domains: the domains it is trained on.
         seed: the seed.
-        spec: what the trainer gets; None where the run cannot be made.
+        spec: the input of the trainer; None if the run cannot be made.
         missing: why it cannot be made.
-        planned: what the trainer would get, also where the run cannot be made.
+        planned: the trainer's input, even if the run cannot be made.
         labels: the label condition of its translations; it changes the translations, not the run.
         split: the held-out text that it translates; this, too, does not change the run.
     """
@@ -130,8 +130,8 @@ class ExternalOutput:
     Attributes:
         system: its name in the study.
         task: the task's name.
-        number: which of its outputs, from 1: in place of a seed.
-        config: what the study says of it.
+        number: of the output, from 1; it takes the place of a seed.
+        config: its entry in the study.
         folder: where the translations are.
         sums: name -> sha256 of their files.
     """
@@ -151,7 +151,7 @@ class ExternalOutput:
 
 @dataclass(frozen=True)
 class Study:
-    """What a study is made of."""
+    """A study with everything that it names."""
 
     name: str
     config: StudyConfig
@@ -168,9 +168,9 @@ class Study:
     external: tuple[ExternalOutput, ...] = ()
 
     def replace_by(self, other: Study) -> None:
-        """Become `other`, the same study resolved again, for all who hold a reference to this one.
+        """Take over the content of `other`, the same study resolved again, so that all references see it.
 
-        The workflow does so once the first downloads of a task are recorded; nothing else may.
+        Only the workflow does so, once the first downloads of a task are recorded.
         """
         vars(self).clear()  # cached properties as well
         vars(self).update(vars(other))
@@ -248,7 +248,7 @@ class Study:
 
     @property
     def labels_fingerprint(self) -> str:
-        """Return the content address, beside a task's data, of the labels that a classifier guesses."""
+        """Return the content address, beside a task's data, of the labels that a classifier predicts."""
         return fingerprint("labels", {})
 
     @property

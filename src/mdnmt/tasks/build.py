@@ -61,7 +61,7 @@ def build_task(
 
     Raises:
         TooLarge: there is not enough disk space for that many pairs.
-        DataError: a corpus is not what it should be, or has too little text; where, and what to do.
+        DataError: a corpus is damaged or has too little text; the message says where and what to do.
     """
     _check_corpora(spec, corpora)
     pairs = sum((domain.train or 0) + (domain.valid or 0) + (domain.test or 0) for domain in spec.domains)
@@ -120,7 +120,7 @@ def _write_text(
 
 
 def _write_segmentation(part: Path, spec: TaskSpec, encoder: Encoder) -> None:
-    """Write all that turns text into pieces: copied to a run's folder, it is what translating needs."""
+    """Write the BPE codes and vocabularies, which a run copies so that it can translate."""
     forms = {domain.name: Normaliser.from_config(spec.cleaning_of(domain)) for domain in spec.domains}
     tokenizers = {side.lang: side.tokenizer for side in sides_of(spec)}
     plain = {name: form for name, form in forms.items() if form != Normaliser()}
@@ -145,7 +145,7 @@ def _write_arrays(
 
 
 def _publish(part: Path, out: Path, spec: TaskSpec, facts: dict[str, Any]) -> None:
-    """Move what was made to its place, file by file; `task.json`, written last, says that all of it is there."""
+    """Move the files to their final place, one by one; `task.json` is written last and marks the task as complete."""
     paths = sorted(path.relative_to(part) for path in part.rglob("*") if path.is_file())
     files = {
         path.as_posix(): {"sha256": sha256_file(part / path), "size_bytes": (part / path).stat().st_size}
@@ -178,7 +178,7 @@ def _tools(spec: TaskSpec) -> list[str]:
 
 
 def _check_corpora(spec: TaskSpec, corpora: Path) -> None:
-    """Say at once, before anything is read, which corpus was not fetched.
+    """Check that every corpus was fetched, before anything is read.
 
     Raises:
         DataError: a corpus has no folder.

@@ -1,4 +1,4 @@
-"""Read and clean the text of every domain of a task, with the held-out sets that its corpora bring."""
+"""Read and clean the text of every domain of a task, including its corpora's own held-out sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mdnmt.tasks.text.normalisation import Normaliser
 from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, PairText, block_of, save_pairs, write_pairs
 from mdnmt.tasks.workers import ParallelMap
 
-# Split -> text; `valid` and `test` only where the corpus brings its own.
+# Split -> text; `valid` and `test` only if the corpus has its own.
 RawText = dict[str, PairText]
 
 
@@ -97,7 +97,7 @@ def clean_text(
     path: Path,
     lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> CleanedText:
-    """Return the pairs that pass `rules`; of those that compare equal the first alone, unless the rules say otherwise.
+    """Return the pairs that pass `rules`; of equal pairs only the first, unless the rules say otherwise.
 
     Args:
         raw: the unchanged segments.

@@ -1,8 +1,8 @@
-"""What each claim of a study compares, before anything is trained.
+"""Find what each claim of a study compares, before anything is trained.
 
-The claims' own rules say so: they are applied to tables in which every cell has a number of its own, so that the two
-numbers of a comparison say which cells it is between. Numbers of figures have no scale before they are measured; their
-comparisons are planned in standard deviations between seeds.
+The claims' own rules are applied to tables in which every cell has a different number, so that the two numbers of a
+comparison identify its cells. Numbers of figures have no scale before they are measured, so their comparisons are
+planned in standard deviations between seeds.
 """
 
 from __future__ import annotations

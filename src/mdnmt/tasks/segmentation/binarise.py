@@ -1,4 +1,4 @@
-"""Write the sentences of a split as one flat array of token numbers with offsets, in their order."""
+"""Write the sentences of a split as one flat array of token ids with offsets, in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ArrayWriter:
         self._count += len(values)
 
     def finish(self) -> None:
-        """Write how many there are; the header has room for any number."""
+        """Write the number of values into the header, which has room for any number."""
         self._handle.seek(0)
         self._write_header()
 

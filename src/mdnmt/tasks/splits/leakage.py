@@ -26,12 +26,12 @@ def leakage(
 ) -> dict[str, Any]:
     """Return the leakage table: for each domain's held-out set, the training sentences of all domains in it.
 
-    `source`, `target`, `pair` count matches of the normalised, case-folded form, `exact` those of the text as it is;
-    `removed` is what was taken out for it (source or target matches), `left` what was found afterwards by a second
-    look at the final training text. `near` counts, by side, the held-out sentences to which a sentence of the final
-    training text is as similar as `threshold`, equal ones included, and `by_train` gives the same a domain of the
-    training text. Beside it, `valid_in_test` counts each domain's validation sentences that are, by source or target,
-    also in a test set of the task: only a user's own files can have any, and none is removed.
+    `source`, `target` and `pair` count matches of the normalised, case-folded form, `exact` those of the text itself.
+    `removed` counts the sentences that were removed for it (source or target matches), `left` those that a second
+    search found in the final training text. `near` counts, by side, the held-out sentences to which a sentence of the
+    final training text is at least as similar as `threshold`, equal ones included; `by_train` gives the same for each
+    domain of the training text. `valid_in_test` counts each domain's validation sentences whose source or target is
+    also in a test set of the task. Only a user's own files can have any, and none is removed.
 
     Args:
         domains: the splits.
@@ -84,7 +84,7 @@ def _add_near(
     threshold: float,
     run: ParallelMap,
 ) -> None:
-    """Put the near-duplicates of one side into the table."""
+    """Add the near-duplicates of one side to the table."""
     forms = [[pair[2 + number] for pair in pairs] for pairs in sets.pairs()]
     by_domain = {
         domain.name: similar_heldout(domain.splits["train"], sets, number, threshold, run) for domain in domains

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.tasks.text.tokenise import normalise_punctuation
 
-# Invisible characters that mean nothing in a sentence: soft hyphen, zero-width space, marks of byte order and of
-# direction. The joiners U+200C and U+200D stay: some scripts spell with them.
+# Invisible characters without meaning in a sentence: soft hyphen, zero-width space, marks of byte order and of
+# direction. The joiners U+200C and U+200D stay, because some scripts need them for spelling.
 _INVISIBLE = {0x00AD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 _CONTROL = {*range(0x20), *range(0x7F, 0xA0)}
 _SURROGATES = set(range(0xD800, 0xE000))
@@ -25,7 +25,7 @@ def normalise(text: str) -> str:
 
 
 def comparison_form(normalised: str) -> str:
-    """Return the form by which two normalised sentences count as the same: case does not matter."""
+    """Return the form in which two normalised sentences are compared: case does not matter."""
     return unicodedata.normalize("NFC", normalised.casefold())
 
 

@@ -1,4 +1,4 @@
-"""Translation edit rate by sacreBLEU (Snover et al. 2006): edits and shifts for a word of the reference, in percent."""
+"""Translation edit rate by sacreBLEU (Snover et al. 2006): edits and shifts per word of the reference, in percent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mdnmt.score.metrics.string_based.bleu import tokenization
 
 
 def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
-    """Return sacreBLEU's metric: as tercom, in lower case, for Chinese by character; 0 is best, and it may pass 100."""
+    """Return sacreBLEU's metric: like tercom, in lower case, Chinese by character; 0 is best, values above 100 occur."""
     from sacrebleu.metrics.ter import TER
 
     by_character = tokenization(target_lang) == "zh"
