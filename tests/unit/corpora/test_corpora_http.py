@@ -195,6 +195,15 @@ def test_statuses_that_pass_are_waited_for_with_growing_pauses(serve: Any, tmp_p
     assert client.pauses == list(http.PAUSES_S[:3])
 
 
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_statuses_of_a_busy_server_are_tried_again(serve: Any, tmp_path: Path, status: int) -> None:
+    site, url = serve()
+    site.statuses = [status]
+    client = Client(tmp_path, url)
+    client.download()
+    assert client.has(DATA) and len(client.pauses) == 1
+
+
 def test_what_does_not_pass_is_given_up_after_some_attempts(serve: Any, tmp_path: Path) -> None:
     site, url = serve()
     site.statuses = [503] * 20

@@ -375,3 +375,11 @@ def test_metrics_agree_seed_by_seed_and_means_alone_count_as_one_seed(tmp_path: 
     alone = next(iter(agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table))))
     others = [one for one in agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table)) if one.left is not None]
     assert alone.missing is not None and (others[0].left, others[0].num_seeds) == (pytest.approx(1.0), 1)
+
+
+def test_metrics_of_two_systems_are_not_correlated(tmp_path: Path) -> None:
+    table = grid([("bleu", "avg"), ("chrf", "avg")], {name: [cell([1.0]), cell([2.0])] for name in "ab"})
+    rule = AgreementRule(kind="agreement", table="t", rows=("a", "b", "c"), metrics=("bleu", "chrf"), above=0)
+    no_row, too_few = agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table))
+    assert no_row.left is None and too_few.left is None
+    assert too_few.missing == "three rows or more in T (2 found)"
