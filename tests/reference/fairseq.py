@@ -56,11 +56,21 @@ def part(weights: Weights, name: str, which: int, x_D: Tensor, p_K: Tensor | Non
     dim = len(x_D)
     rows = slice(which * dim, (which + 1) * dim)
     if p_K is not None:  # a block [3 D, D] a domain
-        block, bias = weights[f"{name}.in_proj_weight"], weights[f"{name}.in_proj_bias"]
-        return sum((p_K[j] * (block[j][rows] @ x_D + bias[j][rows]) for j in range(len(p_K))), torch.zeros(dim))
+        y = torch.zeros(dim)
+        for j in range(len(p_K)):
+            block, bias = (weights[f"{name}.submodel.{j}.in_proj_{kind}"] for kind in ("weight", "bias"))
+            y = y + p_K[j] * (block[rows] @ x_D + bias[rows])
+        return y
     if f"{name}.in_proj_weight" in weights:
         return weights[f"{name}.in_proj_weight"][rows] @ x_D + weights[f"{name}.in_proj_bias"][rows]
     return linear(weights, f"{name}.{'qkv'[which]}_proj", x_D)
+
+
+def attention_output(weights: Weights, name: str, x_D: Tensor) -> Tensor:
+    """Return the output projection, shared by the domains; a mixed attention's parameters stand in it directly."""
+    if f"{name}.out_proj_weight" in weights:
+        return weights[f"{name}.out_proj_weight"] @ x_D + weights[f"{name}.out_proj_bias"]
+    return linear(weights, f"{name}.out_proj", x_D)
 
 
 def attention(
@@ -86,7 +96,7 @@ def attention(
             cut = slice(head * width, (head + 1) * width)
             scores = torch.stack([query[cut] @ key[cut] for key in keys[:seen]]).exp()
             heads.append(sum(s * v[cut] for s, v in zip(scores / scores.sum(), values[:seen], strict=True)))
-        found.append(linear(weights, f"{name}.out_proj", torch.cat(heads)))
+        found.append(attention_output(weights, name, torch.cat(heads)))
     return found
 
 

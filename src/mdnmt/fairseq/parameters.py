@@ -1,7 +1,8 @@
 """fairseq's parameters under our names.
 
 The names are those of fairseq 0.6 to 0.12, and of WALDM's released code, which is built on 0.6. There a feed-forward
-map stores the K domains of an output side by side, and an attention one block of queries, keys and values a domain.
+map stores the K domains of an output side by side. An attention has a submodule for each domain with its queries, keys
+and values, and one output projection, whose names are those of no version of fairseq.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ class _Layer:
         return {f"{ours}.classifier.weight": weight, f"{ours}.classifier.bias": bias}
 
     def _self_attention(self, ours: str, theirs: str) -> dict[str, Tensor]:
-        out = self.given.projection(f"{theirs}.out_proj", self.model_dim, self.model_dim)
+        out = self._attention_output(theirs)
         return _placed(f"{ours}.qkv", self._query_key_value(theirs)) | _placed(f"{ours}.out", out)
 
     def _cross_attention(self, ours: str, theirs: str) -> dict[str, Tensor]:
@@ -173,18 +174,25 @@ class _Layer:
         sizes = [self.model_dim, 2 * self.model_dim]
         query, key_value = torch.split(weight, sizes, dim=-2)
         query_bias, key_value_bias = torch.split(bias, sizes, dim=-1)
-        out = self.given.projection(f"{theirs}.out_proj", self.model_dim, self.model_dim)
+        out = self._attention_output(theirs)
         return (
             _placed(f"{ours}.query", (query, query_bias))
             | _placed(f"{ours}.key_value", (key_value, key_value_bias))
             | _placed(f"{ours}.out", out)
         )
 
+    def _attention_output(self, name: str) -> Projection:
+        separator = "." if self.num_domains is None else "_"
+        names = [f"{name}.out_proj{separator}{kind}" for kind in ("weight", "bias")]
+        return self.given.take((self.model_dim, self.model_dim), names[0]), self.given.take((self.model_dim,), names[1])
+
     def _query_key_value(self, name: str) -> Projection:
         given, out = self.given, 3 * self.model_dim
         if self.num_domains is not None:
-            weight = given.take((self.num_domains, out, self.model_dim), f"{name}.in_proj_weight")
-            return self._by_label(weight, given.take((self.num_domains, out), f"{name}.in_proj_bias"))
+            of_domains = [f"{name}.submodel.{number}" for number in range(self.num_domains)]
+            weights = [given.take((out, self.model_dim), f"{one}.in_proj_weight") for one in of_domains]
+            biases = [given.take((out,), f"{one}.in_proj_bias") for one in of_domains]
+            return self._by_label(torch.stack(weights), torch.stack(biases))
         if f"{name}.in_proj_weight" in given:  # old versions
             weight = given.take((out, self.model_dim), f"{name}.in_proj_weight")
             return weight, given.take((out,), f"{name}.in_proj_bias")

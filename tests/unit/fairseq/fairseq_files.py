@@ -59,14 +59,16 @@ def weights(
             base = f"{side}.layers.{number}"
             attentions = ["self_attn"] if side == "encoder" else ["self_attn", "encoder_attn"]
             for name in attentions:
-                if old or k:
-                    lead = (k,) if k else ()
-                    add(f"{base}.{name}.in_proj_weight", *lead, 3 * DIM, DIM)
-                    add(f"{base}.{name}.in_proj_bias", *lead, 3 * DIM)
+                for prefix in [f"submodel.{number}." for number in range(k)] or ([""] if old else []):
+                    add(f"{base}.{name}.{prefix}in_proj_weight", 3 * DIM, DIM)
+                    add(f"{base}.{name}.{prefix}in_proj_bias", 3 * DIM)
+                if k:  # names of the released code
+                    add(f"{base}.{name}.out_proj_weight", DIM, DIM)
+                    add(f"{base}.{name}.out_proj_bias", DIM)
                 else:
-                    for part in "qkv":
-                        linear(f"{base}.{name}.{part}_proj", DIM, DIM)
-                linear(f"{base}.{name}.out_proj", DIM, DIM)
+                    for part in [] if old else ["q_proj", "k_proj", "v_proj"]:
+                        linear(f"{base}.{name}.{part}", DIM, DIM)
+                    linear(f"{base}.{name}.out_proj", DIM, DIM)
             for place, name in enumerate([*attentions, "final"]):
                 numbered = old and side == "encoder"
                 norm(f"{base}.layer_norms.{place}" if numbered else f"{base}.{name}_layer_norm")

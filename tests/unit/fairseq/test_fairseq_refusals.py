@@ -165,9 +165,12 @@ def test_domains_must_be_as_many_as_the_model_mixes(tmp_path: Path, capsys: pyte
     model = weights(given, 9, 11, old=True, mixed=sides, domains=2)
     write(tmp_path, given, model)
     assert "mixes 2 domains, but --domains names 0" in refusal(tmp_path, capsys)
-    name = "encoder.layers.0.self_attn.in_proj_weight"
-    write(tmp_path, given, {**model, name: model[name].flatten(0, 1)})
-    assert f"{name} has the shape [72, 12]" in refusal(tmp_path, capsys, "--domains", "a", "b")
+    name = "encoder.layers.0.self_attn.submodel.1.in_proj_weight"
+    write(tmp_path, given, {**model, name: model[name][:24]})
+    assert f"{name} has the shape [24, 12]" in refusal(tmp_path, capsys, "--domains", "a", "b")
+    model["encoder.layers.0.self_attn.submodel.2.in_proj_weight"] = model[name]
+    write(tmp_path, given, model)
+    assert "has the parameter encoder.layers.0.self_attn.submodel.2" in refusal(tmp_path, capsys, "--domains", "a", "b")
     write(tmp_path, {**given, "bayesdeocderonly": True}, model)
     assert "bayesdeocderonly is True" in refusal(tmp_path, capsys, "--domains", "a", "b")
 
