@@ -127,9 +127,14 @@ def lock_descriptors() -> list[int]:
     return list(_lock_descriptors)
 
 
+def held_cards() -> list[str]:
+    """Return the tokens of all cards that this job holds; of several workers each knows the cards of all."""
+    return [token for token in os.environ.get(_ACQUIRED, "").split(",") if token]
+
+
 def environment_of(card: Card) -> dict[str, str]:
-    """Return what a child process is to have in its environment in order to compute on one of the cards taken."""
-    return {"CUDA_VISIBLE_DEVICES": card.token, _ACQUIRED: card.token}
+    """Return what a process is to have in its environment to compute on one of the cards that its job holds."""
+    return {"CUDA_VISIBLE_DEVICES": card.token}
 
 
 def lock_folder() -> Path:

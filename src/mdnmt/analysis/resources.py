@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from mdnmt.analysis.energy import energy_of, processes_on
 from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
+from mdnmt.energy import energy_of, processes_on
 from mdnmt.fsio import read_json
 from mdnmt.models.batch import Batch
 from mdnmt.paths import RunPaths

@@ -9,6 +9,7 @@ from typing import Any
 from mdnmt import fsio
 from mdnmt.config.metrics import METRICS
 from mdnmt.decode.translator import Translator
+from mdnmt.energy import attempts_energy
 from mdnmt.escape import markdown
 from mdnmt.export.licence_check import TrainingCorpus
 
@@ -72,7 +73,7 @@ def model_card(
         "",
         "## Energy",
         "",
-        "Not recorded for this run.",
+        "Not known: it was trained elsewhere." if "imported" in record else markdown(attempts_energy(record)),
         "",
         "## Limits",
         "",

@@ -31,7 +31,7 @@ OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  #
 _CHANGE_NO_WEIGHT = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
-    *("mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.meta_device"),
+    *("mdnmt.energy", "mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.meta_device"),
     *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics_log", "mdnmt.train.conditions"),
     *("mdnmt.corpora", "mdnmt.corpora.checksum_cache", "mdnmt.tasks.text.stanford_segmenter"),
 )
@@ -178,7 +178,15 @@ def last_training(records: Iterable[Mapping[str, Any]], updates: int) -> dict[st
 
 
 def attempts(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the records of all attempts at a run, oldest first, each with the update at which it began."""
+    """Return the records of all attempts at a run, oldest first: the update each began at, and its `energy` at the end.
+
+    That of a killed attempt is what it was at its last measurement.
+    """
     left_out = {"event", "workers"}
-    begun = [record for record in records if record.get("event") in BEGINS]
-    return [{key: value for key, value in record.items() if key not in left_out} for record in begun]
+    found: list[dict[str, Any]] = []
+    for record in records:
+        if record.get("event") in BEGINS:
+            found.append({key: value for key, value in record.items() if key not in left_out})
+        elif found and "energy" in record:
+            found[-1]["energy"] = record["energy"]
+    return found

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from mdnmt.energy import EnergyMeter
 from mdnmt.fsio import write_text
 
 _CHECK = "crc32"  # key of the checksum of a record's other keys
@@ -27,11 +28,15 @@ class MetricsLog:
 
     Numbers that JSON cannot hold are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, if it is set,
     receives every record after it is written.
+
+    The log measures energy: from the record on that names an attempt's device, each record with `seconds` also has
+    `energy`, what the attempt has used so far.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.mirror: Callable[[Mapping[str, Any]], None] | None = None
+        self._energy: EnergyMeter | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not through fsio: a log that must outlive a kill cannot wait for a rename.
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -42,7 +47,11 @@ class MetricsLog:
         Raises:
             OSError: only part of the line was written; readers skip such a part.
         """
+        if "event" in record and "device" in record:
+            self._energy = EnergyMeter(record["device"], record.get("workers", 1))
         plain = _finite(dict(record))
+        if self._energy is not None and ("device" in record or "seconds" in record):
+            plain["energy"] = self._energy.read()
         line = f"{json.dumps({**plain, _CHECK: _check(plain)}, ensure_ascii=False, allow_nan=False)}\n".encode()
         size = os.fstat(self._file).st_size
         # The previous line may be incomplete, because its writer was killed; this one must begin on a new line.

@@ -87,7 +87,14 @@ def test_the_card_and_the_script_travel_with_the_model(finished: Finished, confi
     export_run(run, "ctranslate2", out, configuration)
     card = (out / "README.md").read_text(encoding="utf-8")
     record = json.loads((run / "run.json").read_text())
-    for said in (record["model_sha256"], f"{record['num_parameters']:,}", "| CC0 |", "<domain:law>", "## Limits"):
+    for said in (
+        record["model_sha256"],
+        f"{record['num_parameters']:,}",
+        "| CC0 |",
+        "<domain:law>",
+        "## Energy\n\nCPU: ",
+        "## Limits",
+    ):
         assert said in card
     text = "Mr. O'Neil's  café — it's 5 % of “that” @@ thing… "
     command = [sys.executable, str(out / "segment.py")]

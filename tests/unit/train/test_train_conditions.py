@@ -13,6 +13,7 @@ from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import CheckpointError, ConfigError, Interrupted
 from mdnmt.paths import RunPaths
 from mdnmt.train import conditions, device
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import train_run
 from mdnmt.train.trainer import RuntimeOptions
 
@@ -59,6 +60,30 @@ def test_it_goes_on_when_told_to_and_the_record_lists_both_codes(
         assert one["device"] == "cpu" and one["precision"] == "fp32"
         assert {"commit", "dirty", "python", "utc"} <= set(one) and "torch" in one["packages"]
     assert record["code"] == "0" * 16
+
+
+def test_the_record_has_the_energy_of_each_attempt(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[object, ...]] = []
+
+    class Meter:
+        def __init__(self, *arguments: object) -> None:
+            made.append(arguments)
+            self.used = 0.0
+
+        def read(self) -> dict[str, Any]:
+            self.used += 1.0
+            return {"cpu": {"joules": self.used}}
+
+    spec = make_spec()
+    begin(spec, toy_task, tmp_path)  # without a counter on this machine or with one, as it comes
+    monkeypatch.setattr("mdnmt.train.metrics_log.EnergyMeter", Meter)
+    record = go_on(spec, toy_task, tmp_path)
+    energy = [one["energy"]["cpu"] for one in record["attempts"]]
+    measured = [line["energy"] for line in read_metrics(RunPaths(tmp_path).metrics) if "energy" in line]
+    assert made == [("cpu", 1)] and energy[0].keys() <= {"joules", "not_measured"}
+    assert energy[1]["joules"] == measured[-1]["cpu"]["joules"] > 2
 
 
 @pytest.mark.slow

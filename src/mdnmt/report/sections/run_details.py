@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.config.metrics import METRICS
+from mdnmt.energy import attempts_energy
 from mdnmt.exhibits.specs import ReportTask
 from mdnmt.fsio import read_lines
 from mdnmt.numbers.rounding import duration, half_up
@@ -145,6 +146,8 @@ def _how_it_went(run: Mapping[str, Any]) -> Iterable[tuple[str, Entry]]:
     if isinstance(run.get("seconds"), int | float):
         parts.append(duration(run["seconds"]))
     yield "Training", Entry("; ".join(parts))
+    if run.get("attempts"):
+        yield "Energy of training", Entry(attempts_energy(run))
     if run.get("num_parameters") is not None:
         yield "Parameters", number(run["num_parameters"])
     if run.get("model_sha256"):

@@ -1,0 +1,278 @@
+"""Energy that a machine uses, if it can be read: power and counters of NVIDIA GPUs, counters of a CPU (RAPL).
+
+Nothing here needs torch. No counter knows who used the energy: other processes on the same GPU or CPU count too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mdnmt import gpu
+
+if TYPE_CHECKING:
+    import torch
+
+POWERCAP = Path("/sys/class/powercap")
+SAMPLE_MS = 100  # between two readings of a GPU's power
+# A package of a CPU takes less. So long as that could fill its counter, the counter has gone round once at most.
+_MOST_WATTS = 500.0
+_JOULES_PER_WATT_HOUR = 3600
+_NVML_NOT_SUPPORTED = 3
+_NVML_LIBRARY = "libnvidia-ml.so.1"  # of NVIDIA's driver
+
+
+class NotMeasured(Exception):
+    """Says why the energy of a part of the machine cannot be read."""
+
+
+@dataclass
+class Energy:
+    """The energy used by a `with` block; None until it ends, or if the machine does not report it."""
+
+    joules: float | None = None
+
+
+@contextmanager
+def energy_of(device: torch.device, powercap: Path = POWERCAP) -> Iterator[Energy]:
+    """Measure the energy that a device takes while the block runs.
+
+    For a GPU it is the mean power that `nvidia-smi` reads every 0.1 s, times the duration. For a CPU it is the
+    difference of the counters of all packages, including the use by other processes.
+    """
+    found = Energy()
+    with _gpu(device, found) if device.type == "cuda" else _cpu(powercap, found):
+        yield found
+
+
+def processes_on(device: torch.device) -> int | None:
+    """Return how many processes compute on a GPU, this one included; None if unknown."""
+    program = shutil.which("nvidia-smi")
+    if program is None or device.type != "cuda":
+        return None
+    command = [program, "-i", _card(device), "--query-compute-apps=pid", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return sum(line.strip().isdecimal() for line in done.stdout.splitlines())
+
+
+def _card(device: torch.device) -> str:
+    """Return the name of a GPU for nvidia-smi, whose numbers differ from CUDA's if some GPUs are hidden."""
+    visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    number = device.index or 0
+    return visible[number] if number < len(visible) else str(number)
+
+
+@contextmanager
+def _gpu(device: torch.device, found: Energy) -> Iterator[None]:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        yield
+        return
+    command = [program, "-i", _card(device), "--query-gpu=power.draw", "--format=csv,noheader,nounits"]
+    with subprocess.Popen(
+        [*command, f"--loop-ms={SAMPLE_MS}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as reader:
+        assert reader.stdout is not None
+        try:
+            first = reader.stdout.readline()  # it takes its time to start
+            started = time.perf_counter()
+            yield
+            seconds = time.perf_counter() - started
+        finally:
+            reader.terminate()
+        lines = reader.stdout.read().splitlines()
+    watts = [value for line in lines or [first] if (value := _number(line)) is not None]
+    found.joules = statistics.fmean(watts) * seconds if watts else None
+
+
+@contextmanager
+def _cpu(powercap: Path, found: Energy) -> Iterator[None]:
+    counter = None
+    with suppress(NotMeasured):
+        counter = _CpuCounter(powercap)
+    yield
+    if counter is not None:
+        with suppress(NotMeasured):
+            found.joules = counter.joules()
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:  # [N/A]
+        return None
+
+
+class EnergyMeter:
+    """The energy that the CPU and the GPUs of a training have used since this meter was made.
+
+    Args:
+        device: of the training, such as `cpu` or `cuda:0`.
+        workers: how many processes train together, one a GPU.
+        powercap: where Linux shows the counters of CPUs.
+        clock: seconds from some point on.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        workers: int = 1,
+        powercap: Path = POWERCAP,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._counters: dict[str, _Counter] = {}
+        self._reasons: dict[str, str] = {}
+        self._add("cpu", lambda: _CpuCounter(powercap, clock))
+        if device.startswith("cuda"):
+            self._add("gpu", lambda: _GpuCounter(_cards(device, workers)))
+
+    def _add(self, part: str, make: Callable[[], _Counter]) -> None:
+        try:
+            self._counters[part] = make()
+        except NotMeasured as error:
+            self._reasons[part] = str(error)
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Return `cpu`, and `gpu` in a training on GPUs: each with its `joules`, or the reason as `not_measured`."""
+        joules = {}
+        for part, counter in list(self._counters.items()):
+            try:
+                joules[part] = counter.joules()
+            except NotMeasured as error:
+                self._reasons[part] = str(error)
+                del self._counters[part]
+        measured = {part: {"joules": round(value, 3)} for part, value in joules.items()}
+        return {**measured, **{part: {"not_measured": reason} for part, reason in self._reasons.items()}}
+
+
+class _Counter(Protocol):
+    def joules(self) -> float:
+        """Return the energy since the counter was made."""
+        ...
+
+
+class _CpuCounter:
+    """The counters of all packages of a CPU, in microjoules; they start anew at the end of their range."""
+
+    def __init__(self, powercap: Path = POWERCAP, clock: Callable[[], float] = time.monotonic) -> None:
+        self._powercap, self._clock = powercap, clock
+        self._last, self._when, self._used = self._read(), clock(), 0
+
+    def joules(self) -> float:
+        now, when = self._read(), self._clock()
+        if now.keys() != self._last.keys():
+            raise NotMeasured("the packages of the CPU changed meanwhile")
+        for zone, (count, size) in now.items():
+            if (when - self._when) * _MOST_WATTS > size / 1e6:
+                raise NotMeasured(f"{when - self._when:.0f} s between two readings are too many for the CPU's counter")
+            self._used += (count - self._last[zone][0]) % size
+        self._last, self._when = now, when
+        return self._used / 1e6
+
+    def _read(self) -> dict[str, tuple[int, int]]:
+        """Return the counter and its range of each package."""
+        found = {}
+        for zone in sorted(self._powercap.glob("intel-rapl:*")):  # AMD's have this name too
+            try:
+                if (zone / "name").read_text().startswith("package"):
+                    count, largest = (int((zone / name).read_text()) for name in ("energy_uj", "max_energy_range_uj"))
+                    found[zone.name] = (count, largest + 1)
+            except OSError as error:
+                raise NotMeasured(f"the CPU's counter {zone.name} cannot be read: {error.strerror}") from None
+            except ValueError:
+                raise NotMeasured(f"the CPU's counter {zone.name} shows no number") from None
+        if not found:
+            raise NotMeasured("the system shows no energy counters of the CPU (RAPL)")
+        return found
+
+
+class _GpuCounter:
+    """The energy counters of some GPUs, in millijoules since the driver was loaded, read through NVIDIA's NVML.
+
+    Volta and later GPUs have one. It is called through ctypes: a driver always comes with the library.
+    """
+
+    def __init__(self, cards: Iterable[str]) -> None:
+        try:
+            self._nvml = ctypes.CDLL(_NVML_LIBRARY)
+        except OSError:
+            raise NotMeasured(f"NVIDIA's library {_NVML_LIBRARY} is not there") from None
+        self._call("nvmlInit_v2")
+        self._handles = [self._handle(card) for card in cards]
+        self._first = self._millijoules()
+
+    def joules(self) -> float:
+        used = self._millijoules() - self._first
+        if used < 0:
+            raise NotMeasured("the GPU's driver was loaded again meanwhile")
+        return used / 1e3
+
+    def _handle(self, card: str) -> ctypes.c_void_p:
+        handle = ctypes.c_void_p()
+        if card.isdecimal():
+            self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(int(card)), ctypes.byref(handle))
+        else:
+            self._call("nvmlDeviceGetHandleByUUID", card.encode(), ctypes.byref(handle))
+        return handle
+
+    def _millijoules(self) -> int:
+        total, used = 0, ctypes.c_ulonglong()
+        for handle in self._handles:
+            self._call("nvmlDeviceGetTotalEnergyConsumption", handle, ctypes.byref(used))
+            total += used.value
+        return total
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        status = getattr(self._nvml, name)(*arguments)
+        if status == _NVML_NOT_SUPPORTED:
+            raise NotMeasured("the GPU, or this part of one, has no energy counter")
+        if status:
+            raise NotMeasured(f"{name} of NVIDIA's library failed with status {status}")
+
+
+def _cards(device: str, workers: int) -> list[str]:
+    """Return the GPUs of a training: those that this job holds, or the device itself."""
+    cards = gpu.held_cards()
+    if not cards:
+        number = int(device.partition(":")[2] or 0)
+        cards = [card.token for card in gpu.visible_cards()[number : number + 1]]
+    if len(cards) < workers:
+        raise NotMeasured(f"this process knows {len(cards)} of the {workers} GPUs that train")
+    return cards
+
+
+def attempts_energy(run: Mapping[str, Any]) -> str:
+    """Return in words the energy of a run's training, as the attempts in its run.json say it."""
+    attempts = [one.get("energy") or {} for one in run.get("attempts") or []]
+    if not any(attempts):
+        return "Not measured: the run was trained before energy was recorded."
+    sentences = []
+    for part, label, note in (("gpu", "GPUs", ""), ("cpu", "CPU", ", other programs included")):
+        found = [one.get(part) or {} for one in attempts]
+        joules = [one["joules"] for one in found if "joules" in one]
+        reasons = [one["not_measured"] for one in found if "not_measured" in one]
+        if len(joules) == len(attempts):
+            sentences.append(f"{label}: {_amount(sum(joules))}{note}.")
+        elif joules:
+            count = f"{len(joules)} of {len(attempts)} attempts were measured"
+            sentences.append(f"{label}: at least {_amount(sum(joules))}{note}; {count}.")
+        elif reasons:
+            sentences.append(f"{label}: not measured ({reasons[-1]}).")
+    return " ".join(sentences)
+
+
+def _amount(joules: float) -> str:
+    watt_hours = joules / _JOULES_PER_WATT_HOUR
+    return f"{watt_hours / 1000:,.2f} kWh" if watt_hours >= 1000 else f"{watt_hours:.3g} Wh"
