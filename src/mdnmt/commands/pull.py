@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument("store", metavar="FOLDER|URL", help="what mdnmt push wrote: a folder, file://, http(s)://")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="address of a run: <task>/<method>/seed<k>-<hash>")
-    parser.add_argument("--study", help="all runs of a study")
+    parser.add_argument("--study", help="all runs of a study, and its translations from elsewhere")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
     parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
@@ -19,10 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Pull each run; one that fails does not keep the others."""
     from mdnmt.errors import ConfigError, DataError
-    from mdnmt.exchange.transfer import address_of, pull, runs_of_study, unbuilt_task
+    from mdnmt.exchange.transfer import address_of, external_folders, pull, pull_external, runs_of_study, unbuilt_task
 
     addresses = [address_of(name) for name in args.runs]
     if args.study:
+        # Without them the study cannot be read.
+        for place in external_folders(args.study, args.config_folder):
+            print(f"{place}: {'pulled' if pull_external(args.store, place) else 'is here already'}", flush=True)
         addresses += runs_of_study(args.study, args.config_folder, args.corpora)
     if not addresses:
         raise ConfigError("expected RUN... or --study NAME, found neither")

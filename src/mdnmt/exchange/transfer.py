@@ -1,7 +1,8 @@
-"""Exchange finished runs between machines by address, through a shared folder or a web server.
+"""Exchange finished runs, and translations from elsewhere, between machines: by a shared folder or a web server.
 
 A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
-`manifest.json`, which lists their sha256. A pulled run is verified in a temporary folder, then renamed into place.
+`manifest.json`, which lists their sha256. Translations from elsewhere are in `external/`, under the folder that the
+study names. What is pulled is verified in a temporary folder, then renamed into place.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import shutil
 import urllib.parse
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 from mdnmt import fsio
 from mdnmt.config.corpus_source import HttpSource
 from mdnmt.config.run import RunSpec
+from mdnmt.config.study import load_study
 from mdnmt.corpora.corpus_spec import FileSpec
 from mdnmt.corpora.providers.http import download
 from mdnmt.corpora.temporary_folder import partial_folder
@@ -27,9 +29,10 @@ from mdnmt.exchange.bundle import RUNS
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
 from mdnmt.paths import RunPaths
+from mdnmt.studies.external_translations import read_text
 from mdnmt.studies.resolve import resolve
 
-MANIFEST = "manifest.json"
+MANIFEST, EXTERNAL = "manifest.json", "external"
 _ADDRESS = re.compile(r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})")
 # All results of training, translation, scoring and analysis, except checkpoints and logs.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
@@ -37,6 +40,7 @@ _SENT = re.compile(
     r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
     rf"|segmentation/{_NAME}|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
 )
+_TRANSLATIONS = re.compile(r"hyp\.[^./]+\.(txt|tsv)")
 _WEIGHTS = {"model.safetensors": "model_sha256", "alternative.safetensors": "alternative_sha256"}
 _MANIFEST_BYTES_MAX = 10_000_000
 _NEEDED = {"run.json", "model.safetensors"}
@@ -59,6 +63,12 @@ def runs_of_study(name: str, config: Path, corpora: Path) -> list[str]:
     return [run.address for run in resolve(config, name, corpora).makeable()]
 
 
+def external_folders(name: str, config: Path) -> list[str]:
+    """Return the folders with translations from elsewhere that a study names, whether they are here or not."""
+    systems = load_study(config, name).external.values()
+    return [folder for system in systems for task in system.hypotheses for folder in system.folders(task)]
+
+
 def push(results: Path, store: Path, address: str) -> bool:
     """Copy a finished run to a store, and return whether the store changed.
 
@@ -67,27 +77,48 @@ def push(results: Path, store: Path, address: str) -> bool:
     Raises:
         DataError: the run is not finished, or was altered, or lacks files that the store has of it.
     """
-    source, target = results / RUNS / address, store / RUNS / address
+    source = results / RUNS / address
     names = [path.relative_to(source).as_posix() for path in sorted(source.rglob("*")) if path.is_file()]
     names = [name for name in names if _SENT.fullmatch(name)]
     if _NEEDED - set(names):
         raise DataError(f"{source}: is not a finished run; expected a folder with {' and '.join(sorted(_NEEDED))}")
     verify_run(source, address, names)
+    return _publish(source, names, store, f"{RUNS}/{address}", {"run": address})
+
+
+def push_external(folder: str, store: Path) -> bool:
+    """Copy the translations from elsewhere in a folder to a store, and return whether the store changed.
+
+    Raises:
+        DataError: the store has other translations of this folder.
+        ConfigError: the folder is outside of the project.
+    """
+    place = _external_place(folder)
+    if (there := store / place / MANIFEST).exists():
+        _require_same(Path(folder), _read_manifest(there, "external", folder), str(store / place))
+        return False
+    names = sorted(path.name for path in Path(folder).glob("hyp.*"))
+    return _publish(Path(folder), names, store, place, {"external": folder})
+
+
+def _publish(source: Path, names: list[str], store: Path, place: str, about: dict[str, str]) -> bool:
+    """Copy files to a place in the store, with a manifest; return whether it changed."""
+    [(kind, address)], target = about.items(), store / place
     files: dict[str, dict[str, Any]] = {
         name: {"sha256": sha256_file(source / name), "size_bytes": (source / name).stat().st_size} for name in names
     }
     if target.exists():
-        there = _read_manifest(target / MANIFEST, address)
+        there = _read_manifest(target / MANIFEST, kind, address)
         if there == files:
             return False
         if lacking := sorted(there.keys() - files.keys()):
             raise DataError(f"{target}: has {lacking[0]}, which {source} lacks; pull the run first, or remove it there")
-    require_space(store, sum(file["size_bytes"] for file in files.values()), "the run")
-    with partial_folder(store / RUNS / address.replace("/", "--")) as part:
-        new = part / RUNS / address
+    require_space(store, sum(file["size_bytes"] for file in files.values()), "the files")
+    with partial_folder(store / place.partition("/")[0] / place.partition("/")[2].replace("/", "--")) as part:
+        new = part / place
         for name in names:
             _copy(source / name, new / name)
-        fsio.write_sealed(new / MANIFEST, {"run": address, "files": files})
+        fsio.write_sealed(new / MANIFEST, {**about, "files": files})
         _check_files(new, files)
         _move(new, target)
     return True
@@ -111,20 +142,77 @@ def pull(store: str, results: Path, address: str) -> bool:
         return False
     if target.exists():
         raise DataError(f"{target}: is here but not finished; if nothing trains there, remove it, then pull again")
-    fetch = _fetcher(store, address)
     with partial_folder(results / ".pulled") as part:
         new = part / RUNS / address
-        new.mkdir(parents=True)
-        fetch(MANIFEST, new / MANIFEST, None)
-        files = _read_manifest(new / MANIFEST, address)
-        require_space(results, sum(file["size_bytes"] for file in files.values()), "the run")
-        for name, file in files.items():
-            fetch(name, new / name, file)
-        _check_files(new, files)
+        files = _take(store, f"{RUNS}/{address}", new, "run", address)
         verify_run(new, address, list(files))
-        (new / MANIFEST).unlink()
         _move(new, target)
     return True
+
+
+def pull_external(store: str, folder: str) -> bool:
+    """Copy translations from elsewhere from a store to the folder that a study names; return whether they were copied.
+
+    Whether they fit the test sets is checked when the study is made.
+
+    Raises:
+        DataError: the store has none of this folder, or other ones than are here, or they are not text.
+        ConfigError: the folder is outside of the project.
+        FetchError: a file cannot be downloaded.
+    """
+    target, place = Path(folder), _external_place(folder)
+    is_here = target.is_dir() and any(target.iterdir())
+    with partial_folder(target.parent / f"pulled-{target.name}") as part:
+        try:
+            fetch = _fetcher(store, place)
+            fetch(MANIFEST, part / MANIFEST, None)
+        except DataError:
+            if is_here:
+                return False
+            raise
+        if is_here:
+            _require_same(target, _read_manifest(part / MANIFEST, "external", folder), f"{store}: {place}")
+            return False
+        for name in _take(store, place, part / "new", "external", folder):
+            read_text(part / "new" / name)
+        _move(part / "new", target)
+    return True
+
+
+def _take(store: str, place: str, new: Path, kind: str, address: str) -> dict[str, dict[str, Any]]:
+    """Copy the files of a place in a store to a new folder, checked against their manifest, which is returned."""
+    fetch = _fetcher(store, place)
+    new.mkdir(parents=True)
+    fetch(MANIFEST, new / MANIFEST, None)
+    files = _read_manifest(new / MANIFEST, kind, address)
+    require_space(new, sum(file["size_bytes"] for file in files.values()), "the files")
+    for name, file in files.items():
+        fetch(name, new / name, file)
+    _check_files(new, files)
+    (new / MANIFEST).unlink()
+    return files
+
+
+def _external_place(folder: str) -> str:
+    """Return where a store keeps the translations of a folder.
+
+    Raises:
+        ConfigError: the folder is not a relative path into the project.
+    """
+    path = PurePosixPath(folder)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ConfigError(
+            f"{folder}: translations in a folder outside of the project cannot be exchanged; move it into the project, "
+            "name it so in the study, then push again"
+        )
+    return f"{EXTERNAL}/{path}"
+
+
+def _require_same(folder: Path, files: dict[str, dict[str, Any]], place: str) -> None:
+    """Raise an error if a folder holds other translations than a manifest lists."""
+    here = {path.name: sha256_file(path) for path in sorted(folder.glob("hyp.*"))}
+    if here != {name: file["sha256"] for name, file in files.items()}:
+        raise DataError(f"{folder}: has other translations than {place}; remove the older ones, then start again")
 
 
 def unbuilt_task(results: Path, address: str) -> Path | None:
@@ -166,19 +254,20 @@ def verify_run(folder: Path, address: str, names: list[str]) -> None:
             fsio.check_listed(path)
 
 
-def _read_manifest(path: Path, address: str) -> dict[str, dict[str, Any]]:
-    """Return name -> sha256 and size of the files of a run in a store.
+def _read_manifest(path: Path, kind: str, address: str) -> dict[str, dict[str, Any]]:
+    """Return name -> sha256 and size of the files of a run (`kind` run) or of translations (external) in a store.
 
     Raises:
-        DataError: the manifest was altered, is invalid, or belongs to another run.
+        DataError: the manifest was altered, is invalid, or belongs to something else.
     """
     found = fsio.read_json(path)
     files = found.get("files") if isinstance(found, dict) else None
-    if not isinstance(files, dict) or found.get("run") != address or _NEEDED - files.keys():
+    names, needed = (_SENT, _NEEDED) if kind == "run" else (_TRANSLATIONS, set[str]())
+    if not isinstance(files, dict) or found.get(kind) != address or not files or needed - files.keys():
         raise DataError(f"{path}: expected the manifest of {address}, as mdnmt push writes it")
     for name, file in files.items():
-        if not _SENT.fullmatch(name):
-            raise DataError(f"{path}: refused, lists {name!r}, which is no file of a run")
+        if not names.fullmatch(name):
+            raise DataError(f"{path}: refused, lists {name!r}, which does not belong to {address}")
         try:
             FileSpec.model_validate({"name": Path(name).name, **file})
             complete = file["sha256"] is not None and file["size_bytes"] is not None
@@ -198,11 +287,11 @@ def _check_files(folder: Path, files: dict[str, dict[str, Any]]) -> None:
 Fetch = Callable[[str, Path, dict[str, Any] | None], None]
 
 
-def _fetcher(store: str, address: str) -> Fetch:
-    """Return a function that copies a file from a store: (name, target, its manifest entry)."""
+def _fetcher(store: str, place: str) -> Fetch:
+    """Return a function that copies a file from a place in a store: (name, target, its manifest entry)."""
     scheme = urllib.parse.urlsplit(store).scheme if "://" in store else ""
     if scheme in ("http", "https"):
-        base = f"{store.rstrip('/')}/{RUNS}/{address}"
+        base = f"{store.rstrip('/')}/{urllib.parse.quote(place)}"
 
         def fetch(name: str, path: Path, known: dict[str, Any] | None) -> None:
             source = HttpSource(provider="http", urls=(f"{base}/{urllib.parse.quote(name)}",), file=path.name)
@@ -212,10 +301,9 @@ def _fetcher(store: str, address: str) -> Fetch:
         return fetch
     if scheme not in ("", "file"):
         raise ConfigError(f"{store}: expected a folder, or an address that begins with file://, http:// or https://")
-    place = urllib.parse.unquote(urllib.parse.urlsplit(store).path) if scheme else store
-    folder = Path(place, RUNS, address)
+    folder = Path(urllib.parse.unquote(urllib.parse.urlsplit(store).path) if scheme else store, place)
     if not (folder / MANIFEST).is_file():
-        raise DataError(f"{folder}: no {MANIFEST}; expected a run that mdnmt push put there")
+        raise DataError(f"{folder}: no {MANIFEST}; expected what mdnmt push put there")
     return lambda name, path, known: _copy(folder / name, path)
 
 

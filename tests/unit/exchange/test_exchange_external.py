@@ -18,7 +18,8 @@ from mdnmt.exchange.evidence import unpacked
 from mdnmt.exchange.ro_crate import METADATA, write_metadata
 from mdnmt.exchange.study_facts import StudyFacts, read_facts
 from mdnmt.exchange.verify import Finding, verify
-from mdnmt.fsio import read_lines
+from mdnmt.fingerprint import sha256_file
+from mdnmt.fsio import read_json, read_lines, write_sealed
 from mdnmt.studies.external_translations import source_key
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
@@ -131,3 +132,63 @@ def test_a_certificate_names_it_with_its_provenance(made: Path, tmp_path: Path) 
     graph = {entity["@id"]: entity for entity in json.loads((tmp_path / METADATA).read_text())["@graph"]}
     assert graph["#external-opus"]["description"] == "Somebody, 2024, CC BY 4.0"
     assert {"@id": "#external-opus"} in graph["#run-of-the-study"]["object"]
+
+
+@pytest.fixture
+def stored(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Push the study to a store, and stand in a project of another machine that has neither runs nor translations."""
+    monkeypatch.chdir(made)
+    with_external(redistributable=False)
+    assert main(["push", str(tmp_path / "store"), "--study", "tiny"]) == 0
+    other = tmp_path / "other"
+    for name in ("config", "resources", "text"):
+        shutil.copytree(made / name, other / name)
+    monkeypatch.chdir(other)
+    return tmp_path / "store"
+
+
+def test_push_and_pull_take_the_translations_along(
+    made: Path, stored: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capsys.readouterr()
+    assert main(["pull", str(stored), "--study", "tiny"]) == 0
+    assert capsys.readouterr().out.startswith("opus: pulled\n")
+    assert {path.name: path.read_bytes() for path in Path("opus").iterdir()} == {
+        path.name: path.read_bytes() for path in (made / "opus").iterdir()
+    }
+    assert main(["pull", stored.as_uri(), "--study", "tiny"]) == main(["push", str(stored), "--study", "tiny"]) == 0
+    assert capsys.readouterr().out.count("opus: is here already\n") == 1
+    [path, *_] = sorted(Path("opus").iterdir())
+    path.write_text(path.read_text().replace("\t", "\tother ", 1))
+    for verb in ("push", "pull"):
+        assert main([verb, str(stored), "--study", "tiny"]) == 2
+        assert "opus: has other translations than" in capsys.readouterr().err
+    shutil.rmtree(stored / "external")
+    assert main(["pull", str(stored), "--study", "tiny"]) == 0, "the store need not have what is here"
+
+
+@pytest.mark.parametrize("kind", ["altered", "resealed", "name"])
+def test_translations_are_verified_before_they_are_taken(
+    kind: str, stored: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = stored / "external" / "opus"
+    [path, *_] = sorted(folder.glob("hyp.*"))
+    files = read_json(folder / "manifest.json")["files"]
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    if kind == "resealed":
+        files[path.name] = {"sha256": sha256_file(path), "size_bytes": path.stat().st_size}
+    elif kind == "name":
+        files["../hyp.law.txt"] = files[path.name]
+    if kind != "altered":
+        write_sealed(folder / "manifest.json", {"external": "opus", "files": files})
+    said = {"altered": "nothing was taken", "resealed": "UTF-8", "name": "refused, lists '../hyp.law.txt'"}[kind]
+    assert main(["pull", str(stored), "--study", "tiny"]) == 2
+    assert said in capsys.readouterr().err
+    assert sorted(path.name for path in Path().iterdir()) == ["config", "resources", "text"]
+
+
+def test_a_folder_outside_of_the_project_is_not_exchanged(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path("config/studies/tiny.yaml")
+    path.write_text(path.read_text().replace("tiny: opus", "tiny: ../opus"))
+    assert main(["pull", str(stored), "--study", "tiny"]) == 2
+    assert "../opus: translations in a folder outside of the project cannot be exchanged" in capsys.readouterr().err

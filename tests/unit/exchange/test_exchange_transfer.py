@@ -98,7 +98,7 @@ def test_the_commands_take_folders_of_runs_and_studies(
     assert main(["pull", str(store), "--study", "tiny", "--results", str(tmp_path / "results")]) == 2
     out, err = capsys.readouterr()
     assert [line for line in out.splitlines() if line.endswith(": pulled")] == [f"{run}: pulled" for run in runs]
-    assert out.count("expected a run that mdnmt push put there") == 3 and err.startswith("mdnmt pull: 3 of 6 runs")
+    assert out.count("expected what mdnmt push put there") == 3 and err.startswith("mdnmt pull: 3 of 6 runs")
 
 
 def test_a_run_that_gained_a_file_is_pushed_again_and_none_that_lost_one(
@@ -153,7 +153,7 @@ def test_a_resealed_run_that_contradicts_itself_is_refused(
         "unlisted": "no sums.json beside it vouches for it",
         "another run": "was made as runs/",
         "translations": "was altered",
-        "name": "which is no file of a run",
+        "name": "which does not belong to",
         "no hash": "does not list sha256 and size",
     }[kind]
     if kind == "options":
