@@ -109,7 +109,7 @@ class Service:
             runs: at least one.
             limits: of a request.
             beam_size: of the search, unless more translations are asked for.
-            threads: of the CPU, shared by runs that work at the same time.
+            threads: of the CPU: so many runs work at the same time.
 
         Raises:
             ConfigError: the runs translate between different languages.
@@ -127,7 +127,10 @@ class Service:
             run.name = run.name if names.count(run.name) == 1 else str(run.folder)
         self.active = 0
         workers = max(1, min(threads, len(runs)))
-        self._pool = ThreadPoolExecutor(workers, "run", torch.set_num_threads, (max(1, threads // workers),))
+        # One sentence keeps one thread busy; a second one takes longer to call than it saves (benchmarks/NOTES.md).
+        # Only mBART-50 is large enough to share out its products.
+        each = threads // workers if any(isinstance(run.translator, MbartTranslator) for run in runs) else 1
+        self._pool = ThreadPoolExecutor(workers, "run", torch.set_num_threads, (max(1, each),))
 
     def about(self) -> Event:
         """Return what the page needs to know."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from page_server import service_of
 
 from mdnmt.errors import ConfigError, DataError
@@ -156,3 +157,10 @@ def test_runs_of_one_name_are_told_apart() -> None:
     runs[0].folder = Path("a/slow")
     Service(runs, Limits(), 1, 1).close()
     assert [run.name for run in runs] == ["a/slow", "slow"]
+
+
+def test_each_sentence_keeps_one_thread_busy() -> None:
+    service = Service([Slow(), Slow()], Limits(), beam_size=2, threads=8)
+    assert service._pool.submit(torch.get_num_threads).result() == 1
+    assert service._pool._max_workers == 2
+    service.close()
