@@ -24,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--requests-per-minute", type=int, default=60, help="of one client (default: %(default)s)")
     parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="folder of pretrained weights")
     parser.add_argument("--device", default="auto")
-    parser.add_argument(
-        "--threads", type=int, help="of the CPU: so many runs work at the same time (default: all)"
-    )
+    parser.add_argument("--threads", type=int, help="of the CPU: so many runs work at the same time (default: all)")
 
 
 def run(args: argparse.Namespace) -> None:
