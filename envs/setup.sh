@@ -15,6 +15,14 @@ case $version in
         exit 2
         ;;
 esac
+# Python's tools cannot install into such a folder, and Snakemake takes braces for wildcards.
+case $PWD in
+    *["{}\$:"]* | *"
+"*)
+        echo "mdnmt: $(printf %s "$PWD" | tr '\n' ' '): found a brace, a dollar sign, a colon or a line break in the project's path; rename or move the folder, then start make again" >&2
+        exit 2
+        ;;
+esac
 torch=${TORCH:-}
 case $torch in
     cpu | cuda | "") ;;

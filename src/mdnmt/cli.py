@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mdnmt import __version__, commands
 from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, printable
+from mdnmt.machine import require_plain_path
 from mdnmt.paths import to_remove
 
 THEN = "then"  # between two verbs on one command line
@@ -105,6 +106,8 @@ def _one(arguments: list[str]) -> int:
     module.add_arguments(parser)
     args = parser.parse_args(arguments[1:])
     try:
+        if Path("Snakefile").is_file():
+            require_plain_path(Path.cwd())
         status: int | None = module.run(args)
         sys.stdout.flush()  # here, where a full disk can still be reported
     except MdnmtError as error:

@@ -105,6 +105,22 @@ def require_room_for_logs(*folders: Path) -> None:
             raise SystemExit(EXIT_USER)
 
 
+def require_plain_path(project: Path) -> None:
+    """Refuse a project in a folder with braces: Snakemake takes them for wildcards when it looks for its locks.
+
+    A name such as `{n}` or `{0}` ends in a traceback there; with any other one it walks through the folders above.
+    It would have to escape the path in `FilePersistence._read_locks`; then this function can go.
+
+    Raises:
+        ConfigError: naming the folder.
+    """
+    if not {"{", "}"}.isdisjoint(path := str(project.absolute())):
+        raise ConfigError(
+            f"{path}: a brace in the project's path; Snakemake takes braces for wildcards: rename or move the folder, "
+            "then run `make setup` there"
+        )
+
+
 def require_writable(folder: Path) -> None:
     """Refuse to start work whose results cannot be written.
 

@@ -312,7 +312,7 @@ def test_every_value_in_a_rule_is_quoted_for_the_shell() -> None:
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a project in a folder whose name a shell would take apart, its titles and labels as hostile."""
-    project = Project.create(tmp_path_factory.mktemp("strange") / "a b'c$(touch hacked)")
+    project = Project.create(tmp_path_factory.mktemp("strange") / "-a b'c$(touch hacked) \"d\" %s%41é (e)[f]")
     evil = MARKUP + SHELL
     project.update("config/studies/tiny.yaml", title=evil, description=evil)
     project.update("config/tasks/tiny.yaml", title=evil, domains__law__label=evil)
@@ -334,6 +334,20 @@ def test_a_project_in_a_folder_with_a_hostile_name_is_planned_and_made(strange: 
     strange.snakemake("--cores", "1", "data")
     assert list(strange.folder.glob("results/tasks/tiny-*/task.json"))
     assert not list(strange.folder.parent.rglob("hacked"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["{n}", "a{0}", "b}"])
+def test_braces_in_the_path_are_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    project = Project.create(tmp_path / name)
+    printed = project.snakemake("--cores", "1", "data", status=1)
+    assert "Traceback" not in printed and f"{project.folder}: a brace in the project's path" in printed
+    monkeypatch.chdir(project.folder)
+    assert main(["plan"]) == 2
+    assert capsys.readouterr().err.startswith(f"mdnmt plan: {project.folder}: a brace in the project's path")
+    assert not project.path("results").exists()
 
 
 @pytest.mark.parametrize("words", [["plan"], ["plan", "--json"], ["plan", "tiny", "--cells", "jiang2020-table2"]])
