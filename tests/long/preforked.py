@@ -163,7 +163,9 @@ def _act(link: socket.socket, mains: dict[str, Callable[[list[str]], Any]], requ
 
 def _import_all() -> dict[str, Callable[[list[str]], Any]]:
     import setuptools  # noqa: F401  (before anything imports distutils)
+    import smart_open  # noqa: F401  (Snakemake imports these two late, which is 40% of a start with nothing to do)
     import snakemake.cli
+    import snakemake.report  # noqa: F401
     import torch
 
     import mdnmt.cli
