@@ -45,6 +45,10 @@ onstart:
     look_only_when_a_job_ends(workflow)
 
 
+onerror:
+    name_full_disks(Path(".snakemake"), Path("logs"), Path("results"), CORPORA)
+
+
 rule all:
     default_target: True
     input:

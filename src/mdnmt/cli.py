@@ -11,6 +11,7 @@ import signal
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mdnmt import __version__, commands
@@ -52,6 +53,12 @@ def _usage() -> str:
     ]
     start = "Make a study: mdnmt run NAME, or snakemake --cores all --config study=NAME."
     return "\n".join([*lines, "", f"{start} More: mdnmt COMMAND --help"])
+
+
+def _say(line: str) -> None:
+    """Print a line on standard error; where that is on a full disk as well, the exit status has to do."""
+    with suppress(OSError):
+        print(line, file=sys.stderr)
 
 
 def _drop_output() -> None:
@@ -111,7 +118,7 @@ def _one(arguments: list[str]) -> int:
         status: int | None = module.run(args)
         sys.stdout.flush()  # here, where a full disk can still be reported
     except MdnmtError as error:
-        print(f"mdnmt {verb}: {error}", file=sys.stderr)
+        _say(f"mdnmt {verb}: {error}")
         return error.exit_code
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
@@ -138,7 +145,7 @@ def _one(arguments: list[str]) -> int:
             folder = to_remove(missing := Path(os.fsdecode(place)))
             if folder != missing and folder.is_dir():
                 what += f"; remove the folder {folder}, then start the same command again"
-        print(printable(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"), file=sys.stderr)
+        _say(printable(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"))
         try:
             sys.stdout.flush()
         except OSError:

@@ -105,6 +105,16 @@ def require_room_for_logs(*folders: Path) -> None:
             raise SystemExit(EXIT_USER)
 
 
+def name_full_disks(*folders: Path) -> None:
+    """Print a line for each of Snakemake's or our folders on a full disk, after a run that failed.
+
+    A job whose log is on a full disk cannot say so there.
+    """
+    for folder in folders:
+        if (free := free_bytes(folder)) < _LOGS_BYTES:
+            print(f"snakemake: {folder}: {in_gb(free)} are free there: make room, then start again", file=sys.stderr)
+
+
 def require_plain_path(project: Path) -> None:
     """Refuse a project in a folder with braces: Snakemake takes them for wildcards when it looks for its locks.
 

@@ -312,7 +312,7 @@ def test_every_value_in_a_rule_is_quoted_for_the_shell() -> None:
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a project in a folder whose name a shell would take apart, its titles and labels as hostile."""
-    project = Project.create(tmp_path_factory.mktemp("strange") / "-a b'c$(touch hacked) \"d\" %s%41é (e)[f]")
+    project = Project.create(tmp_path_factory.mktemp("strange") / '-a b\'c$(touch hacked) "d" %s%41é (e)[f]')
     evil = MARKUP + SHELL
     project.update("config/studies/tiny.yaml", title=evil, description=evil)
     project.update("config/tasks/tiny.yaml", title=evil, domains__law__label=evil)

@@ -165,7 +165,7 @@ def _import_all() -> dict[str, Callable[[list[str]], Any]]:
     import setuptools  # noqa: F401  (before anything imports distutils)
     import smart_open  # noqa: F401  (Snakemake imports these two late, which is 40% of a start with nothing to do)
     import snakemake.cli
-    import snakemake.report  # noqa: F401
+    import snakemake.report
     import torch
 
     import mdnmt.cli

@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import json
 import os
 import pwd
@@ -218,6 +219,20 @@ def test_output_to_a_full_disk_is_one_line(size: int) -> None:
         EXIT_USER,
         f"mdnmt unlock: No space left on device{WHAT_TO_DO[errno.ENOSPC]}\n",
     )
+
+
+@pytest.mark.parametrize("raised", [ConfigError("a mistake"), OSError(errno.ENOSPC, "No space left on device")])
+def test_a_refusal_that_cannot_be_printed_is_still_one(monkeypatch: pytest.MonkeyPatch, raised: Exception) -> None:
+    def fails(args: argparse.Namespace) -> int:
+        raise raised
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module_of("unlock"), "run", fails)
+    monkeypatch.setattr(sys, "stderr", Full())
+    assert main(["unlock"]) == EXIT_USER
 
 
 def test_a_reader_that_goes_away_is_no_bug() -> None:

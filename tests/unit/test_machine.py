@@ -16,6 +16,8 @@ from mdnmt.machine import (
     free_bytes,
     host_memory,
     in_gb,
+    name_full_disks,
+    require_plain_path,
     require_room_for_logs,
     require_space,
     require_writable,
@@ -92,3 +94,22 @@ def test_a_full_disk_under_snakemakes_folders_ends_it_with_one_line(
     [line] = capsys.readouterr().err.splitlines()
     assert caught.value.code == EXIT_USER
     assert line.startswith(f"snakemake: {tmp_path}/logs: 0.0 MB are free there; nothing was started: make room")
+
+
+def test_after_a_failure_each_full_disk_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free = {tmp_path: 2 << 20, tmp_path / "logs": 4096}
+    for folder in free:
+        folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free[path]))
+    name_full_disks(*free)
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == f"snakemake: {tmp_path}/logs: 0.0 MB are free there: make room, then start again"
+
+
+@pytest.mark.parametrize("name", ["{n}", "a{0}", "b}"])
+def test_a_brace_in_the_path_is_refused(tmp_path: Path, name: str) -> None:
+    require_plain_path(tmp_path / "a b'c$(x)(y)")
+    with pytest.raises(ConfigError, match=r"a brace in the project's path; Snakemake takes braces for wildcards"):
+        require_plain_path(tmp_path / name / "inside")

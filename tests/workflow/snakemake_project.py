@@ -6,6 +6,8 @@ import csv
 import io
 import os
 import random
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -166,6 +168,12 @@ class Project:
         done = self.run(sys.executable, "-m", "snakemake", *arguments)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
+
+    def commands(self) -> list[list[str]]:
+        """Return the commands that make the study from nothing, each as its words, in the order of a plan."""
+        printed = self.snakemake("--forceall", "-n", "-p", "--cores", "2")
+        lines = re.findall(r"^Shell command: (mdnmt .*?) > \S+ 2>&1", printed, flags=re.M)
+        return [shlex.split(line)[1:] for line in lines]
 
     def plan(self, *arguments: str) -> Plan:
         """Return what Snakemake would make now."""

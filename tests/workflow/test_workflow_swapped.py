@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 from pathlib import Path
 
@@ -25,10 +24,9 @@ OF_TRAINING = re.compile(r"/ckpt/|metrics\.jsonl$|lease$|attempts\.json$|events\
 
 def commands(project: Project) -> list[list[str]]:
     """Return the commands of the stages after training, each as its words, in the order in which they ran."""
-    printed = project.snakemake("--forceall", "-n", "-p", "--cores", "2")
-    lines = re.findall(r"^Shell command: (mdnmt .*?) > \S+ 2>&1", printed, flags=re.M)
-    found = [shlex.split(line)[1:] for line in lines]
-    return sorted((words for words in found if words[0] in READERS), key=lambda words: READERS.index(words[0]))
+    return sorted(
+        (words for words in project.commands() if words[0] in READERS), key=lambda words: READERS.index(words[0])
+    )
 
 
 def numbers(project: Project) -> dict[str, object]:
@@ -90,9 +88,7 @@ def test_a_file_made_with_other_options_is_refused(
 ) -> None:
     """The runs are the same, so nothing but the options differs; the reader of each file refuses it."""
     monkeypatch.chdir(project.folder)
-    printed = project.snakemake("--forceall", "-n", "-p", "--cores", "2")
-    lines = re.findall(r"^Shell command: (mdnmt .*?) > \S+ 2>&1", printed, flags=re.M)
-    found = [shlex.split(line)[1:] for line in lines]
+    found = project.commands()
     verbs = {words[0]: words for words in found}
     page = project.path("results/tiny/report.html").read_bytes()
     others = {"significance": ("num_resamples", 21), "table": ("title", "Other"), "figure": ("title", "Other")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -45,7 +46,7 @@ class MetricsLog:
         """Write one record with one system call.
 
         Raises:
-            OSError: only part of the line was written; readers skip such a part.
+            OSError: naming the file; the file system did not take the whole line. Readers skip what it took.
         """
         if "event" in record and "device" in record:
             self._energy = EnergyMeter(record["device"], record.get("workers", 1))
@@ -57,8 +58,13 @@ class MetricsLog:
         # The previous line may be incomplete, because its writer was killed; this one must begin on a new line.
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             line = b"\n" + line
-        if os.write(self._file, line) != len(line):
-            raise OSError(f"{self.path}: only part of a line could be written")
+        try:
+            written = os.write(self._file, line)
+        except OSError as error:
+            error.filename = str(self.path)  # a full disk names no file
+            raise
+        if written != len(line):  # the end of the disk is inside the line
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         if self.mirror is not None:
             self.mirror(record)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,25 @@ def test_a_torn_line_costs_itself_only(tmp_path: Path) -> None:
         assert found[-2:] == [point(3, loss=3.0), point(4, loss=4.0)]
         # Only a line that lacked nothing but its newline may be back.
         assert found[1:-2] == ([point(2, loss=2.0)] if length == len(whole) - 1 else [])
+
+
+@pytest.mark.parametrize("room", [0, 10])
+def test_a_full_disk_is_named_and_costs_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    path, write = tmp_path / "metrics.jsonl", os.write
+
+    def full(file: int, data: bytes) -> int:
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data[:room])
+
+    with MetricsLog(path) as log:
+        log.append({"update": 1})
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left") as caught:
+            patch.setattr(os, "write", full)
+            log.append({"update": 2})
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
+        log.append({"update": 3})
+    assert [record["update"] for record in read_metrics(path)] == [1, 3]
 
 
 def test_no_file_and_foreign_lines_are_no_records(tmp_path: Path) -> None:
