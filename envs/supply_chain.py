@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 
 LOCK = Path("envs/lock")
 FILES = ("run.txt", "torch-cpu.txt")  # what `make setup` installs; the CUDA build of torch is the same code
+MOST_SECONDS = 600  # of pip-audit, whose service may not answer
 
 
 def lock_files() -> list[Path]:
@@ -65,10 +66,12 @@ def audit(tools: Path) -> int:
     """Print the report of pip-audit on the lock; return 0."""
     files = [part for path in lock_files() for part in ("-r", path)]
     command = [tools / "pip-audit", *files, "--no-deps", "--disable-pip", "--progress-spinner", "off", "-f", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
         lines = summary(json.loads(done.stdout))
-    except (ValueError, KeyError):
+    except (OSError, subprocess.TimeoutExpired) as error:
+        lines = [f"no report: {error}"]
+    except (ValueError, KeyError, TypeError):
         lines = ["no report: " + (done.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]]
     print("\n".join(f"pip-audit: {line}" for line in lines))
     return 0

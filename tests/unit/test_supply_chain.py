@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,20 @@ def test_a_service_that_cannot_be_reached_is_one_line_and_no_failure(
     audit.chmod(0o755)
     assert supply_chain.audit(tmp_path) == 0
     assert capsys.readouterr().out == "pip-audit: no report: ConnectionError: no route\n"
+
+
+@pytest.mark.parametrize("raised", [subprocess.TimeoutExpired("pip-audit", 600), FileNotFoundError(2, "no such file")])
+def test_a_service_that_never_answers_and_a_missing_tool_are_one_line(
+    supply_chain: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    raised: Exception,
+) -> None:
+    def run(*command: object, timeout: float, **more: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert supply_chain.audit(tmp_path) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("pip-audit: no report: ")

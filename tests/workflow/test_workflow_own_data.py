@@ -54,6 +54,7 @@ def mine(tmp_path: Path) -> Project:
 def test_plain_files_and_one_yaml_become_a_table(mine: Project) -> None:
     assert set(FILES) == {"config/tasks/my-en-fr.yaml", "config/studies/my-study.yaml"}
     before = set(mine.path("config/corpora").iterdir())
+    locks = {name: mine.path(name).read_bytes() for name in ("config/corpora.lock.yaml", "config/tasks.lock.yaml")}
     assert "needs your own text: texts/law: no such folder" in mine.snakemake("-n", "--config", "study=my-study")
     for fetch in FETCHES:
         done = mine.mdnmt(*fetch)
@@ -69,6 +70,9 @@ def test_plain_files_and_one_yaml_become_a_table(mine: Project) -> None:
     assert "Identity of train/valid/test: Law " in mine.path("results/my-study/tables/jiang2020-table2.md").read_text()
     assert mine.path("results/my-study/report.html").is_file()
     assert set(mine.path("config/corpora").iterdir()) == before, "no file a corpus is needed"
+    # Files under version control stay as they are; the task is recorded beside them.
+    assert {name: mine.path(name).read_bytes() for name in locks} == locks
+    assert "my-en-fr" in mine.path("config/tasks.own.lock.yaml").read_text()
     # Other names, the same text: nothing is made again. Another line: everything, beside what is there.
     for lang in ("en", "fr"):
         mine.path(f"texts/law/train.{lang}").rename(mine.path(f"texts/law/acts.{lang}"))
