@@ -35,7 +35,7 @@ def start(root: Path, version: str = "3.11", pip: str = "true", torch: str = "cu
         python.write_text(PYTHON.format(version=version, pip=pip))
         python.chmod(0o755)
     command = [str(SCRIPT), str(python), ".venv"]
-    environment = {**os.environ, "TORCH": torch}
+    environment = {**os.environ, "TORCH": torch, "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.Popen(
         command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
@@ -75,9 +75,15 @@ def test_a_finished_environment_is_left_alone(root: Path, version: str) -> None:
 
 
 def test_two_at_once_install_once(root: Path) -> None:
-    # Each pip call waits until both scripts were started, which the test says by making a file.
+    lock, asked = root / "bin" / "flock", root / "asked.txt"
+    lock.parent.mkdir()
+    lock.write_text(f'#!/bin/sh\necho >> {asked}\nexec {shutil.which("flock")} "$@"\n')
+    lock.chmod(0o755)
+    # The first call of pip waits until both scripts have asked for the lock, or both install.
     try:
         processes = [start(root, pip="while [ ! -e go ]; do :; done") for _ in range(2)]
+        while calls(root) < 2 and not (asked.exists() and len(asked.read_text()) == 2):
+            assert None in [process.poll() for process in processes]
     finally:
         (root / "go").touch()
     assert [process.communicate() for process in processes] == [("", "")] * 2

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -127,6 +128,15 @@ def test_another_host_holds_a_run_while_its_heart_is_seen_to_beat(
     assert json.loads(path.read_text())["host"] == "far-away"
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"mdnmt: {path}: held by host far-away") and "watching it for up to 120 s" in line
+
+
+def test_another_holder_has_a_beat_of_its_own_to_show(tmp_path: Path) -> None:
+    watch, path = Watch(clock=lambda: 0.0), tmp_path / "lease"
+    one = Holder("far-away", 77, None, 0.0, heartbeat=1.0, token="one")
+    other = replace(one, token="other", heartbeat=2.0)
+    assert watch.look(path, one) is None
+    assert watch.look(path, other) is None
+    assert watch.look(path, replace(other, heartbeat=3.0)) is True
 
 
 @pytest.mark.parametrize("started", [0.0, 999_000.0, 9e9], ids=["1970", "2001", "2255"])
