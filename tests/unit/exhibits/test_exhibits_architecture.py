@@ -135,7 +135,7 @@ def test_the_gold_domain() -> None:
 def test_an_unknown_loss_or_block_is_described_by_its_class() -> None:
     assert shown("dsa-guided").losses["guidance"].startswith("lambda Delta")
     assert part(shown("waldm-edc"), "decoder.memory_conditioner").what == (
-        "D(x) of every word, from the input of a layer",
+        "D(x) of every token, from the input of a layer",
     )
 
 
@@ -154,7 +154,7 @@ def test_the_figure_is_drawn_the_same_each_time_and_described_in_words() -> None
     assert pictures[0] == pictures[1]
     assert figure.get_size_inches()[0] == WIDTH
     assert "Mixed: Width 32" in words and "E/DC: Width 32" in words
-    assert "Encoder, Domain proportion in 3 layers: added; D(x) of every word" in words
+    assert "Encoder, Domain proportion in 3 layers: added; D(x) of every token" in words
     assert "trained by: proportion." in words and "Loss proportion: L_mix" in words
 
 
