@@ -171,6 +171,7 @@ class _CpuCounter:
         self._last, self._when, self._used = self._read(), clock(), 0
 
     def joules(self) -> float:
+        """Return the energy since the counter was made; raise NotMeasured if it may have gone round unseen."""
         now, when = self._read(), self._clock()
         if now.keys() != self._last.keys():
             raise NotMeasured("the packages of the CPU changed meanwhile")
@@ -192,7 +193,7 @@ class _CpuCounter:
             except OSError as error:
                 raise NotMeasured(f"the CPU's counter {zone.name} cannot be read: {error.strerror}") from None
             except ValueError:
-                raise NotMeasured(f"the CPU's counter {zone.name} shows no number") from None
+                raise NotMeasured(f"the CPU's counter {zone.name} cannot be read as a number") from None
         if not found:
             raise NotMeasured("the system shows no energy counters of the CPU (RAPL)")
         return found
@@ -214,6 +215,7 @@ class _GpuCounter:
         self._first = self._millijoules()
 
     def joules(self) -> float:
+        """Return the energy since the counter was made; raise NotMeasured if it started anew."""
         used = self._millijoules() - self._first
         if used < 0:
             raise NotMeasured("the GPU's driver was loaded again meanwhile")

@@ -67,7 +67,7 @@ def part(weights: Weights, name: str, which: int, x_D: Tensor, p_K: Tensor | Non
 
 
 def attention_output(weights: Weights, name: str, x_D: Tensor) -> Tensor:
-    """Return the output projection, shared by the domains; a mixed attention's parameters stand in it directly."""
+    """Return the output projection, which the domains share; a mixed attention holds its parameters directly."""
     if f"{name}.out_proj_weight" in weights:
         return weights[f"{name}.out_proj_weight"] @ x_D + weights[f"{name}.out_proj_bias"]
     return linear(weights, f"{name}.out_proj", x_D)

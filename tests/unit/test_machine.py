@@ -81,31 +81,31 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_starts(
         require_writable(tmp_path / "results")
 
 
-def test_a_full_disk_under_snakemakes_folders_ends_it_with_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def full_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with room, whose `logs` are on a full disk."""
     free = {tmp_path: 2 << 20, tmp_path / "logs": 4096}
     for folder in free:
         folder.mkdir(exist_ok=True)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free[path]))
-    require_room_for_logs(tmp_path / ".snakemake")
+    return tmp_path
+
+
+def test_a_full_disk_under_snakemakes_folders_ends_it_with_one_line(
+    full_logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require_room_for_logs(full_logs / ".snakemake")
     with pytest.raises(SystemExit) as caught:
-        require_room_for_logs(tmp_path / ".snakemake", tmp_path / "logs")
+        require_room_for_logs(full_logs / ".snakemake", full_logs / "logs")
     [line] = capsys.readouterr().err.splitlines()
     assert caught.value.code == EXIT_USER
-    assert line.startswith(f"snakemake: {tmp_path}/logs: 0.0 MB are free there; nothing was started: make room")
+    assert line.startswith(f"snakemake: {full_logs}/logs: 0.0 MB are free there; nothing was started: make room")
 
 
-def test_after_a_failure_each_full_disk_is_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    free = {tmp_path: 2 << 20, tmp_path / "logs": 4096}
-    for folder in free:
-        folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free[path]))
-    name_full_disks(*free)
+def test_after_a_failure_each_full_disk_is_a_line(full_logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name_full_disks(full_logs, full_logs / "logs")
     [line] = capsys.readouterr().err.splitlines()
-    assert line == f"snakemake: {tmp_path}/logs: 0.0 MB are free there: make room, then start again"
+    assert line == f"snakemake: {full_logs}/logs: 0.0 MB are free there: make room, then start again"
 
 
 @pytest.mark.parametrize("name", ["{n}", "a{0}", "b}"])

@@ -143,7 +143,7 @@ def _decide(found: _Difference, times: str) -> tuple[Verdict, str, bool]:
 
 
 def _seeds_needed(found: _Difference) -> int | None:
-    """Return how many seeds would decide it if mean and spread stayed the same; None: no number would."""
+    """Return how many seeds would decide it if mean and spread stayed the same; None if no number of seeds would."""
     gap = abs(abs(found.away) - found.margin)
     low, high = found.count, MOST_SEEDS
     if found.reach(high) >= gap:

@@ -1,4 +1,4 @@
-"""How often each token stands in the training text of each domain."""
+"""How often each token occurs in the training text of each domain."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_a_certificate_names_it_with_its_provenance(made: Path, tmp_path: Path) 
 
 @pytest.fixture
 def stored(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Push the study to a store, and stand in a project of another machine that has neither runs nor translations."""
+    """Push the study to a store, then work in another project that has neither runs nor translations."""
     monkeypatch.chdir(made)
     with_external(redistributable=False)
     assert main(["push", str(tmp_path / "store"), "--study", "tiny"]) == 0
