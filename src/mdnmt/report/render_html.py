@@ -21,7 +21,7 @@ def to_html(grid: Grid, links: Mapping[str, str] | None = None) -> str:
         links: folder of a run -> address of its details; each row links to its runs.
     """
     return (
-        environment()
+        environment("mdnmt.report")
         .get_template("table.html.j2")
         .render(
             grid=grid,

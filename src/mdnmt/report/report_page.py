@@ -22,6 +22,7 @@ from mdnmt.report.sections.origins import origins
 from mdnmt.report.sections.papers import Section
 from mdnmt.report.templates import environment, read_part
 
+_PARTS = "mdnmt.report.sections"
 # More than this, and readings of tables and translations are folded away, each under its own line.
 MANY_TABLES, MANY_OUTPUTS = 4, 120
 RULES_IN_SHORT = {
@@ -168,9 +169,9 @@ def render(spec: ReportSpec) -> str:
     Raises:
         DataError: the file of a table, of claims or of an audit is not what the verb of that name wrote.
     """
-    style, script = read_part("page.css"), read_part("page.js")
+    style, script = read_part(_PARTS, "page.css"), read_part(_PARTS, "page.js")
     return (
-        environment()
+        environment(_PARTS)
         .get_template("page.html.j2")
         .render(
             **_context(spec),

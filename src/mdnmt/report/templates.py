@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -10,16 +10,20 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from mdnmt.escape import visible
 
 
-def read_part(name: str) -> str:
-    """Return a template, style or script of the page."""
-    return resources.files("mdnmt.report.sections").joinpath(name).read_text(encoding="utf-8")
+def read_part(package: str, name: str) -> str:
+    """Return a template, style or script that lies beside the modules of a package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def environment() -> Environment:
-    """Return the environment. Characters that act unseen, such as terminal controls, become blanks."""
+def environment(package: str) -> Environment:
+    """Return the environment for the templates of a package.
+
+    Characters that act unseen, such as terminal controls, become blanks. Each caller names its own package, because
+    the code hash counts the files of every package that a module names.
+    """
     return Environment(
-        loader=FunctionLoader(read_part),
+        loader=FunctionLoader(partial(read_part, package)),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
