@@ -56,8 +56,9 @@ rule all:
         f"results/{STUDY.name}/numbers.csv",
         TABLES,
         FIGURES,
-        # Snakemake does not remake a missing input of the report, for example one whose job failed.
+        # Snakemake does not remake a missing input of what exists, for example one that was removed or whose job failed.
         CLAIMS,
+        after_downloads(all_tasks, study_parts),
         # A run whose folder was removed is trained again even if the tables still exist.
         after_downloads(all_tasks, models),
 

@@ -117,3 +117,11 @@ def test_removed_translations_come_back_by_name(project: Project) -> None:
     shutil.rmtree(folder)
     project.snakemake("--cores", "2", "translations")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_removed_file_of_tests_is_made_again_though_tables_exist(project: Project) -> None:
+    file = project.path("results/tiny/significance/jiang2020-table2.json")
+    before = file.read_bytes()
+    file.unlink()
+    project.snakemake("--cores", "2")
+    assert file.read_bytes() == before

@@ -31,6 +31,14 @@ def translations(wildcards):
     return [f"{test_dir(run)}/hyp" for run in STUDY.makeable()] + [f"{PLACES.external(one)}/hyp" for one in external]
 
 
+def study_parts(wildcards):
+    """Return the files in the study's own folder that its tables and figures are made of: tests and counts."""
+    tables = [table_files(table_selection.table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables]
+    figures = [figure_spec(STUDY, key, PLACES).inputs() for key in STUDY.config.figures]
+    own = Path("results") / STUDY.name
+    return sorted({str(path) for files in (*tables, *figures) for path in files if Path(path).is_relative_to(own)})
+
+
 def corpus_files(wildcards):
     """Return the manifests of a task's corpora: of no interest any more, however new, to a task that is made."""
     files = [f"{CORPORA}/{name}/corpus.json" for name in STUDY.tasks[wildcards.task].corpora]

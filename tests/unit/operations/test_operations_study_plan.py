@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,19 @@ def test_records_that_cannot_be_read_are_none(study: Study, capsys: pytest.Captu
     fsio.write_text(Path("results/runs/tiny/other/seed1-00000000/run.json"), '{"spec": {"builder": "?"}}')
     fsio.write_text(Path("results/runs/tiny/other/seed2-00000000/run.json"), "{")
     assert runs(plan(capsys))["tiny/mixed/seed1"]["train_source"].startswith("rule of thumb")
+
+
+def test_a_run_out_of_a_bundle_is_measured_by_the_vocabulary_of_its_task(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run_of(study, "mixed", 1)
+    finish(study, done, seconds=1.0)
+    segmentation = folder(study, done) / "segmentation"
+    shutil.rmtree(segmentation)
+    assert runs(plan(capsys))["tiny/mixed/seed2"]["train_source"].startswith("rule of thumb")
+    for lang in ("en", "fr"):
+        fsio.write_lines(Path(result_paths(study, Path("results")).task("tiny")) / f"vocab.{lang}.txt", ["a", "b", "c"])
+    assert runs(plan(capsys))["tiny/mixed/seed2"]["train_source"].startswith("measured: seed 1 of the same run")
 
 
 def test_cells_are_ready_when_all_their_files_are(study: Study, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from mdnmt.fsio import read_json
 from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan.benchmark_paths import train_benchmark
 from mdnmt.operations.plan.model_work import work_of
+from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,11 @@ def _record(path: Path, benchmarks: Path) -> Iterator[TrainingRecord]:
     try:
         made = read_json(path)
         spec = RunSpec.model_validate(made["spec"])
-        vocab = _vocab_sizes(path.parent / "segmentation", made["source_lang"], made["target_lang"])
+        # A run out of a bundle has no segmentation of its own.
+        task_folder = path.parents[4] / "tasks" / f"{task}-{spec.task_fingerprint}"
+        vocab = _vocab_sizes(
+            (path.parent / "segmentation", task_folder), made["source_lang"], made["target_lang"], spec.builder
+        )
         operations = work_of(spec.builder, spec.architecture, len(made["domains"]), vocab).of_update(spec.training)
         seconds, kept_in = float(made["seconds"]), "run.json"
         # A record of Snakemake is that of the last attempt alone.
@@ -94,11 +98,17 @@ def _record(path: Path, benchmarks: Path) -> Iterator[TrainingRecord]:
         )
 
 
-@cache
-def _vocab_sizes(folder: Path, source_lang: str, target_lang: str) -> VocabSizes:
-    """Return the sizes of a run's vocabularies; of pretrained weights, which have none here, sizes of no meaning."""
-    files = [folder / f"vocab.{lang}.txt" for lang in (source_lang, target_lang)]
-    if not all(path.is_file() for path in files):
-        return VocabSizes(1, 1, True)
-    source, target = (path.read_bytes() for path in files)
-    return VocabSizes(source.count(b"\n"), target.count(b"\n"), source == target)
+def _vocab_sizes(folders: tuple[Path, ...], source_lang: str, target_lang: str, builder: str) -> VocabSizes:
+    """Return the sizes of a run's vocabularies, from the first folder that has both.
+
+    Raises:
+        FileNotFoundError: no folder has them.
+    """
+    if builder == PRETRAINED_BUILDER:
+        return VocabSizes(1, 1, True)  # not used: the size of pretrained weights is in their own configuration
+    for folder in folders:
+        files = [folder / f"vocab.{lang}.txt" for lang in (source_lang, target_lang)]
+        if all(path.is_file() for path in files):
+            source, target = (path.read_bytes() for path in files)
+            return VocabSizes(source.count(b"\n"), target.count(b"\n"), source == target)
+    raise FileNotFoundError(f"no vocabulary in {folders}")
