@@ -10,7 +10,7 @@ from typing import Any
 from mdnmt.config.decoding import Split
 from mdnmt.errors import DamagedTask, DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import SUMS, read_json, read_lines, write_lines, write_sums
+from mdnmt.fsio import SUMS, DamagedFile, read_json, read_lines, write_lines, write_sums
 from mdnmt.tasks.segmentation.segmenter import SEGMENTATION, Segmentation
 
 
@@ -116,6 +116,20 @@ def load_test_sets(task_dir: Path, limit: int | None = None, split: Split = "tes
 def hypothesis_path(folder: Path, domain: str) -> Path:
     """Return the file in `folder` that holds the translations of `domain`'s test set."""
     return folder / f"hyp.{domain}.txt"
+
+
+def has_hypotheses(folder: Path, domain: str) -> bool:
+    """Return whether `folder` holds translations of `domain`'s test set.
+
+    Raises:
+        DamagedFile: they were there once, since the folder's sums.json lists them, and are gone.
+    """
+    path = hypothesis_path(folder, domain)
+    if path.exists():
+        return True
+    if any(path.name in read_json(sums) for sums in sums_of(folder)):
+        raise DamagedFile(path, f"is gone, though {SUMS} lists it")
+    return False
 
 
 def sums_of(folder: Path) -> list[Path]:

@@ -14,7 +14,7 @@ from compared_text import REFERENCES, make_task, noisy, write
 
 from mdnmt.cli import main
 from mdnmt.config.metrics import Metric
-from mdnmt.fsio import read_json
+from mdnmt.fsio import read_json, write_sums
 from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
 from mdnmt.score.significance.holm import holm
 from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
@@ -264,6 +264,20 @@ def test_the_limit_holds_for_all(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for path in tmp_path.glob("*/1/hyp.*.txt"):
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:20]))
     assert run(spec, tmp_path / "s.json") == 0
+
+
+def test_a_removed_translation_is_an_error_and_not_a_comparison_less(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = make_study(tmp_path, 1)
+    folder = Path(spec["systems"]["mixed"]["1"])
+    files = sorted(folder.glob("hyp.*.txt"))
+    write_sums(folder, [file.name for file in files])
+    assert run(spec, tmp_path / "s.json") == 0
+    files[0].unlink()
+    assert run(spec, tmp_path / "t.json") == 2
+    assert f"{files[0].name}: is gone, though sums.json lists it" in capsys.readouterr().err
+    assert len(files) > 1 and not (tmp_path / "t.json").exists()
 
 
 def test_a_specification_that_cannot_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from mdnmt.score.significance.paired_tests import NUM_RESAMPLES, NUM_TRIALS, che
 from mdnmt.score.significance.resampling import SEED, bootstrap_scores, randomised_differences
 from mdnmt.score.significance.seeds import Comparison, compare_seeds, decide
 from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts, counter
-from mdnmt.score.test_sets import TestSets, hypothesis_path
+from mdnmt.score.test_sets import TestSets, has_hypotheses
 
 Folders = Mapping[str, Mapping[str, Path]]  # system -> seed -> directory of its hypotheses
 Found = dict[str, dict[str, dict[Metric, Comparison]]]  # system -> domain -> metric
@@ -118,8 +118,8 @@ def _check_systems(baseline: str, systems: Folders) -> None:
 
 
 def _domains(test_sets: TestSets, system: str, folders: Mapping[str, Path]) -> set[str]:
-    """Return the domains that a system translates."""
-    there = {name for name in test_sets.domains if any(hypothesis_path(f, name).exists() for f in folders.values())}
+    """Return the domains that a system translates; a file that was removed is an error, not a domain less."""
+    there = {name for name in test_sets.domains if any(has_hypotheses(f, name) for f in folders.values())}
     if not there:
         raise DataError(
             f"{next(iter(folders.values()))}: no hypotheses of {system!r} for any domain; expected hyp.<domain>.txt "
