@@ -9,7 +9,9 @@ import pytest
 from mdnmt import fsio, provenance
 from mdnmt.cli import main
 from mdnmt.exhibits import specs
+from mdnmt.fsio import DamagedFile
 from mdnmt.report import report_page
+from mdnmt.report.pictures import read_picture
 from mdnmt.report.sections import run_details
 from mdnmt.report.sections.origins import NOT_RECORDED, Origins, origins
 from mdnmt.report.sections.runs import RunRecord
@@ -105,3 +107,12 @@ def test_a_run_that_went_on_with_other_code_says_so(codes: list[str], said: bool
     made = {"updates": 8, "attempts": [{"code": code} for code in codes]}
     shown = run_details.detail(RunRecord({"run_dir": "r"}, "done", made), None, {}, run_details.Software())
     assert ("trained by 2 codes" in dict(shown.facts)["Training"].text) == said
+
+
+def test_a_truncated_picture_is_named(tmp_path: Path) -> None:
+    whole = tmp_path / "f.png"
+    assert main(["figure", "--spec", json.dumps(FIGURE), "--png", str(whole)]) == 0
+    assert read_picture(whole).width > 100
+    whole.write_bytes(whole.read_bytes()[:-200])
+    with pytest.raises(DamagedFile, match=r"f\.png: is truncated or no picture .*; remove it and start"):
+        read_picture(whole)

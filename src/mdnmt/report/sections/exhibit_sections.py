@@ -12,6 +12,7 @@ from markupsafe import Markup
 from mdnmt.exhibits.grid import Grid, GridRow, RowRun, read_grid
 from mdnmt.exhibits.specs import ReportFigure, ReportRun, ReportTable
 from mdnmt.report import render_html, table_summary
+from mdnmt.report.pictures import read_picture
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, any_number, optional_json
 
 NOT_MADE = "not made yet"
@@ -86,15 +87,12 @@ def _with_runs(row: GridRow, runs: tuple[ReportRun, ...]) -> GridRow:
 
 def figure(given: ReportFigure, links: Mapping[str, str]) -> FigureSection:
     """Return a figure with its picture inside."""
-    from PIL import Image
-
     title = f"{given.where}: {given.full_title}" if given.where else given.full_title
     if not given.png.is_file():
         return FigureSection(given.id, title, given.caption, given.missing or NOT_MADE)
     data = given.png.read_bytes()
-    with Image.open(given.png) as picture:
-        width, height = picture.size
-        words = str(getattr(picture, "text", {}).get("Description", ""))
+    picture = read_picture(given.png)
+    words = picture.texts.get("Description", "")
     reason = words.removeprefix("Not drawn: ") if words.startswith("Not drawn: ") else None
     numbers, left_out = _numbers(given, title)
     return FigureSection(
@@ -104,8 +102,8 @@ def figure(given: ReportFigure, links: Mapping[str, str]) -> FigureSection:
         missing=given.missing or reason,
         source=f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
         alt=given.alt or words or title,
-        width=width // 2,
-        height=height // 2,
+        width=picture.width // 2,
+        height=picture.height // 2,
         runs=_runs(given.runs, links),
         numbers=numbers,
         left_out=left_out,

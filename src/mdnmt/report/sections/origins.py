@@ -14,6 +14,7 @@ from mdnmt.code_hash import code_hash
 from mdnmt.exhibits.grid import Provenance
 from mdnmt.exhibits.registry import figure_code, table_code
 from mdnmt.exhibits.specs import ReportFigure, ReportSpec
+from mdnmt.report.pictures import read_picture
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number, optional_json
 from mdnmt.report.sections.runs import RunRecord
 
@@ -139,12 +140,8 @@ def _of_file(path: Path) -> Any:
 
 def _of_picture(figure: ReportFigure) -> Any:
     """Return the record in a PNG's metadata."""
-    from PIL import Image
-
-    with Image.open(figure.png) as picture:
-        text = getattr(picture, "text", {}).get("Provenance", "")
     try:
-        found = json.loads(text)
+        found = json.loads(read_picture(figure.png).texts.get("Provenance", ""))
     except ValueError:
         return None
     return {key: found.get(key) for key in Provenance.model_fields} if isinstance(found, dict) else None
