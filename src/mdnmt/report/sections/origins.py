@@ -140,8 +140,9 @@ def _of_file(path: Path) -> Any:
 
 def _of_picture(figure: ReportFigure) -> Any:
     """Return the record in a PNG's metadata."""
+    text = read_picture(figure.png).texts.get("Provenance", "")
     try:
-        found = json.loads(read_picture(figure.png).texts.get("Provenance", ""))
+        found = json.loads(text)
     except ValueError:
         return None
     return {key: found.get(key) for key in Provenance.model_fields} if isinstance(found, dict) else None
