@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from mdnmt.errors import DataError
+from mdnmt.errors import DamagedTask, DataError
 from mdnmt.fingerprint import canonical_json, sha256_file
 from mdnmt.paths import address, to_remove
 
@@ -32,8 +32,9 @@ class DamagedFile(DataError, ValueError):
     """A file is not what was written; the rule that made it can make it again."""
 
     def __init__(self, path: Path, found: str) -> None:
-        if (folder := to_remove(path)) != path:
-            super().__init__(f"{path}: {found}; remove the folder {folder}, then start the same command again")
+        if (other := to_remove(path)) != path:
+            what = "the folder " if other in path.parents else ""
+            super().__init__(f"{path}: {found}; remove {what}{other}, then start the same command again")
         else:
             super().__init__(f"{path}: {found}; remove it and start the command that made it again")
 
@@ -239,6 +240,24 @@ def check_listed(path: Path) -> None:
     _checked(path)
 
 
+def refuse_removed(path: Path) -> None:
+    """Refuse a file that is not there, where the sums.json that belongs beside it says that it was.
+
+    Raises:
+        DamagedFile: it was there once.
+    """
+    sums = path.parent / SUMS
+    if sums.exists() and path.name in read_json(sums):
+        raise DamagedFile(path, f"is gone, though {SUMS} lists it")
+
+
+def unreadable(path: Path, error: Exception) -> DataError:
+    """Return the error to raise for a file of a task, or a run's copy of it, that cannot be read."""
+    if not address(path).startswith("runs/"):
+        return DamagedTask(f"{path}: cannot be read ({error})")
+    return error if isinstance(error, DamagedFile) else DamagedFile(path, f"cannot be read ({error})")
+
+
 def read_text(path: Path) -> str:
     """Return the UTF-8 text in `path`, as it is.
 
@@ -261,7 +280,13 @@ def read_lines(path: Path) -> list[str]:
 
 def _checked(path: Path) -> tuple[bytes, bool]:
     """Return the bytes of a file, and whether the sums.json beside it lists them."""
-    data, sums = path.read_bytes(), path.parent / SUMS
+    sums = path.parent / SUMS
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if path != sums:
+            refuse_removed(path)
+        raise
     if path == sums or not sums.exists():
         return data, False
     said = read_json(sums).get(path.name)

@@ -18,6 +18,9 @@ _MADE_AS_FOLDER = re.compile(
     r"|.*\btasks/[^/]+-[0-9a-f]{8}(?:/(?:copied|external)-[^/]+/hyp|(?=/text/)))/"
 )
 
+# A run's copy of codes and vocabularies.
+_MADE_WITH_RUN = re.compile(r"(.*\bruns/[^/]+/[^/]+/seed\d+-[0-9a-f]{8})/segmentation/")
+
 
 def address(path: Path) -> str:
     """Return what a path below `results/` says of the file: its run or task with its hash, or its study.
@@ -33,10 +36,12 @@ def to_remove(path: Path) -> Path:
     """Return what to remove so that Snakemake makes a damaged file again.
 
     That is the file itself, or the folder that it is in where a rule declares the folder as its output, or a task's
-    folder.
+    folder, or the record of the run, without which its end is written again.
     """
-    made = _MADE_AS_FOLDER.match(path.as_posix())
-    return Path(made[1]) if made else path
+    if made := _MADE_AS_FOLDER.match(path.as_posix()):
+        return Path(made[1])
+    run = _MADE_WITH_RUN.match(path.as_posix())
+    return Path(run[1]) / "run.json" if run else path
 
 
 @dataclass(frozen=True)

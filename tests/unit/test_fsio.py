@@ -280,6 +280,17 @@ def test_below_results_a_file_without_a_seal_is_refused(tmp_path: Path) -> None:
     assert fsio.read_json(folder / "scores.json") == {"bleu": 30} and fsio.read_lines(folder / "hyp.law.txt") == ["a"]
 
 
+def test_a_removed_file_is_refused_where_the_sums_beside_it_list_it(tmp_path: Path) -> None:
+    folder = tmp_path / RUN
+    fsio.write_lines(folder / "hyp.law.txt", ["a"])
+    fsio.write_sums(folder, ["hyp.law.txt"])
+    (folder / "hyp.law.txt").unlink()
+    with pytest.raises(fsio.DamagedFile, match=r"hyp\.law\.txt: is gone, though sums\.json lists it"):
+        fsio.read_lines(folder / "hyp.law.txt")
+    with pytest.raises(FileNotFoundError):
+        fsio.read_lines(folder / "hyp.news.txt")
+
+
 def test_a_file_is_refused_when_what_it_was_made_from_has_changed(tmp_path: Path) -> None:
     source, made, last = (tmp_path / RUN / name for name in ("run.json", "hyp/sums.json", "scores.json"))
     fsio.write_sealed(source, {"model_sha256": "1", "seconds": 5})

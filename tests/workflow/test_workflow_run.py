@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
+from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from workflow.snakemake_project import STUDY, Project
@@ -57,7 +58,7 @@ def test_the_default_profile_is_in_use_and_nothing_is_left_to_do(finished: Proje
 
 
 def test_jobs_are_looked_for_when_one_has_ended_and_not_every_second_besides(project: Project) -> None:
-    shutil.rmtree(project.path("results/tiny"))
+    rmtree(project.path("results/tiny"))
     printed = project.snakemake("--cores", "1", "--verbose")
     jobs = printed.count("Finished jobid")
     assert jobs > 10
@@ -69,7 +70,7 @@ def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) 
     mixed, mixing = runs(project)["mixed"], runs(project)["waldm-edc"]
     weights = {folder: (folder / "model.safetensors").read_bytes() for folder in (mixed, mixing)}
     untouched = {path: path.read_bytes() for path in [mixing / "metrics.jsonl", *mixing.glob("ckpt/*/manifest.json")]}
-    shutil.rmtree(mixed)
+    rmtree(mixed)
 
     plan = project.plan()
     assert plan.trained() == ["mixed/seed1"]
@@ -114,7 +115,7 @@ def test_a_record_that_is_gone_is_written_again(project: Project, name: str) -> 
 def test_removed_translations_come_back_by_name(project: Project) -> None:
     folder = next(project.folder.glob("results/runs/tiny/mixed/seed1-*/test-*/hyp"))
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    shutil.rmtree(folder)
+    rmtree(folder)
     project.snakemake("--cores", "2", "translations")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -125,3 +126,21 @@ def test_a_removed_file_of_tests_is_made_again_though_tables_exist(project: Proj
     file.unlink()
     project.snakemake("--cores", "2")
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.write_text('{"sha256": "0"}'), lambda file: rmtree(file.parent)])
+def test_a_damaged_copy_of_the_vocabularies_is_written_again_without_training(
+    project: Project, damage: Callable[[Path], object]
+) -> None:
+    run = next(project.folder.glob("results/runs/tiny/mixed/seed1-*"))
+    copied, translations = run / "segmentation", next(run.glob("test-*/hyp"))
+    before = {path: path.read_bytes() for folder in (copied, translations) for path in folder.glob("[a-z]*")}
+    damage(copied / "sums.json")
+    rmtree(translations)
+    refused = project.snakemake("--cores", "1", "translations", status=1)
+    record = run.relative_to(project.folder) / "run.json"
+    assert f"remove {record}, then start the same command again" in refused
+    project.path(str(record)).unlink()
+    project.snakemake("--cores", "2", "translations")
+    assert {path: path.read_bytes() for path in before} == before
+    assert not [line for line in read_metrics(run / "metrics.jsonl") if line.get("event") == "start"][1:]

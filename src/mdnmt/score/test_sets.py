@@ -10,7 +10,7 @@ from typing import Any
 from mdnmt.config.decoding import Split
 from mdnmt.errors import DamagedTask, DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import SUMS, DamagedFile, read_json, read_lines, write_lines, write_sums
+from mdnmt.fsio import SUMS, read_json, read_lines, refuse_removed, write_lines, write_sums
 from mdnmt.tasks.segmentation.segmenter import SEGMENTATION, Segmentation
 
 
@@ -127,8 +127,7 @@ def has_hypotheses(folder: Path, domain: str) -> bool:
     path = hypothesis_path(folder, domain)
     if path.exists():
         return True
-    if any(path.name in read_json(sums) for sums in sums_of(folder)):
-        raise DamagedFile(path, f"is gone, though {SUMS} lists it")
+    refuse_removed(path)
     return False
 
 

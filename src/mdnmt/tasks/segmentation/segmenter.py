@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
-from mdnmt.errors import ConfigError, DamagedTask
+from mdnmt.errors import ConfigError
 from mdnmt.tasks.segmentation.bpe import Bpe, join_pieces
 from mdnmt.tasks.text.normalisation import Normaliser
 from mdnmt.tasks.text.tokenise import detokenise, tokenise
@@ -62,7 +62,7 @@ class Segmentation:
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DamagedTask(f"{path}: cannot be read ({error})") from None
+            raise fsio.unreadable(path, error) from None
 
     def save(self, folder: Path) -> None:
         """Write it to a task's folder."""
@@ -105,7 +105,7 @@ class Segmenter:
                 try:
                     codes = Bpe(fsio.read_text(folder / name), name)
                 except (OSError, UnicodeDecodeError) as error:
-                    raise DamagedTask(f"{folder / name}: cannot be read ({error})") from None
+                    raise fsio.unreadable(folder / name, error) from None
             return cls(codes, lang, how.tokenizer(lang), how.forms.get(domain or ""))
 
     def encode(self, line: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mdnmt.errors import DataError
-from mdnmt.fsio import read_lines, write_lines
+from mdnmt.fsio import DamagedFile, read_lines, unreadable, write_lines
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
@@ -45,7 +45,9 @@ class Vocab:
         try:
             return cls(read_lines(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: cannot be read ({error})") from None
+            raise unreadable(path, error) from None
+        except DamagedFile:
+            raise
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
 
