@@ -11,10 +11,15 @@ from mdnmt.fsio import read_json
 from mdnmt.studies.study import Run, Study
 
 
-def swept_rates(study: Study, results: Path) -> LearningRates:
+def swept_rates(study: Study, results: Path, *, finished_only: bool = False) -> LearningRates:
     """Return the best rate of each method that the study lists: the one with the lowest validation loss.
 
     The loss is the mean over the runs of a method (domains, tasks and seeds). Of equal losses the lower rate wins.
+
+    Args:
+        study: the sweep.
+        results: the folder with its runs.
+        finished_only: leave out methods with a run that is not finished.
 
     Raises:
         ConfigError: the study sweeps nothing.
@@ -23,13 +28,19 @@ def swept_rates(study: Study, results: Path) -> LearningRates:
     if not study.config.rate_sweep:
         raise ConfigError(f"study {study.name}: found no rate_sweep, expected a study that sweeps learning rates")
     found: dict[str, dict[float, list[float]]] = {}
+    unfinished = set()
     for run in study.runs:
         if run.planned is None:
             raise DataError(f"{run.task}/{run.directory}: {run.missing}")
         variant = study.config.variants.get(run.method)
-        losses = found.setdefault(variant.method if variant else run.method, {})
+        method = variant.method if variant else run.method
+        if finished_only and not _record(run, results).exists():
+            unfinished.add(method)
+            continue
+        losses = found.setdefault(method, {})
         losses.setdefault(run.planned.training.learning_rate, []).append(_loss(run, results))
     chosen = {}
+    found = {method: losses for method, losses in found.items() if method not in unfinished}
     for method, losses in found.items():
         means = {rate: round(fmean(values), 4) for rate, values in sorted(losses.items())}
         best = min(means, key=lambda rate: (means[rate], rate))
@@ -52,8 +63,12 @@ def as_yaml(rates: LearningRates) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _record(run: Run, results: Path) -> Path:
+    return results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}" / "run.json"
+
+
 def _loss(run: Run, results: Path) -> float:
-    path = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}" / "run.json"
+    path = _record(run, results)
     try:
         return float(read_json(path)["validation"]["all"]["loss"])
     except FileNotFoundError:

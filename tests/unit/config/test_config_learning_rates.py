@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mdnmt.cli import main
 from mdnmt.config.learning_rates import LearningRates, sweep_name
 from mdnmt.config.loader import load_model
-from mdnmt.errors import ConfigError, DataError
+from mdnmt.errors import EXIT_USER, ConfigError, DataError
 from mdnmt.fsio import write_sealed
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
@@ -93,6 +94,27 @@ def test_a_sweep_that_is_not_finished_chooses_nothing(config: Path, tmp_path: Pa
         swept_rates(study(config, **SWEEP), tmp_path)
     with pytest.raises(ConfigError, match="found no rate_sweep"):
         swept_rates(study(config, methods=["mixed"]), tmp_path)
+
+
+def test_on_request_finished_methods_are_chosen_and_earlier_rows_are_kept(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = study(config, methods=["mixed", "dsa", "mtl"], rate_sweep=[0.001, 0.002])
+    losses = {"mixed": 3.0, "mixed-rate-0-001": 2.8, "mixed-rate-0-002": 2.9}
+    finish(sweep, tmp_path / "results", {run.method: losses.get(run.method, 2.0) for run in sweep.runs})
+    for run in tmp_path.glob("results/runs/*/dsa-rate-0-002/*/run.json"):
+        run.unlink()
+    table = swept_rates(sweep, tmp_path / "results", finished_only=True)
+    assert table.methods.keys() == {"mixed", "mtl"} and table.methods["mixed"].learning_rate == 0.001
+
+    out = config / "learning-rates" / "some.yaml"
+    row = "{learning_rate: 0.5, validation_loss: {0.5: 1.0}}"
+    out.write_text(f"study: some\nmethods: {{mixed: {row}, dsa: {row}}}\n", encoding="utf-8")
+    command = ["rates", "some", "--folder", str(tmp_path), "--results", str(tmp_path / "results")]
+    assert main(command) == EXIT_USER and "dsa-rate-0-002" in capsys.readouterr().err
+    assert main([*command, "--finished"]) == 0
+    written = {name: row.learning_rate for name, row in load_model(out, LearningRates).methods.items()}
+    assert written == {"mixed": 0.001, "dsa": 0.5, "mtl": 0.0005}
 
 
 def test_mistakes_are_named(config: Path) -> None:
