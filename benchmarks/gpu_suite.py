@@ -23,10 +23,8 @@ import fcntl
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -202,38 +200,6 @@ def run_stage(options: argparse.Namespace) -> int:
     return 0
 
 
-class Power:
-    """The GPU's mean power while a `with` block lasts, in watts; None where nvidia-smi cannot tell."""
-
-    def __init__(self, device: str) -> None:
-        self.samples: list[float] = []
-        self._device, self._end = device, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    @property
-    def mean(self) -> float | None:
-        """Return the mean of the samples."""
-        return sum(self.samples) / len(self.samples) if self.samples else None
-
-    def __enter__(self) -> Power:
-        if self._device != "cpu" and shutil.which("nvidia-smi"):
-            self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _watch(self) -> None:
-        card = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-        command = ["nvidia-smi", "-i", card, "--query-gpu=power.draw", "--format=csv,noheader,nounits"]
-        while not self._end.wait(1.0):
-            done = subprocess.run(command, capture_output=True, text=True)
-            if re.fullmatch(r"[\d.]+", done.stdout.strip()):
-                self.samples.append(float(done.stdout))
-
-
 def is_done(out: Path, stage: str, wanted: dict[str, Any]) -> bool:
     """Say whether a stage was done by this commit on this machine."""
     from mdnmt.fsio import read_json
@@ -245,6 +211,7 @@ def is_done(out: Path, stage: str, wanted: dict[str, Any]) -> bool:
 def do_slice(options: argparse.Namespace, stage: str, wanted: dict[str, Any]) -> bool:
     """Do one stage, or go on with it for one process; return whether it is done. What it took is added up."""
     from mdnmt import fsio
+    from mdnmt.energy import EnergyMeter
 
     begun = stage_file(options.out, stage).with_suffix(".begun.json")
     so_far = fsio.read_json(begun) if begun.exists() else {}
@@ -254,14 +221,14 @@ def do_slice(options: argparse.Namespace, stage: str, wanted: dict[str, Any]) ->
     command += ["--stage-minutes", str(options.stage_minutes), *(["--toy"] if options.toy else [])]
     print(f"mdnmt: stage {stage} ({STAGES.index(stage) + 1} of {len(STAGES)})", flush=True)
     started = time.monotonic()
-    with Power(options.device) as power:
-        try:
-            status = subprocess.run(command, timeout=60 * options.stage_minutes, close_fds=False).returncode
-        except subprocess.TimeoutExpired:
-            status = 75
+    meter = EnergyMeter(options.device)
+    try:
+        status = subprocess.run(command, timeout=60 * options.stage_minutes, close_fds=False).returncode
+    except subprocess.TimeoutExpired:
+        status = 75
     seconds = time.monotonic() - started
     so_far["seconds"] += seconds
-    so_far["joules"] += (power.mean or 0.0) * seconds
+    so_far["joules"] += meter.joules("gpu") or 0.0
     so_far["slices"] += 1
     fsio.write_json(begun, so_far)
     found_file = stage_file(options.out, stage).with_suffix(".found.json")

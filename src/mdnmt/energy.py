@@ -1,4 +1,4 @@
-"""Energy that a machine uses, if it can be read: power and counters of NVIDIA GPUs, counters of a CPU (RAPL).
+"""Energy that a machine uses, where it has counters of it: NVIDIA GPUs (NVML) and CPUs (RAPL).
 
 Nothing here needs torch. No counter knows who used the energy: other processes on the same GPU or CPU count too.
 """
@@ -6,24 +6,14 @@ Nothing here needs torch. No counter knows who used the energy: other processes 
 from __future__ import annotations
 
 import ctypes
-import os
-import shutil
-import statistics
-import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from mdnmt import gpu
 
-if TYPE_CHECKING:
-    import torch
-
 POWERCAP = Path("/sys/class/powercap")
-SAMPLE_MS = 100  # between two readings of a GPU's power
 # A package of a CPU takes less. So long as that could fill its counter, the counter has gone round once at most.
 _MOST_WATTS = 500.0
 _JOULES_PER_WATT_HOUR = 3600
@@ -35,92 +25,12 @@ class NotMeasured(Exception):
     """Says why the energy of a part of the machine cannot be read."""
 
 
-@dataclass
-class Energy:
-    """The energy used by a `with` block; None until it ends, or if the machine does not report it."""
-
-    joules: float | None = None
-
-
-@contextmanager
-def energy_of(device: torch.device, powercap: Path = POWERCAP) -> Iterator[Energy]:
-    """Measure the energy that a device takes while the block runs.
-
-    For a GPU it is the mean power that `nvidia-smi` reads every 0.1 s, times the duration. For a CPU it is the
-    difference of the counters of all packages, including the use by other processes.
-    """
-    found = Energy()
-    with _gpu(device, found) if device.type == "cuda" else _cpu(powercap, found):
-        yield found
-
-
-def processes_on(device: torch.device) -> int | None:
-    """Return how many processes compute on a GPU, this one included; None if unknown."""
-    program = shutil.which("nvidia-smi")
-    if program is None or device.type != "cuda":
-        return None
-    command = [program, "-i", _card(device), "--query-compute-apps=pid", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return sum(line.strip().isdecimal() for line in done.stdout.splitlines())
-
-
-def _card(device: torch.device) -> str:
-    """Return the name of a GPU for nvidia-smi, whose numbers differ from CUDA's if some GPUs are hidden."""
-    visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    number = device.index or 0
-    return visible[number] if number < len(visible) else str(number)
-
-
-@contextmanager
-def _gpu(device: torch.device, found: Energy) -> Iterator[None]:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        yield
-        return
-    command = [program, "-i", _card(device), "--query-gpu=power.draw", "--format=csv,noheader,nounits"]
-    with subprocess.Popen(
-        [*command, f"--loop-ms={SAMPLE_MS}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as reader:
-        assert reader.stdout is not None
-        try:
-            first = reader.stdout.readline()  # it takes its time to start
-            started = time.perf_counter()
-            yield
-            seconds = time.perf_counter() - started
-        finally:
-            reader.terminate()
-        lines = reader.stdout.read().splitlines()
-    watts = [value for line in lines or [first] if (value := _number(line)) is not None]
-    found.joules = statistics.fmean(watts) * seconds if watts else None
-
-
-@contextmanager
-def _cpu(powercap: Path, found: Energy) -> Iterator[None]:
-    counter = None
-    with suppress(NotMeasured):
-        counter = _CpuCounter(powercap)
-    yield
-    if counter is not None:
-        with suppress(NotMeasured):
-            found.joules = counter.joules()
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:  # [N/A]
-        return None
-
-
 class EnergyMeter:
-    """The energy that the CPU and the GPUs of a training have used since this meter was made.
+    """The energy that the CPU and the GPUs of a job have used since this meter was made.
 
     Args:
-        device: of the training, such as `cpu` or `cuda:0`.
-        workers: how many processes train together, one a GPU.
+        device: of the job, such as `cpu` or `cuda:0`.
+        workers: how many processes work together, one a GPU.
         powercap: where Linux shows the counters of CPUs.
         clock: seconds from some point on.
     """
@@ -144,8 +54,12 @@ class EnergyMeter:
         except NotMeasured as error:
             self._reasons[part] = str(error)
 
+    def joules(self, part: str) -> float | None:
+        """Return the energy of `cpu` or `gpu` so far; None if it is not measured."""
+        return self.read().get(part, {}).get("joules")
+
     def read(self) -> dict[str, dict[str, Any]]:
-        """Return `cpu`, and `gpu` in a training on GPUs: each with its `joules`, or the reason as `not_measured`."""
+        """Return `cpu`, and `gpu` where the job uses GPUs: each with its `joules`, or the reason as `not_measured`."""
         joules = {}
         for part, counter in list(self._counters.items()):
             try:
@@ -245,11 +159,7 @@ class _GpuCounter:
 
 
 def _cards(device: str, workers: int) -> list[str]:
-    """Return the GPUs of a training: those that this job holds, or the device itself."""
-    cards = gpu.held_cards()
-    if not cards:
-        number = int(device.partition(":")[2] or 0)
-        cards = [card.token for card in gpu.visible_cards()[number : number + 1]]
+    cards = gpu.cards_of(device)
     if len(cards) < workers:
         raise NotMeasured(f"this process knows {len(cards)} of the {workers} GPUs that train")
     return cards

@@ -132,6 +132,21 @@ def held_cards() -> list[str]:
     return [token for token in os.environ.get(_ACQUIRED, "").split(",") if token]
 
 
+def cards_of(device: str) -> list[str]:
+    """Return the GPUs of this job as nvidia-smi and NVML name them: those that it holds, or `device`, as `cuda:1`."""
+    number = int(device.partition(":")[2] or 0)
+    return held_cards() or [card.token for card in visible_cards()[number : number + 1]]
+
+
+def processes_on(device: str) -> int | None:
+    """Return how many processes compute on the GPUs of this job, itself included; None if unknown, or on a CPU."""
+    if not device.startswith("cuda"):
+        return None
+    answers = [_ask("--query-compute-apps=pid", "-i", card) for card in cards_of(device)]
+    known = [lines for lines in answers if lines is not None]
+    return sum(map(len, known)) if known else None
+
+
 def environment_of(card: Card) -> dict[str, str]:
     """Return what a process is to have in its environment to compute on one of the cards that its job holds."""
     return {"CUDA_VISIBLE_DEVICES": card.token}
@@ -219,12 +234,12 @@ def _strangers() -> dict[str, str]:
     return found
 
 
-def _ask(query: str) -> list[str] | None:
+def _ask(query: str, *options: str) -> list[str] | None:
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
     try:
-        command = [program, query, "--format=csv,noheader"]
+        command = [program, *options, query, "--format=csv,noheader"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None

@@ -1,73 +1,14 @@
-"""Energy from a made-up nvidia-smi, made-up counters of a CPU and a made-up NVML; who else computes on the GPU."""
+"""Energy from made-up counters of a CPU and a made-up NVML."""
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from mdnmt import gpu
-from mdnmt.energy import EnergyMeter, attempts_energy, energy_of, processes_on
-
-CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
-
-# Prints 100 W, then 50 W and 150 W in turns; knows one GPU by its name.
-SMI = """#!/bin/sh
-[ "$1 $2" = "-i GPU-7" ] || exit 9
-case "$3" in
-  --query-gpu=power.draw) echo "$FIRST"; while :; do echo 50.0; echo 150.0; sleep 0.01; done ;;
-  --query-compute-apps=pid) printf '11\\n12\\n' ;;
-esac
-"""
-
-
-@pytest.fixture
-def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "bin" / "nvidia-smi"
-    program.parent.mkdir()
-    program.write_text(SMI)
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-7")
-    monkeypatch.setenv("FIRST", "100.0")
-
-
-def busy(seconds: float) -> float:
-    """Compute for so long and return how long it was."""
-    started = time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        torch.randn(20)
-    return time.perf_counter() - started
-
-
-def test_power_of_a_gpu_times_the_time_it_took(smi: None) -> None:
-    with energy_of(GPU) as energy:
-        assert energy.joules is None
-        seconds = busy(0.1)
-    assert energy.joules is not None
-    assert 80 * seconds < energy.joules < 160 * (seconds + 0.1)
-
-
-def test_a_gpu_that_does_not_tell_its_power(smi: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "bin" / "nvidia-smi").write_text('#!/bin/sh\necho "[N/A]"\n')
-    with energy_of(GPU) as energy:
-        busy(0.01)
-    assert energy.joules is None
-    monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    with energy_of(GPU) as energy:
-        busy(0.01)
-    assert energy.joules is None and processes_on(GPU) is None
-
-
-def test_all_processes_of_the_gpu_are_counted(smi: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert processes_on(GPU) == 2
-    assert processes_on(CPU) is None
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8")
-    assert processes_on(GPU) is None
+from mdnmt.energy import EnergyMeter, attempts_energy
 
 
 def zone(folder: Path, number: str, name: str, count: int, largest: int = 9_999_999) -> Path:
@@ -83,21 +24,12 @@ def test_counters_of_all_packages_of_a_cpu_also_when_one_starts_anew(tmp_path: P
     one = zone(tmp_path, "0", "package-0", 1_000_000, largest)
     two = zone(tmp_path, "1", "package-1", largest + 1 - 1_000_000, largest)
     part = zone(tmp_path, "0:0", "core", 5)  # part of package-0
-    with energy_of(CPU, tmp_path) as energy:
-        one.write_text("3500000\n")
-        two.write_text("500000\n")
-        part.write_text("900000\n")
-    assert energy.joules == pytest.approx(2.5 + 1.5)
-
-
-def test_a_cpu_that_keeps_its_counters_to_itself(tmp_path: Path) -> None:
-    with energy_of(CPU, tmp_path) as energy:
-        pass
-    assert energy.joules is None
-    zone(tmp_path, "0", "package-0", 1).write_text("secret\n")
-    with energy_of(CPU, tmp_path) as energy:
-        pass
-    assert energy.joules is None
+    meter = EnergyMeter("cpu", powercap=tmp_path)
+    one.write_text("3500000\n")
+    two.write_text("500000\n")
+    part.write_text("900000\n")
+    assert meter.joules("cpu") == pytest.approx(2.5 + 1.5)
+    assert meter.joules("gpu") is None
 
 
 def test_a_meter_adds_up_a_counter_that_starts_anew_again_and_again(tmp_path: Path) -> None:
@@ -122,6 +54,7 @@ def test_a_meter_says_why_a_cpu_is_not_measured(tmp_path: Path) -> None:
     assert reason(meters[0]) == "0 s between two readings are too many for the CPU's counter"
     seconds[0] = 0.0
     assert reason(meters[0]).startswith("0 s between")  # what was lost is not found again
+    assert meters[0].joules("cpu") is None
     counter.unlink()
     counter.mkdir()
     assert reason(meters[1]) == "the CPU's counter intel-rapl:0 cannot be read: Is a directory"

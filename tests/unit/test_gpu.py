@@ -18,6 +18,7 @@ from mdnmt.errors import ConfigError, Interrupted
 SMI = """#!/bin/sh
 case "$1" in
   --query-gpu=*) printf 'GPU-aaa, 0, Fake 80GB\\nGPU-bbb, 1, Fake 80GB\\n' ;;
+  -i) grep "^$2" "$FAKE_APPS" | cut -d, -f2 ;;
   *) cat "$FAKE_APPS" ;;
 esac
 """
@@ -172,6 +173,15 @@ def test_a_removed_lock_file_is_not_a_free_card(tmp_path: Path) -> None:
     assert os.fstat(file).st_ino == inode
     os.close(file)
     os.close(again)
+
+
+def test_all_processes_on_the_cards_of_a_job_are_counted(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.write_text("GPU-aaa, 11, python\nGPU-bbb, 12, python\nGPU-bbb, 13, other\n")
+    assert [gpu.processes_on(device) for device in ("cuda", "cuda:1", "cpu")] == [1, 2, None]
+    monkeypatch.setenv("MDNMT_GPU_HELD", "GPU-aaa,GPU-bbb")
+    assert gpu.processes_on("cuda") == 3
+    monkeypatch.setenv("PATH", str(machine.parent / "nowhere"))
+    assert gpu.processes_on("cuda") is None
 
 
 def test_cards_are_counted_for_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:

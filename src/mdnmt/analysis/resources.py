@@ -15,8 +15,9 @@ import torch
 from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
-from mdnmt.energy import energy_of, processes_on
+from mdnmt.energy import EnergyMeter
 from mdnmt.fsio import read_json
+from mdnmt.gpu import processes_on
 from mdnmt.models.batch import Batch
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.run import setup_of
@@ -74,7 +75,7 @@ def measure_run(
     values |= _measure_decoding(run_folder, data, decoding, device, repeats, pretrained)
     result.setdefault("peak_memory_mb", _peak_memory_mb(device))
     result |= {name: statistics.median(found) for name, found in values.items()}
-    processes = processes_on(device)
+    processes = processes_on(str(device))
     company = {"others_percent": others(), "others_on_gpu": max(0, processes - 1) if processes is not None else None}
     return {**result, "values": values, **{name: value for name, value in company.items() if value is not None}}
 
@@ -143,16 +144,19 @@ def _named(name: str, values: list[float]) -> Values:
 
 def _repeated(work: Callable[[], object], device: torch.device, repeats: int) -> Repeats:
     times, energies = [], []
+    meter, part = EnergyMeter(str(device)), "gpu" if device.type == "cuda" else "cpu"
+    _wait(device)
+    before = meter.joules(part)
     for _ in range(repeats):
-        with energy_of(device) as energy:
-            _wait(device)
-            started = time.perf_counter()
-            work()
-            _wait(device)
-            times.append(time.perf_counter() - started)
-        energies.append(energy.joules)
-    known = [joules for joules in energies if joules is not None]
-    return Repeats(times, known if len(known) == repeats else [])
+        started = time.perf_counter()
+        work()
+        _wait(device)
+        times.append(time.perf_counter() - started)
+        after = meter.joules(part)
+        if before is not None and after is not None:
+            energies.append(after - before)
+        before = after
+    return Repeats(times, energies if len(energies) == repeats else [])
 
 
 def others_percent() -> Callable[[], float | None]:
