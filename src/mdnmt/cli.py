@@ -29,6 +29,7 @@ WHAT_TO_DO: dict[int | None, str] = {
     errno.EROFS: _CLOSED,
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
+    errno.EMFILE: "; raise the limit, for example `ulimit -n 4096`, then start the same command again",
 }
 
 

@@ -8,6 +8,7 @@ hash of the options that it was made with, where its address has none.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -26,6 +27,8 @@ SEAL, ADDRESS, MADE_FROM, MADE_WITH = "seal", "sealed_at", "made_from", "made_wi
 SUMS = "sums.json"
 RECORD = "run.json"  # of a run (mdnmt.paths.RunPaths)
 _IN_MANIFEST = {"segmentation.json"}  # of a task, whose manifest holds its sha256
+
+_REFUSED_BY_THE_MACHINE = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 class DamagedFile(DataError, ValueError):
@@ -251,8 +254,13 @@ def refuse_removed(path: Path) -> None:
         raise DamagedFile(path, f"is gone, though {SUMS} lists it")
 
 
-def unreadable(path: Path, error: Exception) -> DataError:
-    """Return the error to raise for a file of a task, or a run's copy of it, that cannot be read."""
+def unreadable(path: Path, error: Exception) -> Exception:
+    """Return the error to raise for a file of a task, or a run's copy of it, that cannot be read.
+
+    What the machine refuses, such as memory, open files or a permission, is no damage, and stays as it is.
+    """
+    if isinstance(error, OSError) and error.errno in _REFUSED_BY_THE_MACHINE:
+        return error
     if not address(path).startswith("runs/"):
         return DamagedTask(f"{path}: cannot be read ({error})")
     return error if isinstance(error, DamagedFile) else DamagedFile(path, f"cannot be read ({error})")

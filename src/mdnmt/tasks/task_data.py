@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mdnmt.errors import DamagedTask, DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import read_json, read_lines
+from mdnmt.fsio import read_json, read_lines, unreadable
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 
 MANIFEST = "task.json"
@@ -84,7 +84,7 @@ class TaskData:
         except FileNotFoundError:
             raise DataError(f"{path}: missing: the task's data is not finished; make it with `mdnmt task`") from None
         except OSError as error:
-            raise DamagedTask(f"{path}: cannot be read ({error})") from None
+            raise unreadable(path, error) from None
         try:
             if verify:
                 _verify(folder, manifest["files"])
@@ -130,7 +130,7 @@ class TaskData:
         try:
             return read_lines(path)
         except (OSError, UnicodeDecodeError) as error:
-            raise DamagedTask(f"{path}: cannot be read ({error})") from None
+            raise unreadable(path, error) from None
 
     def _ragged(self, name: str, lang: str) -> Ragged:
         return Ragged(self._array(f"{name}.{lang}.tokens.npy"), self._array(f"{name}.{lang}.offsets.npy"))
@@ -140,7 +140,7 @@ class TaskData:
         try:
             return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError, EOFError) as error:
-            raise DamagedTask(f"{path}: cannot be read ({error})") from None
+            raise unreadable(path, error) from None
 
 
 def _verify(folder: Path, files: dict[str, dict[str, Any]]) -> None:
@@ -153,4 +153,4 @@ def _verify(folder: Path, files: dict[str, dict[str, Any]]) -> None:
             if sha256_file(path) != expected["sha256"]:
                 raise DamagedTask(f"{path}: was altered (sha256 differs from {MANIFEST})")
         except OSError as error:
-            raise DamagedTask(f"{path}: cannot be read ({error.strerror})") from None
+            raise unreadable(path, error) from None

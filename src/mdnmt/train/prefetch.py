@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ import torch
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Split
 from mdnmt.train.batch_sampler import BatchSampler, UpdateBatches
-from mdnmt.train.batches import collate
+from mdnmt.train.batches import Indices, collate
 from mdnmt.train.progress import Progress
 from mdnmt.train.sharding import Shard
 
@@ -53,7 +53,7 @@ class Prefetcher:
         self,
         split: Split,
         sampler: BatchSampler,
-        shard: Callable[[UpdateBatches], list[Shard]],
+        shard: Callable[[Sequence[Indices]], list[Shard]],
         *,
         bos: int,
         device: torch.device,
@@ -65,7 +65,7 @@ class Prefetcher:
         Args:
             split: the training data.
             sampler: which batches make which update.
-            shard: the part of this worker in an update.
+            shard: returns the part of this worker in the batches of an update.
             bos: the id of <s>.
             device: where the model is.
             ahead: updates prepared ahead in a thread; 0: no thread; None: by the device.
@@ -109,7 +109,7 @@ class Prefetcher:
     def _prepare(self) -> Prepared:
         cursor = self._cursor
         chosen = self._sampler.next(cursor)
-        shards = self._shard(chosen)
+        shards = self._shard(chosen.batches)
         batches = [
             collate(self._split, one.rows, bos=self._bos, like=one.whole, width_multiple=self._width_multiple)
             for one in shards

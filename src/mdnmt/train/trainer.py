@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -18,7 +19,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.methods.method import Method
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.batch_sampler import BatchSampler, UpdateBatches
+from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.compiled import compile_model, compiler_errors, width_multiple
@@ -33,7 +34,7 @@ from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.prefetch import Prefetcher
 from mdnmt.train.progress import Progress
 from mdnmt.train.schedule import learning_rate
-from mdnmt.train.sharding import Shard, can_shard, shard
+from mdnmt.train.sharding import can_shard, shard
 from mdnmt.train.shared_state import share_checkpoint
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.throughput import Throughput
@@ -93,7 +94,7 @@ class Trainer:
         self.spec, self.recipe, self.data, self.method = spec, spec.training, data, method
         self.device, self.store, self.metrics, self.lease, self.runtime = device, store, metrics, lease, runtime
         self.workers = workers or Workers()
-        self.can_shard = can_shard(method, self.workers.count, self.recipe.accumulate_batches)
+        splits = can_shard(method, self.workers.count, self.recipe.accumulate_batches)
         self.conditions = conditions_here(spec.builder, self.recipe, device)
         compile_model(method, self.recipe.compile)
         self.optimiser = Optimiser(method.model, self.recipe)
@@ -115,7 +116,7 @@ class Trainer:
         self._prefetcher = Prefetcher(
             self.train_split,
             sampler,
-            self._shards,
+            partial(shard, rank=self.workers.rank, count=self.workers.count, can_shard=splits),
             bos=data.target_vocab.bos,
             device=device,
             width_multiple=width_multiple(method, self.recipe.compile),
@@ -226,9 +227,6 @@ class Trainer:
     def seconds(self) -> float:
         """Return the time since this trainer was made."""
         return time.monotonic() - self._started
-
-    def _shards(self, chosen: UpdateBatches) -> list[Shard]:
-        return shard(chosen.batches, self.workers.rank, self.workers.count, can_shard=self.can_shard)
 
     def _update(self) -> None:
         progress, workers = self.progress, self.workers

@@ -36,7 +36,7 @@ def prefetcher(task: Path, ahead: int) -> Prefetcher:
     recipe = Training(max_tokens=150, accumulate_batches=2)
     sampler = BatchSampler(split, usable(split, [0, 1], 250), recipe, 3)
     return Prefetcher(
-        split, sampler, lambda one: shard(one.batches, 0, 1, can_shard=True), bos=1, device=CPU, ahead=ahead
+        split, sampler, lambda batches: shard(batches, 0, 1, can_shard=True), bos=1, device=CPU, ahead=ahead
     )
 
 

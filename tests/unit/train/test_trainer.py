@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +115,33 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     # What curves show is the loss that all methods have; what is minimised is the sum.
     assert first["loss"] == first["losses"]["generation"]
     assert first["objective"] == pytest.approx(sum(first["losses"].values()))
+
+
+def test_a_run_that_ended_keeps_no_file_open(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    """Many runs in one process must not reach the limit of open files (often 1,024)."""
+    train(make_spec(), toy_task, tmp_path / "first")  # what is opened once for all
+    gc.collect()
+    before = sorted(Path("/proc/self/fd").iterdir())
+    gc.disable()
+    try:
+        train(make_spec(), toy_task, tmp_path / "second")
+        assert sorted(Path("/proc/self/fd").iterdir()) == before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES])
+def test_what_the_machine_refuses_is_not_called_damage(
+    toy_task: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    data = TaskData.load(toy_task)
+
+    def refuse(path: Path, **_: Any) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr("numpy.load", refuse)
+    with pytest.raises(OSError, match=os.strerror(number)):
+        data.split("train")
 
 
 def test_a_sample_of_training_text_is_measured_and_changes_no_weight(
