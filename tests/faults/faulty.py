@@ -35,11 +35,11 @@ class Disk:
         self.told = os.strerror(errno.ENOSPC if mounted else errno.EFBIG)
 
     @contextmanager
-    def with_room(self, kib: int) -> Iterator[None]:
+    def with_room(self, kib: float) -> Iterator[None]:
         """Leave so much room while the block runs."""
         if not self.mounted:
             before = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (max(1, kib * KIB), before[1]))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (max(1, int(kib * KIB)), before[1]))
             try:
                 yield
             finally:
@@ -47,7 +47,7 @@ class Disk:
             return
         filler = self.folder / ".filler"
         found = os.statvfs(self.folder)
-        filler.write_bytes(b"\0" * max(0, found.f_bavail * found.f_frsize - kib * KIB))
+        filler.write_bytes(b"\0" * max(0, found.f_bavail * found.f_frsize - int(kib * KIB)))
         try:
             yield
         finally:
