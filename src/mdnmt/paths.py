@@ -41,7 +41,7 @@ def to_remove(path: Path) -> Path:
     if made := _MADE_AS_FOLDER.match(path.as_posix()):
         return Path(made[1])
     run = _MADE_WITH_RUN.match(path.as_posix())
-    return Path(run[1]) / "run.json" if run else path
+    return RunPaths(Path(run[1])).record if run else path
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from statistics import fmean
 from mdnmt.config.learning_rates import ChosenRate, LearningRates
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import read_json
+from mdnmt.paths import RunPaths
 from mdnmt.studies.study import Run, Study
 
 
@@ -64,7 +65,7 @@ def as_yaml(rates: LearningRates) -> str:
 
 
 def _record(run: Run, results: Path) -> Path:
-    return results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}" / "run.json"
+    return RunPaths(results / "runs" / run.address).record
 
 
 def _loss(run: Run, results: Path) -> float:
