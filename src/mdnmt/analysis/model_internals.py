@@ -140,7 +140,7 @@ def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArr
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
+    np.savez(buffer, **arrays)  # not compressed: xz packs a bundle better from plain numbers
     fsio.write_bytes(path, buffer.getvalue())
 
 

@@ -129,8 +129,8 @@ def test_mistakes_are_named(config: Path) -> None:
 
 def test_every_method_of_the_replication_has_a_rate_of_its_own_or_of_another_one() -> None:
     found = resolve(HERE, "replication", Path("resources/corpora"))
-    sweep = resolve(HERE, "replication-rates", Path("resources/corpora"))
     assert found.config.learning_rates is not None
+    sweep = resolve(HERE, found.config.learning_rates.file, Path("resources/corpora"))
     swept = set(sweep.config.methods)
     given = swept | set(found.config.learning_rates.same_as)
     for run in found.runs:

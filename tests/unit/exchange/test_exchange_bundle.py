@@ -82,6 +82,14 @@ def test_an_altered_run_is_not_bundled(run: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "bundle").exists()
 
 
+def test_a_manifest_without_its_seal_is_refused(run: Path, tmp_path: Path) -> None:
+    Bundle(tmp_path / "bundle").add(RUN, run)
+    manifest = tmp_path / "bundle" / "bundle.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"seal"', '"teal"'), encoding="utf-8")
+    with pytest.raises(DataError, match="was altered"):
+        Bundle(tmp_path / "bundle")
+
+
 def test_a_flipped_bit_anywhere_is_found(run: Path, tmp_path: Path) -> None:
     Bundle(tmp_path / "bundle").add(RUN, run)
     files = contents(tmp_path / "bundle")
