@@ -15,6 +15,11 @@ def test_a_second_clone_makes_the_report_of_pulled_runs(finished: Project, tmp_p
     pushed = finished.mdnmt("push", store, "--study", "tiny")
     assert pushed.returncode == 0 and pushed.stdout.count(": pushed\n") == 2, pushed.stdout + pushed.stderr
     clone = Project.create(tmp_path / "clone")
+    records = [path.name for path in finished.path("logs/benchmarks").glob("decode-*.jsonl")]
+    assert records
+    for name in records:  # of jobs that ran here once
+        clone.path("logs/benchmarks").mkdir(parents=True, exist_ok=True)
+        clone.path(f"logs/benchmarks/{name}").write_text("{}\n", encoding="utf-8")
     # Snakemake trains a run again whose task it has to build, so pull names the command that builds it.
     pulled = clone.mdnmt("pull", store, "--study", "tiny")
     assert pulled.returncode == 0 and pulled.stdout.count(": pulled\n") == 2, pulled.stdout + pulled.stderr

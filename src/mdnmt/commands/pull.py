@@ -13,13 +13,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--study", help="all runs of a study, and its translations from elsewhere")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
+    parser.add_argument("--benchmarks", type=Path, default=Path("logs/benchmarks"), help="default: %(default)s")
     parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
 
 
 def run(args: argparse.Namespace) -> None:
     """Pull each run; one that fails does not keep the others."""
     from mdnmt.errors import ConfigError, DataError
-    from mdnmt.exchange.transfer import address_of, external_folders, pull, pull_external, runs_of_study, unbuilt_task
+    from mdnmt.exchange.transfer import (
+        address_of,
+        drop_benchmarks,
+        external_folders,
+        pull,
+        pull_external,
+        runs_of_study,
+        unbuilt_task,
+    )
 
     addresses = [address_of(name) for name in args.runs]
     if args.study:
@@ -32,9 +41,10 @@ def run(args: argparse.Namespace) -> None:
     wanted, failed, unbuilt = list(dict.fromkeys(addresses)), 0, set[Path]()
     for address in wanted:
         try:
-            print(
-                f"{address}: {'pulled' if pull(args.store, args.results, address) else 'is here already'}", flush=True
-            )
+            is_new = pull(args.store, args.results, address)
+            if is_new:
+                drop_benchmarks(args.benchmarks, address)
+            print(f"{address}: {'pulled' if is_new else 'is here already'}", flush=True)
             if folder := unbuilt_task(args.results, address):
                 unbuilt.add(folder)
         except DataError as error:

@@ -150,6 +150,16 @@ def pull(store: str, results: Path, address: str) -> bool:
     return True
 
 
+def drop_benchmarks(folder: Path, address: str) -> None:
+    """Remove the benchmark records of a run's earlier jobs here.
+
+    Snakemake counts them among a job's outputs: one that is older than the run's weights would make it translate again.
+    """
+    name = address.replace("/", "-")
+    for path in [folder / f"train-{name}.jsonl", *folder.glob(f"decode-{name}-*.jsonl")]:
+        path.unlink(missing_ok=True)
+
+
 def pull_external(store: str, folder: str) -> bool:
     """Copy translations from elsewhere from a store to the folder that a study names; return whether they were copied.
 

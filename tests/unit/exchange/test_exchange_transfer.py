@@ -101,6 +101,20 @@ def test_the_commands_take_folders_of_runs_and_studies(
     assert out.count("expected what mdnmt push put there") == 3 and err.startswith("mdnmt pull: 3 of 6 runs")
 
 
+def test_records_of_earlier_jobs_go_with_a_pull(store: Path, address: str, tmp_path: Path) -> None:
+    name = address.replace("/", "-")
+    records = [tmp_path / "benchmarks" / f"{kind}-{name}{end}.jsonl" for kind, end in (("train", ""), ("decode", "-t"))]
+    other = tmp_path / "benchmarks" / f"train-{name[:-1]}{'0' if name[-1] != '0' else '1'}.jsonl"
+    for path in (*records, other):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{}\n", encoding="utf-8")
+    words = ["pull", str(store), address, "--results", str(tmp_path / "r"), "--benchmarks", str(tmp_path / "benchmarks")]
+    assert main(words) == 0
+    assert list((tmp_path / "benchmarks").iterdir()) == [other]
+    records[0].write_text("{}\n", encoding="utf-8")
+    assert main(words) == 0 and records[0].exists(), "the run was here: the record is its own"
+
+
 def test_a_run_that_gained_a_file_is_pushed_again_and_none_that_lost_one(
     made: Path, store: Path, address: str, tmp_path: Path
 ) -> None:
