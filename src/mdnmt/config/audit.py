@@ -1,4 +1,4 @@
-"""What the audit of a paper holds its numbers against: config/audit/<paper>.yaml."""
+"""The checks in the audit of a paper: config/audit/<paper>.yaml."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import find_named, load_model
 
-# A measure is `column/metric`. A cell is `table | row | column/metric`, of another paper `paper: table | row | ...`;
-# `rows of T2` counts the rows of a table. A number is itself.
+# A measure is `column/metric`. A cell is `table | row | column/metric`, or `paper: table | row | column/metric` in
+# another paper. `rows of T2` is the number of rows of a table. A plain number stands for itself.
 Cell = str | Decimal
 
 

@@ -1,4 +1,4 @@
-"""The base of every configuration model: frozen, and no unknown key is let through."""
+"""The base of every configuration model: frozen, and unknown keys are refused."""
 
 from __future__ import annotations
 

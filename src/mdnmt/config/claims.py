@@ -24,9 +24,9 @@ Metric = Literal[
     "num_parameters", "train_seconds_per_update", "epoch_seconds", "train_tokens_per_second",
     "decode_sentences_per_second", "decode_tokens_per_second", "peak_memory_mb",
 ]  # fmt: skip
-Position = str | int | float  # a value of a key of `at`; of a number also `first` or `last`
+Position = str | int | float  # a value of a key of `at`; for numeric keys also `first` or `last`
 Reduction = Literal["mean", "min", "max"]
-OWN = "mdnmt"  # the paper of our own tables and figures: a rule names them mdnmt-<item>
+OWN = "mdnmt"  # our own tables and figures count as this paper; a rule calls them mdnmt-<item>
 
 
 class Threshold(Frozen):
@@ -196,7 +196,7 @@ class Needs(Frozen):
 
 
 def uses(rule: AnyRule) -> list[tuple[Literal["tables", "figures"], str, tuple[str, ...]]]:
-    """Return (kind of item, item, methods that are looked for in it) of a rule."""
+    """Return (kind, name, methods that the rule looks for in it) of each table or figure that a rule reads."""
     if isinstance(rule, CellsRule):
         found: list[Any] = []
         for left, right in rule.pairs:
@@ -224,9 +224,9 @@ def needs(claim: Claim) -> Needs:
 
 
 def without_tables(claim: Claim, left_out: Collection[str]) -> Claim:
-    """Return a claim on the tables that are left.
+    """Return a claim without the tables that a study leaves out.
 
-    A rule loses the pairs of tables of which one is left out, unless it would lose all of them: then it is undecided.
+    A rule drops each pair with such a table. If it would drop all pairs, it keeps them and cannot be decided.
     """
     rules = []
     for rule in claim.rules:
@@ -238,7 +238,7 @@ def without_tables(claim: Claim, left_out: Collection[str]) -> Claim:
 
 
 def metrics_of(rule: AnyRule) -> tuple[str, ...]:
-    """Return the metrics of the table cells that a rule reads; none of a rule about figures."""
+    """Return the metrics of the table cells that a rule reads; a rule about figures has none."""
     return rule.metrics if isinstance(rule, CellsRule | StarsRule | LabelsRule | AgreementRule) else ()
 
 
@@ -257,7 +257,10 @@ def load_claims(config_folder: Path, paper: str) -> dict[str, Claim]:
 
 
 def row_names(table: PaperTable) -> dict[str, tuple[str, ...]]:
-    """Return method -> its possible names in a table: its own, a variant's, or that of the method chosen for it."""
+    """Return method -> its possible names in a table.
+
+    Names carry the suffix of the table's variant; a method of a `best_of` may have the name of any method in it.
+    """
     suffix = f"-{table.variant.suffix}" if table.variant is not None else ""
     found: dict[str, tuple[str, ...]] = {}
     for row in table.rows:
@@ -269,7 +272,7 @@ def row_names(table: PaperTable) -> dict[str, tuple[str, ...]]:
 def check_claims(
     claims: Mapping[str, Claim], paper: PaperConfig, methods: Iterable[str], where: str, own: PaperConfig | None = None
 ) -> None:
-    """Raise an error if a claim names what there is not.
+    """Raise an error if a claim names something that does not exist.
 
     Args:
         claims: id -> claim, of one paper.

@@ -1,4 +1,4 @@
-"""What a task's `cleaning` may say, and the recipes of the papers as names for its values."""
+"""The options of a task's `cleaning`, and the papers' cleaning recipes, which set several of them by one name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "jiang-ted": {**_EVERYTHING, "max_tokens": 175, "max_length_ratio": 1.5, "unit": "tokens", "lowercase": True},
     # Song et al. (2026): duplicates removed.
     "song": {**_EVERYTHING, "deduplicate": True},
-    # Zhang et al. (2021): the numbers of lines leave no room for any cleaning.
+    # Zhang et al. (2021): by the printed numbers of lines, nothing was removed.
     "zhang": _EVERYTHING,
 }
 

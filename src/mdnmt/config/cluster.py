@@ -1,4 +1,4 @@
-"""config/cluster.yaml: what one cluster calls its things, and what jobs of each size ask for; without it, defaults."""
+"""config/cluster.yaml (optional): a cluster's names for accounts and partitions, and what jobs of each size request."""
 
 from __future__ import annotations
 
@@ -70,19 +70,19 @@ class ClusterConfig(Frozen):
         return self
 
     def size_of(self, parameters: int) -> SizeClass:
-        """Return the smallest class that a model fits into; the largest where it fits into none."""
+        """Return the smallest class that a model fits into; if it fits into none, the largest."""
         ordered = sorted(self.sizes.values(), key=lambda size: size.up_to_parameters)
         return next((size for size in ordered if parameters <= size.up_to_parameters), ordered[-1])
 
     def minutes(self, wanted: int) -> int:
-        """Return the time that a job may ask for."""
+        """Return the time limit, in minutes, of a job that wants `wanted` minutes."""
         return min(wanted, self.longest_minutes or wanted)
 
     def request(self, gpus: int) -> dict[str, str | int]:
         """Return what every job asks for, as resources of Snakemake's SLURM plugin.
 
         Args:
-            gpus: how many the job computes on.
+            gpus: number of GPUs that the job uses.
         """
         found: dict[str, str | int | None] = {
             "slurm_account": self.account,

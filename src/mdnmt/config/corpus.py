@@ -15,7 +15,7 @@ from mdnmt.config.loader import find_named, load_model
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
 
 GIBIBYTE = 1 << 30
-# Of what nobody set: a pinned archive has no reason to be larger, a user's own text may well be.
+# Defaults of `unpacked_bytes_max`: a pinned archive has no reason to be larger, but a user's own text may be.
 UNPACKED_BYTES_MAX = {"http": 8 * GIBIBYTE, "manual": 8 * GIBIBYTE, "local": 16 * GIBIBYTE}
 
 

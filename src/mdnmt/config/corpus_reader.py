@@ -1,4 +1,4 @@
-"""How the text of a corpus is read: one class a reader, with the reader's options."""
+"""How the text of a corpus is read: one class per reader, with its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a corpus comes from: one class a provider."""
+"""Where a corpus comes from: one class per provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from mdnmt.config.base import Frozen
 
-# The patterns also keep a value from being taken for an option of pip or for a path out of the folder.
+# The patterns also refuse values that pip would read as an option, and paths that lead out of the folder.
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]

@@ -44,7 +44,7 @@ class Decoding(Frozen):
     @field_validator("nbest")
     @classmethod
     def _within_the_beam(cls, nbest: int, info: ValidationInfo) -> int:
-        beam_size = info.data.get("beam_size", nbest)  # absent where it is wrong itself
+        beam_size = info.data.get("beam_size", nbest)  # absent if it is itself invalid
         if nbest > beam_size:
             raise ValueError(f"a beam of {beam_size} (beam_size) gives no more than {beam_size} translations")
         return nbest

@@ -30,7 +30,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 
 def _mapping_without_duplicates(loader: _UniqueKeyLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Hashable] = set()
-    # Before what `<<` brings in, which a key of the mapping's own may replace.
+    # Check before `<<` is merged: a key of the mapping itself may override a merged one.
     for key_node, _ in node.value:
         if key_node.tag == "tag:yaml.org,2002:merge":
             continue
@@ -48,15 +48,15 @@ _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG,
 
 
 def _refuse_bomb(node: yaml.Node | None, sizes: dict[int, int]) -> int:
-    """Return how many values a node holds, each as often as an alias repeats it.
+    """Return how many values a node expands to, with every alias written out.
 
     Raises:
-        ConstructorError: they are more than any configuration has, or a value holds itself.
+        ConstructorError: there are more than `MAX_VALUES`, or a value contains itself.
     """
     if not isinstance(node, yaml.CollectionNode):
         return 1
     if id(node) not in sizes:
-        sizes[id(node)] = MAX_VALUES  # met again further in, it holds itself
+        sizes[id(node)] = MAX_VALUES  # exceeds the limit if the node contains itself
         inner = node.value if isinstance(node, yaml.SequenceNode) else [part for pair in node.value for part in pair]
         sizes[id(node)] = 1 + sum(_refuse_bomb(part, sizes) for part in inner)
         if sizes[id(node)] > MAX_VALUES:
@@ -99,7 +99,7 @@ def load_yaml(path: Path) -> Any:
 
 
 def load_mapping(path: Path) -> dict[str, Any]:
-    """Return the keys and values in a YAML file; none of an empty one.
+    """Return the keys and values in a YAML file; an empty file has none.
 
     Raises:
         ConfigError: the file cannot be read, or holds something else.
@@ -129,14 +129,14 @@ def validate_model(value: Any, model: type[M], where: str) -> M:
     """
     for location in _truths(value, ()):
         keys, _, kinds = _descend(model, location)
-        # Python takes true for 1, and so would a key that wants a number.
+        # Python treats true as 1, so a numeric key would accept it.
         if {int, float} & set(kinds) and bool not in kinds:
             raise ConfigError(f"{where}: {'.'.join(keys)}: input should be a number, found true or false")
     try:
         return model.model_validate(value)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        # An unknown key explains a missing one (it is misspelt), so it is the one worth showing.
+        # Show an unknown key before a missing one: it is often the missing one, misspelt.
         errors.sort(key=lambda detail: detail["type"] not in ("extra_forbidden", "invalid_key"))
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise ConfigError(f"{where}: {_explain(errors[0], model)}{more}") from None
@@ -161,7 +161,7 @@ class NoSuchName(ConfigError):
 
 @contextmanager
 def named_in(where: str) -> Iterator[None]:
-    """Put `where`, the place that gives a name, before the message if the name has no file."""
+    """Prefix the error about a name without a file with `where`, the place that gives the name."""
     try:
         yield
     except NoSuchName as error:
@@ -195,7 +195,7 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if detail["type"] == "missing":
         return f"the key {key!r} is missing"
     if detail["type"].startswith("union_tag"):
-        # What tells the kinds apart is the key to be named, not the mapping around it.
+        # Name the key that selects the kind, not the mapping around it.
         tag = str(detail["ctx"]["discriminator"]).strip("'")
         key = f"{key}.{tag}"
         if detail["type"] == "union_tag_not_found":

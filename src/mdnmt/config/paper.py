@@ -15,8 +15,8 @@ from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name
 from mdnmt.config.training import Training, merge_recipes
 
-WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # of generated text, where the truth is known
-PlainTableKind = Literal["corpora", "examples", "notation"]  # nothing in them is a score
+WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # for generated text, where the truth is known
+PlainTableKind = Literal["corpora", "examples", "notation"]  # they hold no scores
 TableKind = Literal["scores", "resources"] | PlainTableKind | WordTableKind
 Knowledge = Literal["nothing", "context", "label"]
 Pair = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,3}-[A-Z]{2,3}$")]  # of languages: EN-FR
@@ -213,12 +213,12 @@ def load_paper(config_folder: Path, name: str) -> PaperConfig:
 
 
 def compared_recipes(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Recipe]:
-    """Return the recipes of the systems that a paper compares itself with, method -> recipe.
+    """Return method -> recipe, for the systems that a paper compares itself with.
 
-    Decoding is not part of them: all systems of a task search alike.
+    Decoding options are left out: all systems of a task are decoded alike.
 
     Raises:
-        ConfigError: a method or a paper that there is not, or an option of the recipe that is wrong.
+        ConfigError: an unknown method or paper, or an invalid option of a recipe.
     """
     where = f"{config_folder}/papers/{name}.yaml: compared"
     found = {}

@@ -1,4 +1,4 @@
-"""The papers' own numbers: config/published/<paper>.tsv, one cell a line."""
+"""The papers' own numbers: config/published/<paper>.tsv, one cell per line."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def load_published(config_folder: Path, paper: str) -> Published:
     """Return the numbers of config/published/<paper>.tsv; empty if there is no such file.
 
     Raises:
-        ConfigError: the file is not UTF-8, a column is missing, a number is not one, or a cell occurs twice.
+        ConfigError: the file is not UTF-8, a column is missing, a value is not a number, or a cell occurs twice.
     """
     path = config_folder / "published" / f"{paper}.tsv"
     if not path.is_file():

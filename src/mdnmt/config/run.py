@@ -36,6 +36,6 @@ class RunSpec(Frozen):
     def fingerprint(self) -> str:
         """Return the content address of the run."""
         identity = self.model_dump(mode="json")
-        if identity["training"]["compile"] == "off":  # younger than many runs, whose addresses stay valid
+        if identity["training"]["compile"] == "off":  # newer than many runs, whose addresses must stay valid
             del identity["training"]["compile"]
         return fingerprint("train", identity)

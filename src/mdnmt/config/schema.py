@@ -1,4 +1,4 @@
-"""JSON schemas of the YAML files in config/, for editors; made from the models, so that they say the same."""
+"""JSON schemas of the YAML files in config/, for editors, generated from the pydantic models."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "audit": (AuditConfig, "audit/*.yaml"),
     "claims": (ClaimsConfig, "claims/*.yaml"),
 }
-# Models whose key `training` holds some of the options of `Training`: all of those have defaults.
+# Models whose key `training` takes any of the options of `Training`, all of which have defaults.
 _WITH_TRAINING = ("MethodConfig", "Overrides", "Variant")
 
 
 def json_schema() -> dict[str, Any]:
-    """Return one schema with a property a kind of file; its `$defs` hold every model."""
+    """Return one schema with a property for each kind of file; its `$defs` hold every model."""
     models = [(model, "validation") for model, _ in KINDS.values()]
     _, definitions = models_json_schema(
         [*models, (Training, "validation")],  # type: ignore[list-item]
@@ -50,7 +50,7 @@ def json_schema() -> dict[str, Any]:
         options = definitions["$defs"][name]["properties"]["training"]
         described = {key: options[key] for key in ("description", "title") if key in options}
         definitions["$defs"][name]["properties"]["training"] = {"$ref": "#/$defs/Training", **described}
-    # Laid over another study (`like`), null takes away what that one has.
+    # In a study that inherits from another (`like`), null removes an inherited key.
     for name in ("StudyConfig", "Overrides"):
         _allow_null(definitions["$defs"][name]["properties"])
     return {

@@ -18,9 +18,9 @@ from mdnmt.config.paper import TableRow
 from mdnmt.config.task import Name
 from mdnmt.errors import ConfigError
 
-# What numpy takes, less one that is kept for loading models (train/device.py).
+# Seeds are below this: numpy's largest seed is kept for loading models (train/device.py).
 MAX_SEED = 2**32 - 1
-MAX_SEEDS = 1000  # of a study: more is a seed where their number should be
+MAX_SEEDS = 1000  # of a study: a larger number is probably a seed, given as their number
 
 
 class Overrides(Frozen):
@@ -116,7 +116,7 @@ class ExternalSystem(Frozen):
         return hypotheses
 
     def folders(self, task: str) -> tuple[str, ...]:
-        """Return the folders of a task, one for each output; none where the system has not translated it."""
+        """Return the folders of a task, one for each output; none if the system has not translated it."""
         found = self.hypotheses.get(task, ())
         return (found,) if isinstance(found, str) else found
 
@@ -181,12 +181,12 @@ class StudyConfig(Seeds):
 
     @property
     def seed_list(self) -> tuple[int, ...]:
-        """Return the seeds themselves."""
+        """Return the seeds themselves, also if only their number is given."""
         return tuple(range(1, self.seeds + 1)) if isinstance(self.seeds, int) else self.seeds
 
 
 def load_study(config_folder: Path, name: str) -> StudyConfig:
-    """Return config/studies/<name>.yaml, laid over the study that it is `like`.
+    """Return config/studies/<name>.yaml, merged over the study that its key `like` names.
 
     Mappings are merged key by key; any other value replaces the inherited one, and null removes a key.
 

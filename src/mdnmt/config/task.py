@@ -1,4 +1,4 @@
-"""What `config/tasks/<name>.yaml` may say: a language pair, its domains, and how text becomes numbers."""
+"""What `config/tasks/<name>.yaml` may say: a language pair, its domains, and how text becomes token ids."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SplitConfig(Frozen):
 
     @property
     def ruled(self) -> tuple[str, ...]:
-        """Return the names of the splits that a line's number settles."""
+        """Return the splits that are chosen by line number."""
         return ("valid",) if self.every else ("valid", "test") if self.modulo else ()
 
 

@@ -15,7 +15,7 @@ Weight = Annotated[float, Field(gt=0)]
 Compile = Literal["off", "default", "reduce-overhead"]
 CompileOption = Annotated[Compile, BeforeValidator(lambda value: "off" if value is False else value)]
 
-# Two ways to say the same thing: where one layer of options sets one, what lies beneath must not set the other.
+# Two ways to set the same thing: a layer of options that sets one overrides both in the layers beneath it.
 ALTERNATIVES = (
     ("max_updates", "max_epochs"),
     ("validate_every", "validate_every_epochs"),
@@ -100,9 +100,9 @@ class Training(Frozen):
 
 
 def merge_recipes(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return options of the recipe in layers as one; of two that say the same thing the later one counts.
+    """Merge layers of recipe options; later layers override earlier ones.
 
-    A layer that sets one of `ALTERNATIVES` takes the other away from the layers beneath it.
+    A layer that sets one of a pair in `ALTERNATIVES` also removes the other from the layers beneath it.
     """
     found: dict[str, Any] = {}
     for layer in layers:

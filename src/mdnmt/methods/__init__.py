@@ -1,4 +1,4 @@
-"""One file a published method; a module here that offers `config_type` and `build` is a builder, and needs no list."""
+"""The methods, one file each. A module with `config_type` and `build` is a builder; there is no list to add it to."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def validate(builder: str, options: dict[str, Any], *, where: str, others: Itera
 
     Args:
         builder: the name of a module here.
-        options: those that are given.
+        options: the options to set; all others keep their defaults.
         where: names the file in errors.
-        others: builders that are not modules here, to be named among those that there are.
+        others: builders that are not modules here, for the list in the error about an unknown one.
 
     Raises:
         ConfigError: unknown builder or option, or a value that is not allowed.

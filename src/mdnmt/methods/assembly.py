@@ -1,4 +1,4 @@
-"""The parts that methods here share: stacks of layers made of given projections, embeddings, output layer."""
+"""Parts that the methods share: stacks of layers with given projections, embeddings, the output layer."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from mdnmt.models.transformer import Transformer
 
 @dataclass(frozen=True)
 class LayerParts:
-    """What the layers of a stack are made of; every factory is called once for each place in each layer.
+    """What the layers of a stack are made of; each factory is called once for each place in each layer.
 
     Attributes:
         self_attention: the map to queries, keys and values, (D, 3 D).
-        cross_query: the map of target words to queries, (D, D).
+        cross_query: the map of target tokens to queries, (D, D).
         cross_key_value: the map of the encoder's output to keys and values, (D, 2 D).
-        out: the map behind an attention's heads.
+        out: the output projection of an attention, (D, D).
         ffn: the two maps of the feed-forward block.
-        ffn_block: a block called with (x, context) in place of the whole feed-forward block.
-        residual: what stands around each block; None: the plain residual connection.
-        conditioner: gives the layer's projections their domain proportions.
+        ffn_block: makes a block, called with (x, context), in place of the whole feed-forward block.
+        residual: makes what wraps each block; None: the plain residual connection.
+        conditioner: makes the block that computes the domain proportions for the layer's projections.
     """
 
     self_attention: ProjectionFactory = Linear
@@ -103,10 +103,10 @@ def assemble(
 ) -> Transformer:
     """Return a Transformer of the given parts (None: plain ones), its embeddings tied as the architecture says.
 
-    The last four are those of `Transformer`.
+    The last four arguments are those of `Transformer`.
 
     Raises:
-        ConfigError: all embeddings are to be one, but the vocabularies are two.
+        ConfigError: `share_embeddings` is `all`, but the task has two vocabularies.
     """
     if config.share_embeddings == "all" and not vocab.joint:
         raise ConfigError(

@@ -22,7 +22,7 @@ from mdnmt.models.scheduled import Scheduled
 
 
 class DmoeConfig(Architecture):
-    """What stands in the encoder, how experts are chosen, and which losses their gates get."""
+    """The encoder's blocks, how experts are chosen, and the losses on their gates."""
 
     damha: bool = Field(True, description="experts in the encoder's self-attention (eq. 8)")
     damha_targets: Literal["v", "qkv"] = Field("v", description="values from experts (eq. 8), or queries and keys too")
@@ -63,10 +63,10 @@ config_type = DmoeConfig
 
 
 def build(config: DmoeConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build a Transformer with experts in its encoder: the rows of Table 6, by which parts and losses it has.
+    """Build a Transformer with experts in its encoder; its parts and losses decide which row of Table 6 it is.
 
     Raises:
-        ConfigError: more experts are to work for a word than there are.
+        ConfigError: `top_k` is larger than the number of experts.
     """
     num_experts = config.num_experts or num_domains
     if config.top_k > num_experts and (config.damha or config.encoder_ffn == "moe"):
@@ -75,7 +75,7 @@ def build(config: DmoeConfig, vocab: VocabSizes, num_domains: int) -> Method:
         self_attention=_damha(config, num_experts) if config.damha else Linear,
         ffn_block=_expert_block(config, num_experts, num_domains) if config.encoder_ffn != "plain" else None,
     )
-    # Eq. 11 spreads eps over the V - 1 wrong words; to spread this much over all V is the same.
+    # Eq. 11 spreads eps over the V - 1 wrong tokens. Spreading eps V / (V - 1) over all V gives the same.
     smoothing = config.label_smoothing * vocab.target / (vocab.target - 1)
     alpha = Scheduled(
         partial(

@@ -19,7 +19,7 @@ from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss
 from mdnmt.models.projection import Linear, ProjectionFactory
 
 Sharing = Literal["layer", "side", "kv_shared", "all"]
-# Which part of the model shares the domain vectors, W_u, and W_mK and W_mV: one attention, one side, or all of it.
+# Where the domain vectors, W_u, W_mK and W_mV are shared: within one attention, one side, or the whole model.
 SCOPES: dict[Sharing, dict[str, str]] = {
     "layer": {"vectors": "side", "query": "attention", "key": "attention", "value": "attention"},
     "side": {"vectors": "side", "query": "side", "key": "side", "value": "side"},
@@ -99,14 +99,14 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
 
 
 def _network_factory(config: DomainAwareAttentionConfig, num_clusters: int) -> Callable[[Side], DomainAttention]:
-    """Return a function that returns the network for an attention over tokens of a side, with its shared parts."""
+    """Return a function that makes the network of an attention over tokens of a side, reusing shared parts."""
     scopes = SCOPES[config.dan_sharing]
     kept: dict[tuple[str, str], Any] = {}
 
     def part(name: str, side: Side, make: Callable[[], Any]) -> Any:
         if scopes[name] == "attention":
             return make()
-        # The encoder's output, which cross-attention sees, is of source words.
+        # Side "memory", which cross-attention sees, is the encoder's output: it shares parts with the encoder.
         owner = "model" if scopes[name] == "model" else "decoder" if side == "decoder" else "encoder"
         if (name, owner) not in kept:
             kept[name, owner] = make()

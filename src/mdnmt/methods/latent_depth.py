@@ -20,7 +20,7 @@ from mdnmt.models.scheduled import Scheduled
 
 # Sub-layers of a layer: attention and feed-forward block; in the decoder also cross-attention.
 ENCODER_BLOCKS, DECODER_BLOCKS = 2, 3
-# To which of them the linear maps of a layer belong, in the order in which the parts of a layer are made.
+# The sub-layer of each linear map of a layer, in the order in which the maps are made.
 ENCODER_MAPS, DECODER_MAPS = (0, 0, 1, 1), (0, 0, 1, 1, 1, 2, 2)
 
 
@@ -48,7 +48,7 @@ config_type = LatentDepthConfig
 
 
 def build(config: LatentDepthConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build a deeper Transformer that learns to use as many sub-layers as the plain one has."""
+    """Build the deeper Transformer; in mode `depth`, its domains aim to use as many sub-layers as the plain one has."""
     deep = config.model_copy(
         update={
             "encoder_layers": config.encoder_layers * config.encoder_depth_factor,
@@ -82,7 +82,7 @@ def build(config: LatentDepthConfig, vocab: VocabSizes, num_domains: int) -> Met
     return Method(
         model,
         losses,
-        # With a common norm, their gradient would scale the Transformer's update when it is clipped.
+        # Under a common norm, a large gradient of the logits would shrink the Transformer's update.
         clip_apart=[choice.logits],
         schedules=[temperature, hardness, *weights],
         needs_domain=True,

@@ -1,4 +1,4 @@
-"""What a method is: a model put together from blocks, and the losses it is trained with."""
+"""What a method is: a model composed of blocks, and the losses it is trained with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mdnmt.models.transformer import Transformer
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """How often each word (BPE piece) stands in the training text of each domain, on the device of the model.
+    """How often each token occurs in the training text of each domain, on the device of the model.
 
     Attributes:
         source_KV: [number of domains, source vocabulary].
@@ -35,11 +35,11 @@ class Method:
     Attributes:
         model: the translation model, with everything that is trained.
         losses: the terms of the objective, the generation loss first.
-        clip_apart: parameters whose gradient norm is clipped by itself, apart from that of all others.
-        schedules: numbers of losses and blocks that change in the course of training.
-        needs_domain: a sentence is translated with its domain; without it only where that is asked for, to see how much
-            it is worth (Decoding.labels).
-        prepare: called once before training with the counts of words in the training text, where a loss needs them.
+        clip_apart: parameters whose gradients are clipped to a norm of their own, apart from all others.
+        schedules: values in losses and blocks that change during training.
+        needs_domain: translation needs the domain label of each sentence; only the label condition `missing` of
+            `Decoding.labels` leaves it out.
+        prepare: called once before training with the token counts of the training text; None if no loss needs them.
     """
 
     model: Transformer
@@ -50,7 +50,7 @@ class Method:
     prepare: Callable[[TokenCounts], None] | None = None
 
     def begin_update(self, update: int, max_updates: int) -> None:
-        """Take the scheduled values of an update, counted from 1."""
+        """Set all schedules to their values at an update, counted from 1."""
         for schedule in self.schedules:
             schedule.set(update, max_updates)
 
@@ -62,7 +62,7 @@ class Method:
 
 
 class Architecture(Frozen):
-    """Sizes that every Transformer here has."""
+    """Options that every method has."""
 
     size: Literal["base", "enlarged", "big"] = Field(
         "base",
@@ -88,7 +88,7 @@ class Architecture(Frozen):
 
     @model_serializer(mode="wrap")
     def _without_younger_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Runs that were trained before there was the option keep their addresses.
+        # Left out at its default, so that runs trained before the option existed keep their addresses.
         value: dict[str, Any] = dump(self)
         if not self.first_position:
             value.pop("first_position", None)
@@ -104,8 +104,9 @@ class Architecture(Frozen):
 def with_size(config: Architecture, num_domains: int) -> Architecture:
     """Return the architecture with the widths that its `size` means for k domains.
 
-    Enlarged widths are the nearest multiple of num_heads to sqrt(k) x model_dim (k = 2: 724 of 512) and the same
-    proportion of ffn_dim; big is what Transformer-big is to Transformer-base (Vaswani et al. 2017, Table 3).
+    Enlarged: model_dim is the nearest multiple of num_heads to sqrt(k) x model_dim (for k = 2, 512 becomes 724
+    with 4 heads, and 728 with 8), and ffn_dim grows in proportion. Big: what Transformer-big is to Transformer-base
+    (Vaswani et al. 2017, Table 3).
     """
     if config.size == "base":
         return config

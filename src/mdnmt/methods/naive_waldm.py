@@ -1,4 +1,4 @@
-"""WALDM as a re-implementation had it (Phan 2022): a named, deliberate failure that shows why (docs/methods)."""
+"""WALDM with the mistakes of a re-implementation (Phan 2022), kept to measure what they cost (docs/methods)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ config_type = NaiveWaldmConfig
 
 
 def build(config: NaiveWaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build it: mixed projections outside of the model's parameters, positions that are learned."""
-    # Where the decoder mixes, its own D alone are in the loss.
+    """Build the re-implementation: mixed projections outside of the model's parameters, and learned positions."""
+    # If the decoder mixes, only its own D enter the loss.
     lossy: Side = "decoder" if config.mixed_sides == "both" else "encoder"
 
     def parts(side: Side) -> LayerParts:

@@ -15,7 +15,7 @@ from mdnmt.models.word_weights import WordWeights
 
 
 class WordContextConfig(Architecture):
-    """Each of the two parts may stand alone."""
+    """Options of WDC and WL; either can be used alone."""
 
     word_contexts: bool = Field(True, description="WDC: domain-specific and shared encoder states through gates")
     feature_dim: int = Field(
@@ -35,7 +35,7 @@ config_type = WordContextConfig
 
 
 def build(config: WordContextConfig, vocab: VocabSizes, num_domains: int) -> Method:
-    """Build a Transformer with gated encoder states, a loss that weighs words, or both."""
+    """Build a Transformer with gated encoder states, a loss that weights tokens, or both."""
     bridge = None
     if config.word_contexts:
         bridge = WordDomainContexts(
@@ -51,5 +51,5 @@ def build(config: WordContextConfig, vocab: VocabSizes, num_domains: int) -> Met
     ]
     if bridge or weights:
         losses.append(SentenceDomainLoss(["encoder", "decoder"], aux_norm=config.aux_norm))
-    # Nothing goes back from the weights' classifier; its gradient must not scale the Transformer's update by clipping.
+    # WL's classifier sends no gradient to the Transformer; clipped apart, it cannot shrink the Transformer's update.
     return Method(model, losses, clip_apart=list(weights.parameters()) if weights else [])

@@ -1,4 +1,4 @@
-"""Blocks of which methods are composed; they import torch alone and know nothing of files, config or domain names.
+"""Building blocks of the methods. They import only torch and know nothing about files, config or domain names.
 
 Shape letters, used by every file of this package:
     B sentences, T target or query length, S source or key length, N real target tokens of a batch,

@@ -14,8 +14,8 @@ from mdnmt.models.kernels import takes_cpu_kernel
 from mdnmt.models.kernels.scored_attention import scored_attention
 from mdnmt.models.projection import ProjectionFactory
 
-# With a mask, a GPU's fused kernels take only heads whose width is a multiple of this. Other widths, as in models that
-# are sqrt(k) times wider, are padded with zeros, which change no result.
+# With a mask, a GPU's fused kernels accept only heads whose width is a multiple of this. Other widths, as in models
+# that are sqrt(k) times wider, are padded with zeros, which does not change the result.
 HEAD_MULTIPLE = 8
 
 
@@ -67,7 +67,7 @@ def fused_attention(
 
 
 def _of_few_queries(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, mask_B1TS: Tensor) -> Tensor:
-    # A sentence has few beams, and torch's kernel is made for more queries.
+    # Torch's kernel is optimised for more queries than the few beams of one sentence.
     bias_B1TS = torch.zeros_like(mask_B1TS, dtype=q_BHTE.dtype).masked_fill_(~mask_B1TS, -math.inf)
     scores_BHTS = ((q_BHTE * q_BHTE.size(-1) ** -0.5) @ k_BHSE.transpose(-1, -2)).add_(bias_B1TS)
     y_BHTE: Tensor = scores_BHTS.softmax(-1) @ v_BHSE
@@ -114,10 +114,10 @@ class SelfAttention(nn.Module):
 
         Args:
             x_BTD: tokens; with a cache, the newest token of each beam of a sentence.
-            context: the domains of those tokens, as far as they are known.
-            mask_B11S: True where a key may be attended to.
+            context: the domains of those tokens, if known.
+            mask_B11S: True where a key may be attended to; ignored with a cache, which has its own mask.
             is_causal: no token attends to later ones.
-            cache: keys and values of the earlier tokens; they already carry their own proportions.
+            cache: keys and values of the earlier tokens, already mixed by the proportions of those tokens.
 
         Returns:
             [B, T, D].
@@ -168,7 +168,7 @@ class CrossAttention(nn.Module):
         mask_B11S: Tensor | None = None,
         decoding: bool = False,
     ) -> Tensor:
-        """Return [B, T, D]; the queries may be the tokens of one target or the beams of one sentence."""
+        """Return [B, T, D]; the queries are the tokens of a target or, in decoding, the beams of a sentence."""
         q_BHTE = split_heads(self.query(x_BTD, context), self.num_heads)
         dropout = self.dropout if self.training else 0.0
         y_BHTE = fused_attention(q_BHTE, *keys_values, mask_B11S, dropout=dropout, decoding=decoding)

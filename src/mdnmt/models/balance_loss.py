@@ -22,12 +22,12 @@ def impact_factor(
 
     Args:
         update: t, from 1.
-        max_updates: of the whole training.
+        max_updates: length of the whole training.
         high: H.
         low: L.
         start: T_s; before it p is 0.
         end: T_e, after which p is 1; None: the last update.
-        lifted: L + (H - L) sin(pi p) instead, whose peak is H, as the text says, and not H - L.
+        lifted: use L + (H - L) sin(pi p) instead; its peak is H, as the paper's text says, not H - L.
     """
     last = max_updates if end is None else end
     p = min(max((update - start) / max(last - start, 1), 0.0), 1.0)
@@ -64,9 +64,9 @@ class EntropyLoss:
 
 
 def _layer_mean(output: Output, batch: Batch, term: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Return the mean of term(gate [B, T, N], share of each token in a mean [B, T]) over the layers with experts."""
+    """Return the mean over the layers with experts of term(gate [B, T, N], weight of each token in a mean [B, T])."""
     gates = output.context.recorded("gate", "encoder")
-    # A gate per sentence is [B, 1, N], and every sentence has a first token.
+    # A gate per sentence is [B, 1, N]; every sentence has a first token, so it has no padding.
     mask_BT = batch.source_mask_BS[:, : gates[0].size(1)].to(gates[0].dtype)
     share_BT = mask_BT / mask_BT.sum()
     return torch.stack([term(gate_BTN, share_BT) for gate_BTN in gates]).mean()

@@ -1,8 +1,8 @@
-"""Keep keys and values of decoded tokens, one cache for each decoder layer, and which beam sees which of them.
+"""Caches of the keys and values of decoded tokens, one for each decoder layer, and which beam sees which token.
 
-The beams of a sentence share a common beginning, so their tokens form a tree. Each token is a cell that is stored once
-per sentence and does not move when beams are reordered: a prefix is a row of a mask over the cells of its sentence.
-From time to time the cells that no prefix sees any more are dropped.
+The beams of a sentence share prefixes, so their tokens form a tree. Each token is stored once per sentence, in a cell
+that does not move when beams are reordered: a prefix is a row of a mask over the cells of its sentence. Every few
+steps, the cells that no prefix sees any more are dropped.
 
 Shapes: B sentences, W beams of each, N cells, H heads, E width of a head.
 """
@@ -41,9 +41,9 @@ class PrefixTree:
         self._steps += 1
 
     def select(self, prefixes: Tensor, num_sentences: int) -> Tensor | None:
-        """Keep the given prefixes, those of `num_sentences` sentences; return which cells to keep [B, N], or None: all.
+        """Keep the given prefixes of `num_sentences` sentences; return the cells to keep [B, N], or None to keep all.
 
-        Every sentence keeps as many cells as the one that needs most, some of them unseen.
+        All sentences keep as many cells as the one that needs most; in the others, some of them are unseen.
         """
         assert self._sees_BWN is not None, "a step comes first"
         sees_PN = self._sees_BWN.flatten(0, 1).index_select(0, prefixes)
@@ -60,12 +60,12 @@ class PrefixTree:
 
 
 class KeyValueCache:
-    """Keys and values of a layer's cells, side by side in a buffer with room for some steps."""
+    """Keys and values of a layer's cells, side by side in a buffer with room for further steps."""
 
     def __init__(self, tree: PrefixTree) -> None:
         self.tree = tree
         self.length = 0
-        self._buffer_BHNX: Tensor | None = None  # X: E numbers of the key, E of the value
+        self._buffer_BHNX: Tensor | None = None  # X = 2 E: the key, then the value
 
     def append(self, k_BHWE: Tensor, v_BHWE: Tensor) -> tuple[Tensor, Tensor]:
         """Add the newest tokens and return all keys and values, each [B, H, N, E]."""
@@ -95,7 +95,7 @@ class KeyValueCache:
         num_heads, room, width = buffer.shape[1:]
         rows_B = torch.arange(buffer.size(0), device=buffer.device) if sentences is None else sentences
         heads_H = torch.arange(num_heads, device=buffer.device)
-        # Behind the kept cells comes room for the steps until cells are dropped again; its content does not matter.
+        # Leave room behind the kept cells for the steps until the next drop; its content does not matter.
         kept_BN = F.pad(cells_BN, (0, STEPS_BETWEEN_DROPS * self.tree.width))
         place_BHN = ((rows_B[:, None] * num_heads + heads_H) * room)[:, :, None] + kept_BN[:, None]
         kept = buffer.view(-1, width).index_select(0, place_BHN.flatten())

@@ -1,4 +1,4 @@
-"""The domain context: what blocks pass to each other and to the losses about domains, in one pass over one batch."""
+"""The domain context: what blocks tell each other and the losses about domains, during one pass over a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output layer and label-smoothed cross-entropy in one, in pieces: the logits are never in memory as a whole."""
+"""The output layer fused with label-smoothed cross-entropy; in pieces, so that the full logits are never in memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 from mdnmt.models.projection import dtype_of_products
 
 # Entries of one piece of the logits. On a CPU: few enough for its caches, and enough to keep it busy. Elsewhere: few
-# kernel launches, and at most 256 MiB for each of the four float32 buffers of a piece. It does not depend on the memory
-# of the card, so that all cards of one kind round alike.
+# kernel launches, and at most 256 MiB for each of the four float32 buffers of a piece. The size does not depend on the
+# card's memory, so that all cards of one kind round alike.
 PIECE_ENTRIES = {"cpu": 1 << 20}
 PIECE_ENTRIES_ELSEWHERE = 1 << 26
-# Columns of the logits are padded to a multiple of this for the products: matrix units of a GPU work on such tiles.
+# The logits are padded to a multiple of this many columns, because the matrix units of a GPU work on such tiles.
 VOCAB_MULTIPLE = {"cpu": 1}
 VOCAB_MULTIPLE_ELSEWHERE = 64
-# Fewer rows than this make slow products, whatever the vocabulary.
+# Products with fewer rows than this are slow, whatever the size of the vocabulary.
 MIN_PIECE_ROWS = 128
 
 
@@ -50,7 +50,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         wants_gradient = any(ctx.needs_input_grad[:2])
         hidden_grad_ND = torch.empty_like(hidden_ND)
         weight_grad_VD = torch.zeros_like(weight_VD)
-        # Autocast would cast the factors again for every product of every piece.
+        # Cast the factors once; autocast would cast them again for every product of every piece.
         dtype = dtype_of_products(hidden_ND)
         # Letter P: the vocabulary with its padding.
         padding = vocab_padding(hidden_ND.device, vocab_size)
@@ -84,7 +84,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 exp_NV.mul_(scale_N1).sub_(label_smoothing / vocab_size).scatter_add_(1, label_N1, -true_share_N1)
                 if padding:
                     logits_NP[:, vocab_size:] = 0.0
-                gradient_NP = logits_NP.to(dtype)  # all of the above was in place
+                gradient_NP = logits_NP.to(dtype)  # the gradient: all operations above were in place
                 hidden_grad_ND[start : start + piece] = gradient_NP @ factor_PD
                 weight_grad_VD += (gradient_NP.t() @ h_ND)[:vocab_size]
         if wants_gradient:
@@ -105,10 +105,11 @@ def linear_cross_entropy(
     word_weight_N: Tensor | None = None,
     word_loss_N: Tensor | None = None,
 ) -> Tensor:
-    """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over tokens: a scalar in float32.
+    """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over tokens: a scalar.
 
     For each token it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true token included. The
-    token's weight w is a constant, 1 by default. `word_loss_N` is overwritten with these losses, without gradient.
+    token's weight w is a constant, 1 by default. `word_loss_N` is overwritten with these losses, without gradient. The
+    result is float64 if `hidden_ND` is, else float32.
     """
     piece = piece_rows(hidden_ND.device, weight_VD.size(0))
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]

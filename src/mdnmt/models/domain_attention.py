@@ -37,10 +37,10 @@ class DomainAttention(nn.Module):
     def forward(self, x_BTD: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits of a, [B, T, N], and the rows m_j W_mV, [N, M], of which z is the sum weighted by a.
 
-        Tokens are multiplied only by the product of W_u and the N keys, and a map of z is applied to the N rows
-        instead: no token is multiplied by a D x D matrix of the network.
+        W_u is folded into the N keys, and a linear map of z can be applied to the N rows instead, so that no token is
+        multiplied by a D x D matrix of the network.
         """
-        # A loss takes logarithms of the attention: float32 also under autocast.
+        # A loss takes logarithms of the attention, so it is in float32 even under autocast.
         with torch.autocast(x_BTD.device.type, enabled=False):
             key_NM = self.key(self.vectors) / math.sqrt(self.vectors.size(-1))
             logits_BTN = F.linear(x_BTD.to(key_NM.dtype), key_NM @ self.query.weight)

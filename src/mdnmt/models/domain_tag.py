@@ -15,7 +15,7 @@ from mdnmt.models.embedding import Embedding
 class DomainTag(nn.Module):
     """One vector for each domain, placed before the first source token or after the last, with its own position.
 
-    The effect is that of one more entry of the source vocabulary for each domain, without a change of the task's data.
+    This is equivalent to one more entry of the source vocabulary for each domain, but does not change the task's data.
     """
 
     def __init__(self, model_dim: int, num_domains: int, *, position: Literal["first", "last"]) -> None:
@@ -31,11 +31,11 @@ class DomainTag(nn.Module):
         assert context.domain_B is not None, "a sentence without a domain gets no tag"
         tag_B1D = self.weight[context.domain_B].unsqueeze(1)
         words_BSD = F.embedding(source_BS, embedding.weight, padding_idx=embedding.padding_id)
-        mask = F.pad(mask_BS, (1, 0), value=True)  # padding is on the right, so one more token moves it by one
+        mask = F.pad(mask_BS, (1, 0), value=True)  # padding is on the right, so the tag shifts it by one
         tag_first = torch.cat([tag_B1D, words_BSD], dim=1)
         if self.position == "first":
             return embedding.place(tag_first), mask
-        # A tag written at the end of the text would come before </s>, the last token of every row.
+        # A tag at the end of the text comes before </s>, the last token of every sentence.
         ends_BS1 = (mask_BS & ~F.pad(mask_BS[:, 1:], (0, 1), value=False)).unsqueeze(-1)
         tag_last = torch.cat([torch.where(ends_BS1, tag_B1D, words_BSD), torch.zeros_like(tag_B1D)], dim=1)
         is_last = (mask & ~F.pad(mask_BS, (0, 1), value=False)).unsqueeze(-1)

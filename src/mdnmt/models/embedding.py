@@ -44,7 +44,7 @@ class Embedding(nn.Module):
         nn.init.normal_(self.weight, std=model_dim**-0.5)
         with torch.no_grad():
             self.weight[padding_id].zero_()
-        # A function of the configuration, so it is not saved; on the meta device only its shape matters.
+        # The table follows from the configuration, so it is not saved; on the meta device only its shape matters.
         if self.weight.is_meta:
             table = torch.empty(max_positions, model_dim)
         else:
@@ -56,7 +56,7 @@ class Embedding(nn.Module):
         return self.place(F.embedding(ids_BT, self.weight, padding_idx=self.padding_id), start)
 
     def place(self, vectors_BTD: Tensor, start: int = 0) -> Tensor:
-        """Return rows of the embedding table, scaled and with their positions added."""
+        """Return rows of the embedding table, scaled, with their positions added and dropout applied."""
         x_BTD = vectors_BTD * self.scale
         x_BTD = x_BTD + self.position_table[start : start + x_BTD.size(1)].to(x_BTD.dtype)
         return dropout(x_BTD, self.dropout, self.training)

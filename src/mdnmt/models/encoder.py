@@ -25,7 +25,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x_BSD: Tensor, mask_B11S: Tensor, context: DomainContext) -> Tensor:
         """Return [B, S, D]."""
-        # From the layer's input, before any norm: one proportion per token and layer.
+        # The proportion comes from the layer's input, before any norm: one per token and layer.
         if self.conditioner is not None:
             context = context.with_proportion(self.conditioner(x_BSD, context))
 

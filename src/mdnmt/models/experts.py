@@ -21,9 +21,9 @@ from mdnmt.models.projection import Linear
 class Experts(nn.Module):
     """MoE(x) = sum_i G_i E_i(x), where each E_i is a network D -> F -> D with a ReLU (eq. 1 and 3).
 
-    It takes two matrix products for any N: the first maps form one map to N F, and the sum over experts happens inside
-    the second, on the hidden states weighted by the gate. Experts with weight 0 are computed as well: with two of three
-    or four in use, that costs less than sorting tokens by expert, and keeps all shapes static.
+    Two matrix products suffice for any N: the first maps form one map to N F, and the second sums over experts, because
+    the gate has already weighted their hidden states. Experts with weight 0 are computed too: with two of three or four
+    experts in use, this costs less than sorting tokens by expert, and keeps all shapes static.
     """
 
     def __init__(self, model_dim: int, hidden_dim: int, num_experts: int, *, dropout: float = 0.0) -> None:

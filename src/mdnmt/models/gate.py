@@ -14,7 +14,7 @@ def highest(scores_BTN: Tensor, k: int) -> Tensor:
     """Return a mask [B, T, N], True at exactly the k highest scores of each token."""
     index_BTK = scores_BTN.topk(k).indices
     experts_N = torch.arange(scores_BTN.size(-1), device=scores_BTN.device)
-    # Not a scatter, which is not deterministic on every device.
+    # A scatter would not be deterministic on every device.
     return (index_BTK.unsqueeze(-1) == experts_N).any(-2)
 
 

@@ -29,7 +29,7 @@ def reverse_gradient(x_BTD: Tensor, *, strength: float = 1.0, num_features: int 
     Args:
         x_BTD: features, [..., D].
         strength: lambda.
-        num_features: reverse only the gradient of the first features, this many; None: of all.
+        num_features: how many features, from the first, have their gradient reversed; None: all.
     """
     if num_features is None:
         num_features = x_BTD.size(-1)
@@ -38,7 +38,7 @@ def reverse_gradient(x_BTD: Tensor, *, strength: float = 1.0, num_features: int 
 
 
 def link_gradient(x_BTD: Tensor, gradient: GradientLink) -> Tensor:
-    """Return x [..., D]; `gradient` says what its gradient becomes on the way back (Jiang et al. 2020, sec. 4.2)."""
+    """Return x [..., D]; `gradient` says how its gradient is passed back (Jiang et al. 2020, sec. 4.2)."""
     if gradient == "detach":
         return x_BTD.detach()
     if gradient == "pass":

@@ -22,7 +22,7 @@ def word_domains(counts_KV: Tensor, num_slots: int, *, spare_share: float) -> Te
     Args:
         counts_KV: counts of the V tokens in the text of K domains.
         num_slots: N, at least K.
-        spare_share: the share of each slot without a domain, before normalisation, when the domains' shares sum to 1.
+        spare_share: the share of each slot without a domain, before normalisation, where all domains together have 1.
 
     Returns:
         Rows that sum to one; rows of zeros for tokens that occur in no text (<s>, padding).

@@ -25,7 +25,7 @@ class BlockChoice(nn.Module):
     In training z = sigmoid((l + g1 - g2) / tau) with Gumbel noise g1 and g2, a two-way Gumbel-Softmax (Jang et al.
     2017). With `hardness` 1 the value is rounded to 0 or 1, and the gradient stays that of the soft z. In translation z
     is 1 if l > 0. For a sentence of unknown domain, z is 1 if the domains use the block with a mean probability above
-    one half; it is 0 if z chooses between a shared and a private map.
+    one half; if z chooses between a shared and a private map, it is then 0, for the shared map.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class BlockChoice(nn.Module):
         nn.init.normal_(self.logits, initial_logit, INITIAL_SPREAD)
 
     def forward(self, context: DomainContext, num_rows: int) -> None:
-        """Put z [B, N] into `context`, outside training also the unused blocks, and record the logits [K, N]."""
-        # The logits of the blocks of both sides are recorded once, under the side that comes first.
+        """Write z [B, N] and, outside training, the unused blocks into `context`, and record the logits [K, N]."""
+        # The logits cover the blocks of both sides and are recorded once, under the side that runs first.
         context.record("block_logits", "encoder", self.logits)
         if context.domain_B is None:
             used_BN = self._used_by_most().expand(num_rows, -1)
@@ -75,7 +75,7 @@ class BlockChoice(nn.Module):
         return (self.logits.sigmoid().mean(0) > 0.5) & self.may_skip
 
     def _draw(self, logits_BN: Tensor) -> Tensor:
-        # The difference of two Gumbel variables is a logistic one.
+        # The difference of two Gumbel variables has a logistic distribution.
         noise_BN = torch.rand_like(logits_BN).logit(eps=1e-6)
         soft_BN = ((logits_BN + noise_BN) / self.temperature.value).sigmoid()
         hard_BN = (soft_BN > 0.5).to(soft_BN.dtype)
@@ -116,12 +116,12 @@ class SharedOrPrivateLinear(nn.Module):
         self.number = number
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
-        """Return [B, T, out]; x may hold the W beams of each of B sentences if the context has B * W rows."""
+        """Return [B, T, out]; T runs over tokens or beams, and the context has B rows, or one for each beam."""
         assert context.use_BN is not None, "the model has a block choice"
         private_R1 = context.use_BN[:, self.number, None].to(x_BTD.dtype)
         num_domains = self.maps.num_domains - 1
         if context.domain_B is None:
-            own_RK = private_R1.expand(-1, num_domains)  # 0: nobody's own
+            own_RK = private_R1.expand(-1, num_domains)  # z is 0, so no private map is used
         else:
             own_RK = F.one_hot(context.domain_B, num_domains) * private_R1
         share_BTK = torch.cat([1 - private_R1, own_RK], dim=1).view(x_BTD.size(0), -1, self.maps.num_domains)

@@ -13,7 +13,8 @@ from mdnmt.models.cross_entropy import linear_cross_entropy
 from mdnmt.models.proportion import smoothed
 from mdnmt.models.transformer import Output
 
-# How a loss combines the losses of its sentences, each computed with the padding of the whole batch.
+# How a loss combines the losses of its sentences, so that workers can each compute some of them. Every sentence is
+# padded as in the whole batch.
 Reduction = Literal["sum", "mean"]
 
 

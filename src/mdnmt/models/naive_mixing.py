@@ -18,7 +18,7 @@ from mdnmt.models.projection import Linear
 from mdnmt.models.proportion import smoothed
 from mdnmt.models.transformer import Output, Transformer
 
-KIND = "naive_proportion"  # of the logits that blocks record for the loss
+KIND = "naive_proportion"  # kind of record: the logits for the loss
 
 
 class NaiveProportion(nn.Module):
@@ -176,7 +176,7 @@ class NaiveProportionLoss:
     counts_padding = True
 
     def __init__(self, smoothing: float, side: Side) -> None:
-        """Make the loss of one side: a re-implementation of E/DC that forgets the encoder's."""
+        """Make the loss of one side; the re-implementation of E/DC forgets that of the encoder."""
         self.smoothing = smoothing
         self.side: Side = side
 

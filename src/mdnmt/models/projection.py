@@ -33,8 +33,8 @@ class Linear(nn.Module):
 class MixedLinear(nn.Module):
     """k projections mixed word by word: y_t = sum_j p_tj (W_j x_t + b_j) (Jiang et al. 2020, sec. 3.2).
 
-    It is computed as one matrix product of k-fold width. If the input is the narrower side, the sum over domains
-    happens inside the product, on [p_1 x, ..., p_k x]; otherwise the k outputs are weighted and summed.
+    It is computed as one matrix product of k-fold width. If the input is not wider than the output, the product sums
+    over the domains, on [p_1 x, ..., p_k x]; otherwise the k outputs are weighted and summed.
     """
 
     def __init__(self, in_dim: int, out_dim: int, *, num_domains: int, widened_init: bool = False) -> None:
@@ -71,7 +71,7 @@ class MixedLinear(nn.Module):
         """
         with torch.no_grad():
             if name == "weight" and self.sum_inside:
-                value = value.unsqueeze(1)  # [out, 1, in] stands for [out, K, in]
+                value = value.unsqueeze(1)  # [out, 1, in] broadcasts to [out, K, in]
             getattr(self, name).copy_(value.expand_as(getattr(self, name)))
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:

@@ -18,8 +18,8 @@ def smoothed(logits_BTK: Tensor, smoothing: float) -> Tensor:
 class DomainProportion(nn.Module):
     """D(x) of every token, from the input of a layer.
 
-    By default input and output are both detached: only the loss on the recorded logits trains R, and R's errors never
-    reach the Transformer (sec. 4.2, Fig. 5).
+    By default input and output are both detached: only the loss on the recorded logits trains the classifier R, and
+    that loss never reaches the Transformer (sec. 4.2, Fig. 5).
     """
 
     def __init__(

@@ -9,10 +9,10 @@ from torch import Tensor
 
 
 class Scheduled:
-    """Holds the value of the current update, as a tensor, so that a new value needs no new compilation."""
+    """Holds the value of the current update, as a tensor, so that a new value triggers no recompilation."""
 
     def __init__(self, function: Callable[[int, int], float]) -> None:
-        """Make it; `function` maps the number of the update (from 1) and the number of all updates to the value."""
+        """Make the schedule; `function` maps (update, from 1; number of updates in all) to the value."""
         self.function = function
         self.value: Tensor = torch.tensor(function(1, 1))
 

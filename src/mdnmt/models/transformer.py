@@ -91,8 +91,8 @@ class Transformer(nn.Module):
             output_weight: [V, D]; may be the target embedding's own (tied).
             domain_tag: adds a vector of the gold domain to the source sentence.
             bridge: called with (encoder's output [B, S, D], mask [B, S], context); the decoder sees what it returns.
-            classifiers: by side, "encoder" or "decoder": called in the same way with the last states of that side, only
-                in training passes. They record logits for losses and cost nothing in translation.
+            classifiers: by side, "encoder" or "decoder": called in the same way with the last states of that side, in
+                `forward` only. They record logits for losses and cost nothing in translation.
             block_choice: called first, with (context, B); it writes into the context which blocks the sentences use.
         """
         super().__init__()
@@ -127,7 +127,7 @@ class Transformer(nn.Module):
         return self.target_embedding.max_positions
 
     def encode(self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
-        """Return what the decoder needs of the source sentences."""
+        """Encode the source sentences; return what the decoder needs of them."""
         if self.block_choice is not None:
             self.block_choice(context, source_BS.size(0))
         if self.domain_tag is None or context.domain_B is None:  # no domain, no tag
@@ -161,7 +161,7 @@ class Transformer(nn.Module):
         """Encode the sentences and return the state before the first target token."""
         context = DomainContext(domain_B=domain_B)
         memory = self.encode(source_BS, mask_BS, context)
-        # Every step reads them again, which is fastest if the numbers of a head are contiguous.
+        # Every step reads keys and values again, which is fastest if those of a head are contiguous.
         memory.keys_values = [(keys.contiguous(), values.contiguous()) for keys, values in memory.keys_values]
         tree = PrefixTree()
         return DecodingState(memory, tree, [KeyValueCache(tree) for _ in self.decoder.layers], context)

@@ -69,7 +69,7 @@ def _products(parts_BTKD: Tensor, x_BTD: Tensor) -> Tensor:
 def _sum(parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
     if not takes_cpu_kernel(parts_BTKD):
         return (share_BTK.unsqueeze(-1) * parts_BTKD).sum(-2)
-    # Part by part, what is summed up stays near the processor, and nothing else is written.
+    # Adding one part at a time keeps the sum in the cache and writes no intermediate results.
     total_BTD = parts_BTKD[..., 0, :] * share_BTK[..., :1]
     for k in range(1, parts_BTKD.size(-2)):
         total_BTD.addcmul_(parts_BTKD[..., k, :], share_BTK[..., k : k + 1])

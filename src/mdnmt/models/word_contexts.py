@@ -1,4 +1,4 @@
-"""Word-level domain contexts: what of each source word is domain-specific, and what is shared (Zeng et al. 2018)."""
+"""Word-level domain contexts: the domain-specific and the shared part of each source state (Zeng et al. 2018)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DomainBranch(nn.Module):
     """A gate on every token, computed from a vector f of its sentence, which a domain classifier also reads.
 
     f = tanh(U c + u) with c the pooled states; G_t = sigmoid(A f + B h_t + b); H_t = G_t * h_t. With a `reversal` the
-    branch learns to hide the domain: its classifier gets the plain gradient, everything before it -reversal times it.
+    branch learns to hide the domain: its classifier gets the plain gradient, what precedes it -reversal times that.
     """
 
     def __init__(self, model_dim: int, num_domains: int, *, feature_dim: int, reversal: float | None = None) -> None:

@@ -52,12 +52,12 @@ def standard_deviation(values: Sequence[float]) -> float | None:
 
 
 def unbroken(text: str) -> str:
-    """Return `text` with spaces at which no line may end."""
+    """Return `text` with its spaces made non-breaking."""
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def p_value(p: float) -> str:
-    """Return a p-value as it is printed, unbroken at the end of a line: `p < 0.001` or three decimals."""
+    """Return a p-value as it is printed, with non-breaking spaces: `p < 0.001` or three decimals."""
     return (
         "p\N{NO-BREAK SPACE}<\N{NO-BREAK SPACE}0.001"
         if p < 0.001
@@ -66,7 +66,7 @@ def p_value(p: float) -> str:
 
 
 def signed(value: float, places: int) -> str:
-    """Return a difference with its sign, a true minus, and none before zero: `+0.12`, `-1.50`, `0.00`."""
+    """Return a difference with its sign (a true minus sign; none for zero): `+0.12`, `-1.50`, `0.00`."""
     text = half_up(value, places)
     if not text.strip("-0."):
         return text

@@ -42,12 +42,12 @@ class NumberSource(Frozen):
         task: the task.
         method: the method's name in config/methods; "copy-source" for the untranslated source; the name in the study of
             a system that is not trained here.
-        variant: the name of the study's variant, or of a run on one domain alone; empty for the method itself;
-            "external" for a system that is not trained here.
-        label_condition: gold, wrong, missing or predicted domain labels at translation time; empty if it translates
-            nothing.
-        seed: the training seed; None if nothing was trained; of a system that is not trained here, the number of its
-            output.
+        variant: the name of the study's variant, or of a run on one domain alone; "external" for a system that is not
+            trained here; empty for the method itself.
+        label_condition: gold, wrong, missing or predicted domain labels at translation time; empty if nothing is
+            translated.
+        seed: the training seed, or the number of the output of a system that is not trained here; None if neither
+            exists.
         split: test or valid, for scores.
         run: the folder of the run; None if nothing was trained.
     """

@@ -86,7 +86,7 @@ def load_published(config: str | Path = "config") -> pd.DataFrame:
 
     Raises:
         DataError: there are none.
-        ConfigError: a file of config/published is not what it should be.
+        ConfigError: a file of config/published is malformed.
     """
     files = sorted(Path(config).glob("published/*.tsv"))
     if not files:

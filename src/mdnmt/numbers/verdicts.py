@@ -54,7 +54,7 @@ class Judgement(Frozen):
 
 
 def rounding(printed: Printed) -> float:
-    """Return half a unit of the last printed digit: 0.005 of "26.09", 500 of "184K"."""
+    """Return half a unit of the last printed digit: 0.005 for "26.09", 500 for "184K"."""
     found = _NUMBER.search(printed.raw) or _NUMBER.search(f"{printed.value:.15g}")
     if found is None:
         return 0.0
@@ -74,17 +74,17 @@ def judge(
 
     The verdict is about the difference between the mean of our seeds and the printed number. The printed number is
     taken as one run with the spread of ours, so the 95 % interval of the difference is +- t s sqrt(1 + 1/n), plus half
-    a unit of the last printed digit. Reproduced: the interval lies inside the margin. Where the spread of the printed
-    run alone is as wide as the margin, so that no number of seeds could achieve this: the difference lies inside the
-    margin and is not significant. Not reproduced: the interval lies outside the margin. Else inconclusive, as with
-    fewer than three seeds. Not comparable: what was measured differs.
+    a unit of the last printed digit. Reproduced: the interval lies inside the margin. If the spread of the printed run
+    alone is as wide as the margin, no number of seeds can achieve this, and it is enough that the difference lies
+    inside the margin and is not significant. Not reproduced: the interval lies outside the margin. Inconclusive:
+    neither, or fewer than three seeds. Not comparable: what was measured differs.
 
     Args:
         values: one for each seed.
-        printed: the published number; None, or one without a value, cannot be compared with.
+        printed: the published number; None or one without a value: there is nothing to compare.
         differs: why the two cannot be compared, whatever their values.
         margin: differences up to this size do not matter, in the unit of the values.
-        times: the name of what there is one value of, for the reason.
+        times: the noun for one measured value in the reason, such as `seed`.
         basis: split and tokenisation on which the verdict is based.
     """
     if printed is None or printed.value is None or not values:
@@ -111,7 +111,7 @@ def judge(
 
 @dataclass(frozen=True)
 class _Difference:
-    """The difference between our mean and a printed number, with what its interval is made of."""
+    """The difference between our mean and a printed number, with the terms of its interval."""
 
     away: float
     spread: float
@@ -157,7 +157,7 @@ def _seeds_needed(found: _Difference) -> int | None:
 def judge_count(value: float | None, printed: Printed | None, differs: str | None) -> Judgement | None:
     """Return the verdict on a number that has no spread: sentences of a split, parameters of a model.
 
-    Reproduced: rounded as the published number is, the two are equal. "184K" stands for 183,500 to 184,499.
+    Reproduced: rounded like the published number, ours equals it. "184K" stands for 183,500 to 184,499.
     """
     if printed is None or printed.value is None or value is None:
         return None
@@ -172,7 +172,7 @@ def judge_count(value: float | None, printed: Printed | None, differs: str | Non
 
 
 def scoring_basis(signatures: Collection[str], split: str) -> str:
-    """Return in words which split was scored and how the text was cut: "test set, tokenised words without smoothing".
+    """Return in words which split was scored and how it was tokenised: "test set, tokenised words without smoothing".
 
     Args:
         signatures: of the metric in all rows of a table, such as "nrefs:1|case:mixed|tok:13a|smooth:exp".
@@ -184,7 +184,7 @@ def scoring_basis(signatures: Collection[str], split: str) -> str:
 
 
 def _cutting(signature: str) -> str:
-    """Return how the metric with this signature cuts text; metrics that cut nothing say nothing."""
+    """Return how the metric with this signature tokenises text; empty if the signature does not show it."""
     fields = dict(part.split(":", 1) for part in signature.split("|") if ":" in part)
     if "tok" not in fields:
         return "untokenised text" if "nc" in fields or "model" in fields else ""

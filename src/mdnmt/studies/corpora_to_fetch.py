@@ -2,7 +2,7 @@
 
 The address of a task is a hash of its corpora's checksums, and the addresses of its runs depend on it. If a checksum is
 not pinned, the workflow can plan the task only after the first download. Snakemake's checkpoints do that: the input
-functions below raise the exception that Snakemake waits for, and are called again when the checksums are recorded.
+functions below raise the exception of a pending checkpoint, and are called again when the checksums are recorded.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from mdnmt.studies.study import Study
 def to_fetch(study: Study, corpora: Path, is_made: Callable[[str], bool]) -> set[str]:
     """Return the corpora that have files to download.
 
-    The rule must not exist for the others: a moved folder would start it, and Snakemake does not check what depends on
-    such a job unless a file without ancient() leads to it.
+    The fetch rule must not exist for the others: a moved folder would start it, and Snakemake rechecks what depends on
+    such a job only along inputs without ancient().
 
     Args:
         study: the study.
-        corpora: the folder in which each fetched corpus has one of its own.
-        is_made: says whether a task's data are there.
+        corpora: the folder with a subfolder for each fetched corpus.
+        is_made: whether the data of a task, by name, exist.
     """
     return {
         corpus
@@ -38,7 +38,7 @@ def to_fetch(study: Study, corpora: Path, is_made: Callable[[str], bool]) -> set
 
 
 def spec_to_fetch(study: Study, name: str, config: Path, corpora: Path) -> FetchSpec:
-    """Return what `mdnmt fetch` needs to know of a corpus of the study."""
+    """Return what `mdnmt fetch` needs to know about a corpus of the study."""
     corpus = _corpus(study, name)
     return fetch_spec(name, corpus, corpora / "sha256.json", with_fetched(read_lock(config), {name: corpus}, corpora))
 

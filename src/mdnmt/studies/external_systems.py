@@ -26,7 +26,7 @@ def external_outputs(config: StudyConfig, tasks: dict[str, Task], where: str) ->
         where: the study's file.
 
     Raises:
-        ConfigError: there is no such task, or a file is missing or has another number of lines.
+        ConfigError: there is no such task, or a file is missing or has the wrong number of lines.
     """
     found: list[ExternalOutput] = []
     for name, system in config.external.items():
@@ -64,7 +64,7 @@ def _sums(output: ExternalOutput, task: Task) -> dict[str, str]:
 def check_external(study: Study, places: ResultPaths) -> None:
     """Compare translations from elsewhere with the test sets of tasks that are built.
 
-    The job that imports them does the same, but other jobs of the study may have trained by then.
+    The job that imports them checks this too, but other jobs of the study may have trained for long by then.
 
     Raises:
         ConfigError: translations do not fit a test set.
@@ -77,7 +77,7 @@ def check_external(study: Study, places: ResultPaths) -> None:
                 for domain in test_sets.domains:
                     test_sets.sources(domain)
             except DataError:
-                continue  # a damaged task: the first job that reads it says so
+                continue  # a damaged task: the first job that reads it reports it
             try:
                 align_folder(test_sets, output.folder)
             except DataError as error:

@@ -1,7 +1,7 @@
 """Read translations that were made elsewhere, check them, and align them with a test set.
 
-`hyp.<domain>.txt` has one translation a line, in the order of the test set. `hyp.<domain>.tsv` has the sha256 of a
-source line, a tab and its translation on each line, in any order.
+`hyp.<domain>.txt` has one translation per line, in the order of the test set. `hyp.<domain>.tsv` has on each line the
+sha256 of a source line, a tab and its translation, in any order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ExternalText:
         path: the file.
         sha256: of its bytes.
         lines: the translations.
-        keys: the sha256 of the source line of each; None where they are in the order of the test set.
+        keys: the sha256 of the source line of each; None if they are in the order of the test set.
     """
 
     path: Path
@@ -51,8 +51,8 @@ def read_folder(folder: Path, domains: Iterable[str]) -> dict[str, ExternalText]
     """Return the translations of each domain, checked as far as they can be without the test set.
 
     Raises:
-        DataError: the folder or the file of a domain is missing, there are two files of one or one of another domain,
-            or a file is not UTF-8 text with one translation a line.
+        DataError: the folder or the file of a domain is missing, a domain has two files, a file belongs to no domain of
+            the task, or a file is not UTF-8 text with one translation per line.
     """
     known = list(domains)
     if not folder.is_dir():
@@ -80,7 +80,7 @@ def read_text(path: Path) -> ExternalText:
 
     Raises:
         DataError: it cannot be read, is not plain UTF-8 text with `\n` at the end of each line, has an empty line or
-            one above 1 MiB, or a line without key or with a key that an earlier one has.
+            one above 1 MiB, or has a line without a key or with the key of an earlier line.
     """
     try:
         data = path.read_bytes()
@@ -116,7 +116,7 @@ def read_text(path: Path) -> ExternalText:
 
 
 def check_count(text: ExternalText, expected: int, what: str) -> None:
-    """Check how many translations in the order of the test set there are; `what` says where `expected` is from.
+    """Check the number of translations in the order of the test set; `what` says where `expected` comes from.
 
     Raises:
         DataError: there are more or fewer.
@@ -134,7 +134,7 @@ def align(text: ExternalText, sources: Sequence[str], where: Path) -> list[str]:
         where: the file that holds them, for messages.
 
     Raises:
-        DataError: counts differ, a source line has no translation, or a key is that of none.
+        DataError: counts differ, a source line has no translation, or a key matches no source line.
     """
     check_count(text, len(sources), f"{where} has {len(sources)}")
     if text.keys is None:
@@ -154,7 +154,7 @@ def align(text: ExternalText, sources: Sequence[str], where: Path) -> list[str]:
 
 
 def align_folder(test_sets: TestSets, folder: Path) -> dict[str, tuple[ExternalText, list[str]]]:
-    """Return what a folder has of each domain of a task: the text as it is, and the aligned translations.
+    """Return domain -> (the text of its file, its translations aligned with the test set).
 
     Args:
         test_sets: all test sentences of the task, without a limit.

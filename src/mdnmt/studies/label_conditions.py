@@ -15,14 +15,14 @@ NO_TEXT = "the task's text is segmented with the BPE codes of its domain, so the
 
 
 def runs_with_labels(study: Study, task: Task, row: TableRow, method: str) -> list[Run]:
-    """Return the runs of one method of a row, one label condition after the other."""
+    """Return the runs of one method of a row, for each label condition in turn."""
     return [_with_labels(run, labels, task) for labels in row.labels for run in study.runs_of(task.name, method)]
 
 
 def translations_of(study: Study, run: Run) -> list[Run]:
-    """Return the run once for each of its translations: the test sets with gold labels, then what tables need besides.
+    """Return the run once for each of its translations.
 
-    Tables may need other label conditions and the validation sets.
+    The test sets with gold labels come first, then what tables need as well: other label conditions, validation sets.
     """
     found = {(run.row, run.split): run}
     for key, shown in study.config.tables.items():
@@ -43,7 +43,7 @@ def needs_validation(table: PaperTable) -> bool:
 
 
 def tasks_with_all_labels(study: Study) -> list[str]:
-    """Return the tasks of tables that show a system under all label conditions."""
+    """Return the tasks of tables that show a system under all label conditions, except tasks with BPE per domain."""
     shown = study.config.tables
     every = [
         shown[key].task

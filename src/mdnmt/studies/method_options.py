@@ -37,7 +37,7 @@ class Options:
         recipes: task -> the recipe of its paper, which everything else overrides; only for tasks that use one.
         compared: task -> method of another paper -> its recipe there, used instead of the task's.
         where: the study's file.
-        folder: that of the methods' files.
+        folder: the folder of the methods' files.
         rates: method -> the learning rate that a sweep chose.
     """
 
@@ -50,7 +50,7 @@ class Options:
     rates: dict[str, float]
 
     def architecture(self, task: Task, name: str) -> tuple[Given, str | None]:
-        """Return the complete options of a method's model, and why its runs cannot be made, if they cannot.
+        """Return the complete options of a method's model, and why its runs cannot be made (None: they can).
 
         Raises:
             ConfigError: an option that the builder does not know, or a value that is not allowed.
@@ -121,7 +121,7 @@ class Options:
 
     def _study(self, task: Task, name: str) -> Overrides:
         """Return what the study sets for a method, by `all_methods`, `per_task` and `per_method`."""
-        # Options for all methods are sizes and a recipe for models that are trained from scratch.
+        # `all_methods` and `per_task` set sizes and a recipe for training from scratch; pretrained models ignore them.
         pretrained = self.methods[name].builder == PRETRAINED_BUILDER
         of_task = self.config.per_task.get(task.name, Overrides())
         layers = (self._own(name),) if pretrained else (self.config.all_methods, of_task, self._own(name))

@@ -1,4 +1,4 @@
-"""Can a model be built, and can it start from another's weights? Tried on models that hold no numbers."""
+"""Check on the meta device whether a model can be built, and can start from the weights of another."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import Architecture, Method, VocabSizes, with_size
 from mdnmt.train.initialise import InitialWeights, initialise
 
-_VOCAB_SIZE = 16  # how many words there are is not known yet, and changes no answer
-# What a model shares with the one that it starts from, beside the shapes of its tensors.
+_VOCAB_SIZE = 16  # the true size is not known yet, and does not affect the checks
+# Options in which a model must agree with the one that it starts from, besides the shapes of its tensors.
 _ALIKE = ("num_heads", "norm", "share_embeddings", "first_position")
 
 
@@ -26,7 +26,7 @@ class Model:
 
     Attributes:
         builder: a module of mdnmt.methods.
-        options: its architecture in the one JSON spelling, so that equal models are found to be equal.
+        options: its architecture as canonical JSON, so that equal models compare equal.
         num_domains: of the task.
         joint: the task has one vocabulary for both languages.
     """
@@ -52,7 +52,7 @@ def check_built(model: Model) -> None:
     """Raise an error if the model cannot be built.
 
     Raises:
-        ConfigError: the options do not go together with the number of domains, or with the vocabularies.
+        ConfigError: the options do not fit the number of domains or the vocabularies.
     """
     _build(model)
 
@@ -62,7 +62,7 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
     """Raise an error if the model cannot start from the final weights of another one.
 
     Raises:
-        ConfigError: a tensor of the other one has no place in it, or the two differ in what shapes do not show.
+        ConfigError: a tensor of the other model has no place in it, or an option that shapes do not show differs.
     """
     here, there = (with_size(one.architecture, one.num_domains) for one in (model, start))
     for key in _ALIKE:

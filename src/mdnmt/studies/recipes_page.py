@@ -81,7 +81,7 @@ def values_of(spec: RunSpec) -> dict[str, Any]:
 
 
 def _in_words(training: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is said in one of two ways, as far as it is said."""
+    """Return batch, budget and scored weights in words, if they are given."""
     found = {}
     if training.get("batch_sentences"):
         found["batch"] = f"{training['batch_sentences']} sentences"

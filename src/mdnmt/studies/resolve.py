@@ -1,4 +1,4 @@
-"""Resolve the names in a study's file to tasks and runs; what is not available is found here, before any job starts."""
+"""Resolve the names in a study's file to tasks and runs; what is unavailable is found here, before any job starts."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def resolve(
         name: of the study.
         corpora_folder: the folder of fetched corpora.
         seeds: overrides the study's number of seeds, or its list of them.
-        provisional: give tasks that wait for first downloads an unused address, so that they can be planned.
+        provisional: give tasks that wait for first downloads a placeholder address, so that they can be planned.
 
     Raises:
-        ConfigError: a mistake in a file that the study names; something that is only unavailable is no mistake.
+        ConfigError: a mistake in a file that the study names; something that is only unavailable raises no error.
     """
     config = with_stand_ins(load_study(config_folder, name))
     if seeds is not None:
@@ -230,7 +230,7 @@ def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock, prov
 
 
 def _buildable(options: Options, task: Task, name: str, where: str) -> None:
-    """Check that the model can be built, on the meta device, and can start from the weights it is to start from."""
+    """Check that the model can be built, and that its initial weights, if any, fit it; on the meta device."""
     method = options.methods[name]
     if method.builder == PRETRAINED_BUILDER:
         return

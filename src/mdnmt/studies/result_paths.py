@@ -16,25 +16,25 @@ def no_path(paper: str) -> str | None:
 
 @dataclass(frozen=True)
 class ResultPaths:
-    """Paths of what tables, figures and report are made of.
+    """Paths of a study's results; each function returns one path.
 
     Attributes:
-        task: of a task's name.
-        run: of a run.
+        task: of a task's folder, by the task's name.
+        run: of a run's folder.
         test: of a run's hypotheses and scores, for its label condition and split.
         comet: of a run's scores by COMET.
-        labels: of the domains that a classifier guesses for the test sentences of a task.
+        labels: of the domains that a classifier predicts for the test sentences of a task.
         copied: of the copied sources of a task and their scores.
         external: of translations from elsewhere and their scores.
         analysis: of a run's analyses.
         ambiguity: of the ambiguous words of a task.
         significance: of the comparisons of a table.
         measure: of a task's resources.
-        table: (id, kind of file).
-        figure: (id, kind of file).
+        table: of a table, from its id and the kind of file.
+        figure: of a figure, from its id and the kind of file.
         runs_table: runs.tsv.
-        claims: of the verdicts on a paper's claims; None where none are written down.
-        audit: of the audit of a paper; None where nothing of it is audited.
+        claims: of the verdicts on a paper's claims; None if it has none.
+        audit: of the audit of a paper; None if it is not audited.
     """
 
     task: Callable[[str], str]

@@ -16,13 +16,13 @@ def locks(folder: Path) -> list[Path]:
 
 
 def living_snakemake(folder: Path) -> str | None:
-    """Return a snakemake process of this host that works in `folder`, in words, or None."""
+    """Describe a snakemake process of this host that works in `folder`; None if there is none."""
     here = folder.resolve()
     # Our own caller may be a snakemake that has not locked anything yet (a rule, a test): it is no reason to wait.
     ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     for process in psutil.process_iter(["pid", "cmdline", "cwd"]):
         words, cwd = process.info["cmdline"] or [], process.info["cwd"]
-        # With --mode it works inside of a job for another snakemake, and locks nothing.
+        # With --mode it runs inside a job of another snakemake, and locks nothing.
         if process.pid in ours or cwd is None or Path(cwd) != here or "--mode" in words:
             continue
         if any(Path(word).name == "snakemake" for word in words[:3]) or words[1:3] == ["-m", "snakemake"]:
@@ -31,7 +31,7 @@ def living_snakemake(folder: Path) -> str | None:
 
 
 def living_trainer(folder: Path) -> str | None:
-    """Return a trainer that holds a run of `folder`, on whatever host, in words, or None."""
+    """Describe a trainer, on any host, that holds a run of `folder`; None if there is none."""
     leases = sorted((folder / "results" / "runs").glob("*/*/*/lease"))
     for lease, holder in zip(leases, lease_holders(leases, wait=True), strict=True):
         if holder:

@@ -201,7 +201,7 @@ class Study:
         return [run for run in self.runs if run.spec is not None and task in (None, run.task)]
 
     def find(self, task: str, directory: str, seed: int, fp: str) -> Run:
-        """Return the run of a path.
+        """Return the run with the given parts of a path.
 
         Raises:
             KeyError: the study has no such run.
@@ -223,7 +223,7 @@ class Study:
         return next((one for one in self.runs if (one.task, one.fingerprint) == address), None)
 
     def decode_fingerprint(self, run: Run) -> str:
-        """Return the content address, within its own folder, of a run's hypotheses and scores."""
+        """Return the content address of a run's hypotheses and scores, within the run's folder."""
         value = self.decoding_of(run).model_dump(mode="json")
         if run.labels == "predicted":
             value["classifier"] = self.labels_fingerprint
@@ -248,12 +248,12 @@ class Study:
 
     @property
     def labels_fingerprint(self) -> str:
-        """Return the content address, beside a task's data, of the labels that a classifier predicts."""
+        """Return the content address of the labels that a classifier predicts, within the task's folder."""
         return fingerprint("labels", {})
 
     @property
     def comet_fingerprint(self) -> str:
-        """Return the content address, beside the hypotheses, of COMET's scores."""
+        """Return the content address of COMET's scores, within the folder of the hypotheses."""
         return fingerprint("score", {"comet": self.comet.model_dump(mode="json")})
 
     def copy_fingerprint(self, task: str) -> str:
@@ -261,13 +261,13 @@ class Study:
         return fingerprint("score", {"task": self.tasks[task].fingerprint, "limit": self.decoding[task].max_sentences})
 
     def external_fingerprint(self, output: ExternalOutput) -> str:
-        """Return the content address, beside a task's data, of translations from elsewhere and their scores."""
+        """Return the content address of translations from elsewhere and their scores, within the task's folder."""
         limit = self.decoding[output.task].max_sentences
         value = {"task": self.tasks[output.task].fingerprint, "limit": limit, "external": dict(output.sums)}
         return fingerprint("score", value)
 
     def find_external(self, task: str, system: str, fp: str) -> ExternalOutput:
-        """Return the translations from elsewhere of a path.
+        """Return the translations from elsewhere with the given parts of a path.
 
         Raises:
             KeyError: the study has none there.
@@ -283,7 +283,7 @@ class Study:
         return ["--limit", str(most)] if most else []
 
     def analysis_fingerprint(self, run: Run) -> str:
-        """Return the content address, within its own folder, of a run's analyses: the same for all."""
+        """Return the content address of a run's analyses, within the run's folder; all runs have the same one."""
         return fingerprint("analyse", self.config.analysis.model_dump(mode="json"))
 
 

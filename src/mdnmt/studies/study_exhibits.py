@@ -1,4 +1,4 @@
-"""What a study shows: its papers' tables and figures, each from its task, with the systems that stand in them."""
+"""The exhibits of a study: its papers' tables and figures, each with its task and its systems."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def with_stand_ins(config: StudyConfig) -> StudyConfig:
 
 
 def load_papers(config_folder: Path, config: StudyConfig, where: str) -> dict[str, PaperConfig]:
-    """Return the papers that the study shows something of; the rows of a table variant name their own methods.
+    """Return the papers with exhibits in the study; rows of a table with a variant name the methods of the variant.
 
     Raises:
-        ConfigError: a paper does not have what is to be shown.
+        ConfigError: a paper does not have the table or figure that is asked for.
     """
     papers: dict[str, PaperConfig] = {}
     for kind, keys in (("tables", config.tables), ("figures", config.figures)):
@@ -83,9 +83,9 @@ def _varied(table: PaperTable) -> PaperTable:
 
 
 def table_variants(config: StudyConfig, papers: dict[str, PaperConfig], task: str | None = None) -> dict[str, Variant]:
-    """Return the methods that stand in the variants of tables (of one task), as variants of the study.
+    """Return the methods of tables with a variant (of all tasks, or of one) as variants of the study.
 
-    Where the study lists its methods, those alone.
+    If the study lists its methods, only these.
     """
     found = {}
     for key, shown in config.tables.items():
@@ -119,20 +119,20 @@ def tables_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[t
 
 
 def table_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperTable:
-    """Return a table of the study, with the rows that the study adds, in the metrics that it wants."""
+    """Return a table of the study, with the rows that the study adds, in the metrics that it asks for."""
     paper, item = split_key(key)
     table, shown = papers[paper].tables[item], config.tables[key]
     return table.model_copy(update={"rows": (*table.rows, *shown.rows), "metrics": shown.metrics or table.metrics})
 
 
 def figures_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperFigure]]:
-    """Yield (key, figure) of all figures of the study, of the systems that the study wants in them."""
+    """Yield (key, figure) of all figures of the study, with the systems that the study asks for."""
     for key in config.figures:
         yield key, figure_of(config, papers, key)
 
 
 def figure_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperFigure:
-    """Return a figure of the study, of the systems that the study wants in it."""
+    """Return a figure of the study, with the systems that the study asks for."""
     paper, item = split_key(key)
     figure, methods = papers[paper].figures[item], config.figures[key].methods
     return figure.model_copy(update={"methods": methods}) if methods else figure
@@ -145,7 +145,7 @@ def tasks_of(config: StudyConfig) -> tuple[str, ...]:
 
 
 def methods_of(config: StudyConfig, papers: dict[str, PaperConfig], task: str) -> tuple[str, ...]:
-    """Return the methods that are trained on a task: those that the study lists, or else those that it shows of it."""
+    """Return the methods that are trained on a task: those that the study lists, or else those of its exhibits."""
     if config.methods:
         of_others = table_variants(config, papers).keys() - table_variants(config, papers, task).keys()
         return (*config.methods, *(name for name in config.variants if name not in of_others))
@@ -164,18 +164,18 @@ def methods_of(config: StudyConfig, papers: dict[str, PaperConfig], task: str) -
 def check_rows(
     config_folder: Path, config: StudyConfig, papers: dict[str, PaperConfig], train_on: dict[str, str], where: str
 ) -> None:
-    """Raise an error if rows of the study's own, or choices or labels in any row, cannot be.
+    """Raise an error if the study's own rows, or `best_of` or `labels` of any row, are not possible.
 
     Args:
         config_folder: the project's config/.
         config: the study.
-        papers: those that it shows something of.
+        papers: those of its exhibits.
         train_on: method -> its `train_on`, of all methods of the study.
         where: the study's file.
 
     Raises:
-        ConfigError: a row names a method that there is not, chooses among methods that are trained differently, or has
-            labels for one that is one run a domain.
+        ConfigError: a row names an unknown method, chooses among methods that are trained differently, or has labels
+            for a method with one run per domain.
     """
     for key, figure in config.figures.items():
         check_known(figure.methods, train_on, f"{where}: figures.{key}.methods")

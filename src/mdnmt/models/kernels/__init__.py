@@ -15,7 +15,7 @@ from torch import Tensor
 
 Kernels = Literal["plain", "cpu"]
 
-# A variable of the whole process and not a context variable, because translation uses several threads.
+# A process-wide variable rather than a context variable, because translation uses several threads.
 _selected: Kernels = "cpu"
 
 

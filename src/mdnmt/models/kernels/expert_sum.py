@@ -1,8 +1,8 @@
 """The weighted sum of experts on a CPU, computed for one piece of the tokens at a time.
 
 The plain formula needs five buffers of all hidden states of all experts. They are larger than the blocks that glibc
-reuses (32 MiB): each is mapped again at every update, and the kernel zeroes its pages. Pieces are smaller and stay in
-the cache through several operators, and only the hidden states themselves are kept for the backward pass.
+reuses (32 MiB), so each is mapped again at every update and the operating system zeroes its pages. Pieces are smaller
+and stay in the cache through several operators, and only the hidden states themselves are kept for the backward pass.
 
 Shapes: M tokens, D width, N experts, F hidden states of each, E = N F.
 """

@@ -1,4 +1,4 @@
-"""Dropout that takes four decisions from each 64-bit random number; torch on a CPU draws one number for each."""
+"""Dropout that takes four decisions from each 64-bit random number; torch on a CPU draws one per decision."""
 
 from __future__ import annotations
 

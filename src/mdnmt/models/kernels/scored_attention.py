@@ -1,4 +1,4 @@
-"""Attention by two batched matrix products, for CPUs, where torch's fused kernel multiplies small tiles, slowly."""
+"""Attention by two batched matrix products, for CPUs, where torch's fused kernel is slow: it multiplies small tiles."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def audit(inputs: AuditInput) -> AuditResult:
 def _check_function(check: Check) -> Callable[[AuditInput, str, Any], Outcome]:
     if check.kind in CHECKS:
         return CHECKS[check.kind]
-    from mdnmt.statements.audit import sizes  # only here is torch needed
+    from mdnmt.statements.audit import sizes  # imported here because it needs torch
 
     by_kind: dict[str, Callable[[AuditInput, str, Any], Outcome]] = {
         "parameters": sizes.parameters,

@@ -1,4 +1,4 @@
-"""How a cell is written in config/audit/, and how a person writes it."""
+"""The names of cells: as config/audit/ writes them, and for a reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def split_cell(cell: str) -> tuple[str, str, str]:
     """Return table, row and measure of `table | row | column/metric`.
 
     Raises:
-        ConfigError: it is not written so.
+        ConfigError: it has another form.
     """
     parts = cell.split(" | ")
     if len(parts) != 3 or "/" not in parts[2]:
@@ -28,19 +28,19 @@ def split_cell(cell: str) -> tuple[str, str, str]:
 
 
 def other_paper(cell: Cell) -> str | None:
-    """Return the paper that a cell names before a colon; None where it is one of the audited paper, or a number."""
+    """Return the paper that a cell names before a colon; None for a cell of the audited paper, or a number."""
     named = re.match(r"([a-z]+\d+): ", cell) if isinstance(cell, str) else None
     return named[1] if named else None
 
 
 def split_measure(measure: str) -> tuple[str, str]:
-    """Return column and metric of `column/metric`; a column may have strokes of its own."""
+    """Return column and metric of `column/metric`; the column itself may contain slashes."""
     column, _, metric = measure.rpartition("/")
     return column, metric
 
 
 def readable_measure(measure: str) -> str:
-    """Return a measure for a reader: `Avg. BLEU`, but `ChrF` where the column says the metric already."""
+    """Return a measure for a reader: `Avg. BLEU`, but `ChrF` if the column already names the metric."""
     column, metric = split_measure(measure)
     return column if column.strip("Δ").lower() in metric.lower() else f"{column} {metric}"
 

@@ -12,7 +12,7 @@ from mdnmt.statements.audit.printed_tables import AuditInput
 
 
 def order(inputs: AuditInput, paper: str, check: Order) -> Outcome:
-    """Report where a row is not better than another, although a text says so."""
+    """Report where a row is not better than another, although the text says so."""
     broken: list[str] = []
     compared = agreed = 0
     groups = [check.measures] if check.averaged else [(measure,) for measure in check.measures]

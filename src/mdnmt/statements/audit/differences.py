@@ -84,7 +84,7 @@ def gains(inputs: AuditInput, paper: str, check: Gains) -> Iterator[Compared]:
 
 
 def gains_of_one_row(inputs: AuditInput, paper: str, check: Gains) -> Outcome:
-    """Report lists of gains over one row in which the gains are not all those of a single row."""
+    """Report each list of gains over a row in which no single row has all of the gains."""
     mixed: list[str] = []
     compared = 0
     for listed in check.lists:

@@ -1,4 +1,4 @@
-"""What the audit says: findings, and how much was looked at."""
+"""The result of the audit: findings, and how many comparisons were made."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ SCALES = {"k": Decimal(1000), "m": Decimal(1_000_000)}
 
 
 def exact(value: float) -> Decimal:
-    """Return the number that the shortest spelling of a float names: 22.45, not 22.449999."""
+    """Return the shortest decimal that represents a float: 22.45, not 22.449999."""
     return Decimal(repr(value))
 
 
 def unit(raw: str) -> Decimal:
-    """Return what one step of the last printed digit is worth: 0.01 of `22.45`, 1000 of `184K`, 1 of `14,942`."""
+    """Return what one step of the last printed digit is worth: 0.01 for `22.45`, 1000 for `184K`, 1 for `14,942`."""
     found = re.search(r"\d[\d,]*(?:\.(\d+))?\s*([kKM]?)", raw)
     if found is None:
         return Decimal(1)
@@ -30,7 +30,7 @@ def rounded(value: Decimal, to: Decimal) -> Decimal:
 
 
 def unit_of(number: Decimal) -> Decimal:
-    """Return the unit of the last digit of a number that stands in the configuration."""
+    """Return the unit of the last digit of a number in the configuration."""
     return Decimal(1).scaleb(min(0, int(number.as_tuple().exponent)))
 
 

@@ -79,7 +79,7 @@ class AuditInput:
         return value
 
     def cell(self, paper: str, cell: Cell) -> Decimal:
-        """Return what a cell of a check stands for (config/audit.py says how it is written)."""
+        """Return the value of a cell in a check; config/audit.py defines how cells are written."""
         if isinstance(cell, Decimal):
             return cell
         named = other_paper(cell)

@@ -54,7 +54,7 @@ def into_page(page: str, tables: str, name: str) -> str:
     """Return a page whose text between the two markers is `tables`.
 
     Raises:
-        DataError: the page has not both markers, once each, in order.
+        DataError: the page does not have both markers, once each and in order.
     """
     if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
         raise DataError(f"{name}: expected the lines {BEGIN!r} and {END!r} once each, in this order; put them in")

@@ -27,7 +27,7 @@ class Number:
 
     Attributes:
         raw: as printed, without bold.
-        value: exactly.
+        value: its exact value.
         unit: what one step of the last digit is worth.
         bold: whether it is printed in bold.
         star: whether it carries a mark of significance.
@@ -42,7 +42,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of scores; `of` of a difference or average is its metric, as of every other."""
+    """A column of scores; averages and differences have a metric, too."""
 
     name: str
     metric: str
@@ -51,7 +51,7 @@ class Column:
 
     @property
     def lower_is_better(self) -> bool:
-        """Return whether less is better, as of an error rate."""
+        """Return whether less is better, as for an error rate."""
         return self.metric.lower() in LOWER_IS_BETTER
 
 
@@ -61,7 +61,7 @@ class ScoreSheet:
 
     Attributes:
         about: the lines `# key: value`.
-        columns: in their order.
+        columns: in the order of the file.
         rows: system -> its numbers by column name; cells without a number are left out.
         baseline: the system that stars and differences compare with.
     """
@@ -76,7 +76,7 @@ def read(path: Path) -> ScoreSheet:
     """Return the table of a file.
 
     Raises:
-        DataError: the file is not there or no such table; the message names the line.
+        DataError: the file cannot be read or is malformed; the message names the line.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()

@@ -33,7 +33,7 @@ def averages(sheet: ScoreSheet) -> Iterator[Compared]:
 
 
 def differences(sheet: ScoreSheet) -> Iterator[Compared]:
-    """Compare each column of differences with its scores less those of the baseline."""
+    """Compare each column of differences with its scores minus those of the baseline."""
     for column in sheet.columns:
         scores = _scores_of(sheet, column)
         base = sheet.rows[sheet.baseline].get(scores) if scores else None
@@ -60,7 +60,7 @@ def _scores_of(sheet: ScoreSheet, column: Column) -> str | None:
 
 
 def bold(sheet: ScoreSheet) -> Iterator[Compared]:
-    """Compare bold numbers with the best of their column, where the column has any."""
+    """Compare bold numbers with the best of their column; skip columns without bold numbers."""
     for column in sheet.columns:
         cells = {row: found[column.name] for row, found in sheet.rows.items() if column.name in found}
         if not any(cell.bold for cell in cells.values()):
@@ -107,7 +107,7 @@ CHECKS: dict[str, tuple[str, Callable[[ScoreSheet], Iterator[Compared]]]] = {
 
 @dataclass(frozen=True)
 class Point:
-    """One of the four questions of Marie et al. (2021); `answer`: yes, no, or that the file does not say."""
+    """One of the four questions of Marie et al. (2021); `answer` is yes, no, or that the file does not say."""
 
     question: str
     answer: str
@@ -167,7 +167,7 @@ def report(sheet: ScoreSheet) -> str:
 
 
 def as_json(sheet: ScoreSheet) -> dict[str, object]:
-    """Return the same as data."""
+    """Return the checks and the four points as JSON data."""
     found = [
         {
             "check": name, "cell": one.cell, "agrees": one.agrees, "printed": one.printed, "recomputed": one.recomputed,

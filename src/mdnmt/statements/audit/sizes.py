@@ -1,4 +1,4 @@
-"""Checks by our own builders: how many parameters the models have, and what the formulas give."""
+"""Checks that run our own code: how many parameters the models have, and what a formula gives."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mdnmt.statements.audit.findings_outcome import Outcome
 from mdnmt.statements.audit.printed_numbers import exact, millions, rounded, show, unit
 from mdnmt.statements.audit.printed_tables import AuditInput
 
-STEPS = 1000  # at which the impact factor is computed
+STEPS = 1000  # updates at which the impact factor is computed
 
 
 def count(inputs: AuditInput, reading: Reading, sizes: Sizes, domains: int, more_rows: int = 0) -> int:
-    """Return the number of parameters of a model; nothing of it is held in memory.
+    """Return the number of parameters of a model, built on the meta device, without memory for its weights.
 
     Args:
         inputs: has the method.
         reading: which method, with which options.
         sizes: the vocabularies.
-        domains: how many there are, where the reading does not say.
-        more_rows: so many more rows of the source embedding.
+        domains: number of domains, if the reading gives none.
+        more_rows: rows to add to the source embedding.
     """
     config, architecture = inputs.methods[reading.method], _architecture(inputs, reading)
     vocab = VocabSizes(sizes.source_rows + more_rows, sizes.target_rows, sizes.joint)
@@ -41,7 +41,7 @@ def _architecture(inputs: AuditInput, reading: Reading) -> Architecture:
 
 
 def parameters(inputs: AuditInput, paper: str, check: Parameters) -> Outcome:
-    """Count the parameters of what a paper says of a model, and of other ways to read it."""
+    """Count the parameters of a model as the paper describes it, and of other readings of the description."""
     counts = [(reading, count(inputs, reading, check, check.domains)) for reading in check.readings]
     agreed = 0
     for cell in check.cells:
@@ -53,7 +53,7 @@ def parameters(inputs: AuditInput, paper: str, check: Parameters) -> Outcome:
 
 
 def size_ratio(inputs: AuditInput, paper: str, check: SizeRatio) -> Outcome:
-    """Count the parameters of two models, and how many times as large one is, for each number of domains."""
+    """Compute the ratio of two models' numbers of parameters, for each number of domains."""
     del paper
     found: list[str] = []
     agreed = 0
@@ -85,7 +85,7 @@ def _body_and_row(inputs: AuditInput, reading: Reading, sizes: Sizes, domains: i
 
 
 def vocabulary(inputs: AuditInput, paper: str, check: Vocabulary) -> Outcome:
-    """Compute how many rows of embeddings and output layer in all each printed size needs, as a range."""
+    """Compute the range of the total rows of embeddings and output layer that each printed size allows."""
     ranges: list[tuple[Decimal, Decimal]] = []
     found: list[str] = []
     for cell, reading in check.cells.items():

@@ -20,8 +20,8 @@ class Compared:
 
     Attributes:
         cell: where, as `table | row | column/metric`.
-        agrees: the print is right.
-        printed: the print.
+        agrees: whether the printed number is right.
+        printed: the number as printed.
         recomputed: what it should be, or what it should be above.
         comment: more about it.
     """
@@ -48,7 +48,7 @@ def _complete(numbers: Iterable[PublishedNumber]) -> list[Decimal]:
 
 
 def averages(published: Published) -> Iterator[Compared]:
-    """Hold each average against the mean of the other columns of its row, in the same metric, rounded half up."""
+    """Compare each average with the mean of the other columns of its row, in the same metric, rounded half up."""
     for place, number, printed in _available(published):
         table, row, column, metric = place
         if column.lower() not in AVERAGE_COLUMNS:
@@ -68,7 +68,7 @@ def averages(published: Published) -> Iterator[Compared]:
 
 
 def deltas(published: Published) -> Iterator[Compared]:
-    """Hold each column of differences (its name starts with a delta) against its scores less the first row's."""
+    """Compare each column of differences (its name starts with a delta) with its scores minus the first row's."""
     for place, number, printed in _available(published):
         table, row, column, _ = place
         if not column.startswith("Δ"):
@@ -89,7 +89,7 @@ def deltas(published: Published) -> Iterator[Compared]:
 
 
 def stars(published: Published) -> Iterator[Compared]:
-    """Hold each starred score against the first row of its table, the baseline: it should not be below."""
+    """Compare each starred score with the first row of its table, the baseline: it should not be lower."""
     for place, number, printed in _available(published):
         table, _, column, metric = place
         first = published.find(table, published.rows(table)[0], column, metric)
@@ -99,7 +99,7 @@ def stars(published: Published) -> Iterator[Compared]:
 
 
 def totals(published: Published) -> Iterator[Compared]:
-    """Hold each row of totals against the sum of the rows of the same part of the table."""
+    """Compare each row of totals with the sum of the rows of the same part of the table."""
     for place, number, printed in _available(published):
         table, row, column, metric = place
         part, _, name = row.rpartition("/")

@@ -1,4 +1,4 @@
-"""Rank correlation (Spearman 1904), with ranks of equals shared."""
+"""Rank correlation (Spearman 1904) with average ranks for ties."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mdnmt.numbers.rounding import mean
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value from 1, equals at the mean of theirs."""
+    """Return the rank of each value, from 1; tied values share their mean rank."""
     below = [sum(other < value for other in values) for value in values]
     return [lower + (values.count(value) + 1) / 2 for lower, value in zip(below, values, strict=True)]
 
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float:
-    """Return the rank correlation of two sequences of the same length; 0 where one of them never changes."""
+    """Return the rank correlation of two sequences of the same length; 0 if one of them is constant."""
     x, y = ranks(left), ranks(right)
     dx, dy = [value - mean(x) for value in x], [value - mean(y) for value in y]
     scale = math.sqrt(math.fsum(d * d for d in dx) * math.fsum(d * d for d in dy))

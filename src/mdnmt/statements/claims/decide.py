@@ -27,8 +27,8 @@ from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.statements.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
 from mdnmt.statements.claims.wording import claim_words, title_of
 
-ALPHA = 0.05  # of a wrong verdict on a claim, two-sided
-MOST_NAMED = 3  # of what failed or is missing, in a reason
+ALPHA = 0.05  # probability of a wrong verdict on a claim, two-sided
+MOST_NAMED = 3  # failed or missing comparisons that a reason lists
 
 
 def comparisons(rule: AnyRule, spec: ClaimsSpec) -> Iterator[Comparison]:
@@ -49,7 +49,7 @@ def comparisons(rule: AnyRule, spec: ClaimsSpec) -> Iterator[Comparison]:
 
 
 def count_needed(needed: Needed, number: int) -> int:
-    """Return how many of so many comparisons must hold."""
+    """Return how many of `number` comparisons must hold."""
     if needed == "all":
         return number
     if needed == "most":
@@ -60,12 +60,12 @@ def count_needed(needed: Needed, number: int) -> int:
 def verdict_of(needed: Needed, found: Sequence[Comparison], rules: int = 1) -> Verdict:
     """Return the verdict on comparisons of which a share must hold.
 
-    Both verdicts are corrected for the number of comparisons. That at least k of m hold is shown if the k-th smallest
-    p, of those toward it, is at most 0.05 / (m - k + 1): Holm's bound, which is 0.05 for each where all must hold
-    and 0.05 / m for the smallest where one must (Benjamini and Heller 2008, "Screening for partial conjunction
-    hypotheses"). That fewer than k hold is shown likewise by the m - k + 1 that fail, at 0.05 / k; a claim fails with
-    any of its rules, so there the rules count as well. What could not be made might hold or not: it leaves a rule
-    open unless the others decide it already.
+    Both verdicts are corrected for the number of comparisons, m. At least k of them are shown to hold if the k-th
+    smallest p in favour is at most 0.05 / (m - k + 1), which is Holm's bound: 0.05 for each if all must hold, and
+    0.05 / m for the smallest if one must (Benjamini and Heller 2008, "Screening for partial conjunction hypotheses").
+    Fewer than k are shown to hold if m - k + 1 are shown to fail in the same way, at 0.05 / k. This bound is divided
+    by `rules` as well, because a claim fails if any of its rules fails. A comparison that could not be made might hold
+    or fail, so it leaves the rule open unless the others already decide it.
 
     Args:
         needed: how many must hold.
@@ -86,20 +86,20 @@ def verdict_of(needed: Needed, found: Sequence[Comparison], rules: int = 1) -> V
 
 
 def _shown(made: Sequence[Comparison], holds: bool, number: int, alpha: float) -> bool:
-    """Return whether at least so many comparisons are shown to hold (or to fail), at an error rate of alpha."""
+    """Return whether at least `number` comparisons are shown to hold (or to fail), at an error rate of alpha."""
     p_values = sorted(_p_value(one, holds) for one in made)
     return p_values[number - 1] * (len(made) - number + 1) <= alpha
 
 
 def _p_value(one: Comparison, holds: bool) -> float:
-    """Return the p of a comparison against the opposite of `holds`; facts without a p are certain."""
+    """Return the p-value of a comparison against the opposite of `holds`; a fact without a p-value is certain."""
     if one.p is None:
         return 0.0 if one.holds is holds else 1.0
     return one.p if one.toward is holds else 1.0
 
 
 def combined_verdict(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict where each of several must hold: one that fails settles it, then one that is not known."""
+    """Return the verdict on several that must all hold: not reproduced beats not comparable beats inconclusive."""
     order: tuple[Verdict, ...] = ("not reproduced", "not comparable", "inconclusive", "reproduced")
     return min(verdicts, key=order.index)
 
@@ -117,7 +117,7 @@ def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
     """Return the verdict on one rule, from all that it compares; `rules` is how many its claim has."""
     every = list(comparisons(rule, spec))
     made = [one for one in every if one.missing is None]
-    missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each want is named once
+    missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each missing item is named once
     found = (*made, *missing)
     if isinstance(rule, NotedRule):
         return Decided(rule, found, "not comparable")
@@ -175,7 +175,7 @@ def _left_out(name: str, spec: ClaimsSpec) -> Iterator[str]:
 
 
 def reason(verdict: Verdict, decided: Sequence[Decided]) -> str:
-    """Return why the verdict is what it is, in one sentence; what holds so far is said with each."""
+    """Return the reason for a verdict in one sentence, with the number of comparisons that hold so far."""
     noted = [one.rule.why for one in decided if isinstance(one.rule, NotedRule)]
     found = [comparison for one in decided for comparison in one.found]
     made = [comparison for comparison in found if comparison.missing is None]

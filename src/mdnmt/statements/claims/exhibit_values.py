@@ -1,4 +1,4 @@
-"""A table or figure that decides claims, read: rows by method, columns by the paper's domains, numbers by seed."""
+"""Read the tables and figures that decide claims: rows by method, columns by the paper's domains, numbers by seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mdnmt.statements.claims.seed_samples import Sample, of_values
 from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.statements.claims.wording import METRICS, title_of
 
-# Time and memory are measured once, not once a seed: each is taken to be known to 5 %.
+# Time and memory are measured once, not once per seed; we take them to be accurate to 5 %.
 MEASURED_SLACK = 0.05
 BUSY = "time and memory were measured while other processes had part of the machine"
 NOT_HERE = "not part of this study"
@@ -46,18 +46,18 @@ class Table:
 
     @classmethod
     def of(cls, item: str, spec: ClaimsSpec) -> Table | None:
-        """Return the table of an item, or None where it was not made.
+        """Return a table by its name, or None if it was not made.
 
         Raises:
-            DataError: the file is no table.
+            DataError: the file is not a table.
         """
         path = spec.tables.get(item)
         return None if path is None else cls(item, read_grid(path), spec)
 
     def measured(self, metric: str) -> str:
-        """Return which of the table's metrics stands for a claim's: for BLEU the one the printed BLEU is compared with.
+        """Return the table's metric for a metric of a claim.
 
-        Where that one has no number, it is sacreBLEU's.
+        For BLEU it is the one that the printed BLEU is compared with or, if that has no number, sacreBLEU's.
         """
         printed = self.spec.printed_bleu.get(self.item, metric) if metric == "bleu" else metric
         return printed if self._has(printed) else metric
@@ -80,7 +80,7 @@ class Table:
         return METRICS[metric] if key == metric else f"{METRICS[metric]} on {label}"
 
     def rows(self, method: str) -> list[tuple[GridRow, str | None]]:
-        """Return the rows of a method, each with the domain that it alone is trained on, if so."""
+        """Return the rows of a method, each with its domain if it is trained on one domain alone, else None."""
         names = self.spec.names(self.item, method)
         found: list[tuple[GridRow, str | None]] = [(row, None) for row in self.grid.rows if row.method in names]
         keys = {header.key for header in self.grid.headers}
@@ -129,13 +129,13 @@ class Table:
         return None if cell is None else cell.published
 
     def lacks(self, row: GridRow, metric: str, key: str) -> Comparison:
-        """Return the comparison that a row without this number does not allow."""
+        """Return a comparison that cannot be made because the row lacks this number."""
         why = "; ".join(self.grid.reasons[mark] for mark in row.marks) or "no number"
         return absent([f"{self.label(metric, key)} of {row.label}"], title_of(self.item), why)
 
 
 def seed_values(cell: Cell) -> tuple[float, ...]:
-    """Return the values of a cell, one a seed; none where the table holds only their mean."""
+    """Return the values of a cell, one per seed; none if the table holds only their mean."""
     values = tuple(getattr(cell, "values", None) or ())
     return values if len(values) == cell.num_seeds else ()
 

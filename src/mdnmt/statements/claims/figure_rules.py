@@ -1,4 +1,4 @@
-"""What rules about figures ask for: measures against others or a threshold, and measures that rise or fall."""
+"""Evaluate claim rules about figures: measures against others or a threshold, and measures that rise or fall."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _names(spec: ClaimsSpec, item: str, method: str) -> tuple[str, ...]:
 def _selected(
     measures: Sequence[Measure], names: Sequence[str], name: str, at: Mapping[str, Position], each: Sequence[str]
 ) -> tuple[str, Found]:
-    """Return the label of a system (of `names`; of none: of all together), and its measures of a name at a place."""
+    """Return the label of the system called one of `names` (none: all together), and its measures `name` at `at`."""
     own = [m for m in measures if (not names or m.method in names) and m.name == name and m.value is not None]
     for key in (key for key, value in at.items() if value not in ("first", "last")):
         own = [measure for measure in own if measure.at.get(key) == at[key]]
@@ -43,20 +43,20 @@ def _selected(
 
 
 def _filled(label: str, found: Found, other: tuple[str, Found]) -> tuple[str, Found]:
-    """Return measures, and for the runs that have none those of another name."""
+    """Return the measures, with those of another name for the runs that have none."""
     filled = {place: {**seeds, **found.get(place, {})} for place, seeds in other[1].items()}
     return label or other[0], {**found, **filled}
 
 
 def _reduced(measures: Sequence[Measure], reduce: Mapping[str, str]) -> float:
-    """Return one number: over the keys that are not named the mean, then over each named key what is asked for."""
+    """Return one number: the mean over keys not in `reduce`, then each key of `reduce` combined as it asks."""
     named = list(reduce)
     groups: dict[Place, list[float]] = {}
     for measure in measures:
         groups.setdefault(tuple(measure.at.get(key, "") for key in named), []).append(measure.value or 0.0)
     values = {place: mean(numbers) for place, numbers in groups.items()}
     for key in named:
-        # The first key is always the one to go: those before it are gone already.
+        # Earlier keys are already reduced, so this key is the first in each place.
         rest: dict[Place, list[float]] = {}
         for place, value in values.items():
             rest.setdefault(place[1:], []).append(value)
@@ -65,7 +65,7 @@ def _reduced(measures: Sequence[Measure], reduce: Mapping[str, str]) -> float:
 
 
 def _samples(found: Found, reduce: Mapping[str, str], repeated: bool) -> dict[Place, Sample]:
-    """Return the numbers by place; where runs are `repeated`, one without a seed belongs to all of them."""
+    """Return the numbers by place; if runs are `repeated` with seeds, a number without a seed is exact."""
     samples = {}
     for place, seeds in found.items():
         values = [_reduced(measures, reduce) for _, measures in sorted(seeds.items(), key=str)]
@@ -167,7 +167,7 @@ def trend_comparisons(rule: TrendRule, spec: ClaimsSpec) -> Iterator[Comparison]
 
 
 def _trend(measures: Sequence[Measure], over: str) -> float | None:
-    """Return the rank correlation over the values of a key, each with its mean; None of fewer than two."""
+    """Return the rank correlation over the values of a key, each with its mean; None for fewer than two."""
     by_value: dict[float, list[float]] = {}
     for measure in measures:
         position = measure.at.get(over)

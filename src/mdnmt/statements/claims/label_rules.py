@@ -1,4 +1,4 @@
-"""What rules about domain labels compare: what wrong, missing or predicted labels cost a system."""
+"""Evaluate claim rules about domain labels: what wrong, missing or predicted labels cost a system."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _label(table: Table, method: str) -> str:
 def _cost(table: Table, method: str, metric: str, key: str, labels: str) -> Sample | Comparison:
     """Return the score under gold labels minus the score under others, or what is missing to compute it.
 
-    Both are translations of the same models, so that the difference is taken seed by seed.
+    Both are scores of the same models, so the difference is taken seed by seed.
     """
     values = []
     for condition in ("given", labels):

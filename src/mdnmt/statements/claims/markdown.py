@@ -1,4 +1,4 @@
-"""Draw the outcomes of a paper's claims as Markdown."""
+"""Render the outcomes of a paper's claims as Markdown."""
 
 from __future__ import annotations
 

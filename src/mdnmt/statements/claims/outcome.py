@@ -1,4 +1,4 @@
-"""What became of a claim: its comparisons, its verdict and the reason."""
+"""The outcome of a claim: its comparisons, its verdict and the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mdnmt.numbers.verdicts import Verdict
 
 
 class Comparison(Frozen):
-    """One comparison of a rule; what is missing is a comparison that could not be made."""
+    """One comparison of a rule; with `missing`, one that could not be made."""
 
     what: str
     left: float | None = None
@@ -19,13 +19,13 @@ class Comparison(Frozen):
     difference: float | None = None  # left - times * right, which is compared with the threshold
     half_width: float | None = None  # of the 95 % interval of the difference; None: too few seeds
     toward: bool | None = None  # whether the means by themselves fulfil the rule
-    holds: bool | None = None  # by itself, uncorrected: whether the whole interval does; None: undecided
+    holds: bool | None = None  # whether the whole interval fulfils it, uncorrected; None: undecided
     p: float | None = None  # two-sided, that the difference lies at the threshold; None: an exact fact, or undecided
     num_seeds: int | None = None  # the fewer of both sides; None: it does not depend on a seed
     in_print: bool | None = None  # whether the paper's own numbers fulfil the rule; None: it does not print both
     doubt: str | None = None  # why it stays undecided, other than too few seeds
     missing: str | None = None  # what would be needed to make it
-    group: str = ""  # the share that a rule asks for is needed of each group
+    group: str = ""  # a rule with `per_row` must hold within each group
 
 
 class Outcome(Frozen):
@@ -56,7 +56,7 @@ class Outcomes(Frozen):
     title: str
     counts: dict[str, int]  # verdict -> how many claims
     outcomes: tuple[Outcome, ...]
-    made: Provenance | None = None  # written by the verb
+    made: Provenance | None = None  # added by `mdnmt claims`
 
 
 def read_outcomes(path: Path) -> Outcomes:

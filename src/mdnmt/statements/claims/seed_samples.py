@@ -1,4 +1,4 @@
-"""A number measured once a seed, and how surely it differs from another: Welch's t interval."""
+"""A number measured once per seed, and whether it differs from another: Welch's t interval."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Sample:
 
     Attributes:
         mean: over the seeds.
-        sd: sample standard deviation; None of fewer than two seeds.
+        sd: sample standard deviation; None for fewer than two seeds.
         num_seeds: how many.
-        slack: of a number that does not depend on a seed: how far it is known (0: exactly).
-        doubt: why nothing can be decided by it.
+        slack: half-width of the uncertainty of a number that does not depend on a seed (0: exact); None: it does.
+        doubt: why it cannot decide anything; None: it can.
     """
 
     mean: float
@@ -34,12 +34,12 @@ class Sample:
 
 
 def of_values(values: Sequence[float]) -> Sample:
-    """Return the sample of at least one value, one a seed."""
+    """Return the sample of at least one value, one per seed."""
     return Sample(mean(values), standard_deviation(values), len(values))
 
 
 def _error(parts: Sequence[tuple[float, Sample]]) -> tuple[float, float, float] | None:
-    """Return (slack, standard error, degrees of freedom) of a weighted sum; None with fewer than two seeds of one."""
+    """Return (slack, standard error, degrees of freedom) of a weighted sum; None if a term has one seed."""
     slack, known = 0.0, []
     for weight, sample in parts:
         if sample.slack is not None:
@@ -80,7 +80,7 @@ def compare(
 ) -> Comparison:
     """Return the comparison of `left - times * right` with the threshold; `details` are its further fields.
 
-    It is decided with three seeds of each side or more, if the 95 % interval lies on one side of the threshold.
+    It is decided if each side has at least three seeds and the 95 % interval lies on one side of the threshold.
     """
     parts = [(1.0, left)] if right is None else [(1.0, left), (-times, right)]
     difference = math.fsum(weight * sample.mean for weight, sample in parts)

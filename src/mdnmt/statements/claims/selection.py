@@ -54,7 +54,7 @@ def claims_spec(study: Study, paper: str, places: ResultPaths) -> ClaimsSpec:
 
 
 def _shown(keys: Iterable[str], paper: str, wanted: set[str]) -> dict[str, str]:
-    """Return item -> key of what the study shows of a paper, or of our own, as far as it is wanted."""
+    """Return item -> key, for the wanted exhibits of the paper, or of our own, that the study shows."""
     found = {split_key(key)[1]: key for key in keys if split_key(key)[0] == paper}
     found |= {key: key for key in keys if is_own(key)}
     return {item: key for item, key in found.items() if item in wanted}

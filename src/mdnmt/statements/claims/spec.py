@@ -21,15 +21,15 @@ class ClaimsSpec(Frozen):
     figures: dict[str, Path | None] = Field({})  # item -> what `mdnmt figure` wrote beside the drawing
     made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
     missing: dict[str, str] = Field({})  # item -> why it is not made
-    rows: dict[str, dict[str, tuple[str, ...]]] = Field({})  # item -> method -> its names there (row_names); itself
-    domains: dict[str, dict[str, str]] = Field({})  # item -> domain of the paper's own task -> column; itself
+    rows: dict[str, dict[str, tuple[str, ...]]] = Field({})  # item -> the `row_names` of its table; default: itself
+    domains: dict[str, dict[str, str]] = Field({})  # item -> domain of the paper's own task -> column; default: itself
     on_other_text: dict[str, str] = Field({})  # item -> why its text is not the paper's
     left_out: dict[str, tuple[str, ...]] = Field({})  # claim -> items that the study decides it without
-    printed_bleu: dict[str, str] = Field({})  # item -> the metric of ours that its printed BLEU is compared with; bleu
+    printed_bleu: dict[str, str] = Field({})  # item -> our metric to compare with its printed BLEU; default: bleu
     unusable: dict[str, str] = Field({})  # metric -> why its scores decide nothing
 
     def names(self, item: str, method: str) -> tuple[str, ...]:
-        """Return the names under which a method may stand in an item."""
+        """Return the names that a method may have in a table or figure."""
         return self.rows.get(item, {}).get(method, (method,))
 
     def key(self, item: str) -> str:

@@ -112,7 +112,7 @@ def _in_print(rule: CellsRule, left: float | None, right: float | None) -> bool 
     """Return whether the paper's own two numbers fulfil a rule; None if it does not print both."""
     if left is None or right is None:
         return None
-    difference = round(left - rule.times * right, 9)  # decimals of the page, without the noise of floats
+    difference = round(left - rule.times * right, 9)  # as printed, without float rounding errors
     return fulfils(rule, difference, difference)
 
 

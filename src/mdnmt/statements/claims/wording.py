@@ -36,7 +36,7 @@ METRICS = {
 }
 
 
-# What readers call the measures of figures; `mdnmt.exhibits` says at each `measures` what they are.
+# Readable names of the measures of figures; the docstring of each `measures` in `mdnmt.exhibits` defines them.
 MEASURES = {
     "plateau": "share of updates on a plateau",
     "updates_to": "updates until the validation perplexity is within 5 % of the first system's last",
@@ -113,7 +113,7 @@ def needed_words(needed: str | float, of: str = "comparisons") -> str:
 
 
 def _against(rule: Threshold, other: str, times: float = 1.0) -> str:
-    """Return what must hold of a comparison with something else."""
+    """Return in words what a comparison with `other` must fulfil."""
     side, bound = rule.bound
     far = _number(abs(bound))
     other = other if times == 1.0 else f"{_number(times)} times {other}"
