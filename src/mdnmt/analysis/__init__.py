@@ -1,1 +1,1 @@
-"""Finished runs looked into: what they do inside, and what they cost."""
+"""Analyse finished runs: their internals, their word choice, and their cost."""

@@ -1,4 +1,4 @@
-"""Accuracy by kind of word on generated text, and the proportions and gates of the encoder's layers for these words."""
+"""Measure accuracy, and proportions and gates in the encoder, for each kind of word of generated text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH_SENTENCES = 100
 def right_words(
     kinds: Mapping[str, str], sources: Iterable[str], references: Iterable[str], hypotheses: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """Count the source words of each kind, and how many are translated by the reference's word at the same position.
+    """Count the source words of each kind, and those whose translation equals the reference's word at their position.
 
     Args:
         kinds: source word -> its kind (`mdnmt.corpora.generated.kinds`).
@@ -30,7 +30,7 @@ def right_words(
         hypotheses: one per source sentence.
 
     Raises:
-        KeyError: a source word does not belong to the grammar.
+        KeyError: a source word has no kind.
     """
     counts = {kind: {"words": 0, "right": 0} for kind in dict.fromkeys(kinds.values())}
     for source, reference, hypothesis in zip(sources, references, hypotheses, strict=True):
@@ -43,11 +43,17 @@ def right_words(
 
 
 def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], limit: int | None) -> dict[str, Any]:
-    """Return proportions and gates of the encoder's layers on the test text, averaged over words.
+    """Return the mean proportions and gates of the encoder's layers over the words of the test text.
+
+    Args:
+        translator: the run.
+        data: its task.
+        kinds: source word -> its kind; other tokens are left out.
+        limit: use only this many first test sentences of each domain; None: all.
 
     Returns:
         `proportions`: kind of word -> proportion of the sentence's own domain [L]; empty if the method has none.
-        `gates`: domain -> weights of the experts [L][N]; empty if the method has no gates.
+        `gates`: domain -> weights of the N experts [L][N]; empty if the method has no gates.
     """
     names = list(dict.fromkeys(kinds.values()))
     numbers = {word: names.index(kind) for word, kind in kinds.items()}
@@ -65,7 +71,7 @@ def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], 
                 for p_LBSK in _layers(proportions):
                     for number, kind in enumerate(names):
                         shares.setdefault(kind, _Mean()).add(p_LBSK[:, kind_BS == number, label])
-                # A gate that sees the domain alone is the same for all words of a sentence.
+                # A gate that depends on the domain alone is [B, 1, N]: expand it to all tokens of a sentence.
                 for g_LBSN in _layers([g.expand(*source_BS.shape, -1) for g in context.recorded("gate", "encoder")]):
                     gates.setdefault(domain, _Mean()).add(g_LBSN[:, kind_BS >= 0])
     return {

@@ -1,4 +1,4 @@
-"""Words whose translation depends on the domain, found in a task's own training text (Jiang et al. 2020, sec. 5)."""
+"""Find words whose translation depends on the domain in a task's own training text (Jiang et al. 2020, sec. 5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mdnmt.train.batches import spread
 
 
 class AmbiguityConfig(Frozen):
-    """When a word counts as ambiguous; all shares are of training sentences."""
+    """The thresholds of an ambiguous word; all shares are shares of training sentences."""
 
     max_sentences: int = Field(50_000, gt=0, description="of each domain that are counted")
     min_sentences: int = Field(20, gt=0, description="of a domain that have the word")
@@ -31,7 +31,7 @@ class AmbiguityConfig(Frozen):
 
 @dataclass(frozen=True)
 class CooccurrenceCounts:
-    """In how many sentences of a domain words occur, separately ([S], [T]) and together ([S, T], sparse)."""
+    """Numbers of sentences of a domain that contain source words [S], target words [T] and pairs [S, T] (sparse)."""
 
     num_sentences: int
     source_S: NDArray[np.int64]
@@ -39,17 +39,18 @@ class CooccurrenceCounts:
     both_ST: Any
 
     def given(self, source: int, target: int) -> float:
-        """Return the share of the sentences with a source word whose translation has the target word."""
+        """Return the share of the sentences with the source word whose translation contains the target word."""
         return float(self.both_ST[source, target]) / max(1, int(self.source_S[source]))
 
 
 def find_ambiguous_words(data: TaskData, config: AmbiguityConfig) -> list[dict[str, Any]]:
-    """Return the ambiguous words of a task, the most telling first.
+    """Return the ambiguous words of a task, sorted by contrast, the largest first.
 
-    A word's translation in a domain is the target word with the highest Dice coefficient with it, if the word is also
-    the best one for that translation. It is ambiguous if in two domains it has two translations with different
-    beginnings, each of which is rarer by `min_contrast`, as a share of the sentences with the word, in the domain of
-    the other. Words are compared without case.
+    A word's translation in a domain is the target word with which it has the highest Dice coefficient, provided that
+    the source word is in turn that target word's best partner. A word is ambiguous if its translations in two domains
+    are different words (`are_different_words`) and its contrast is at least `min_contrast`. The contrast compares how
+    often each of the two translations occurs in the sentences with the word: it is the smaller of the two drops from
+    the translation's own domain to the other one. Words are casefolded.
 
     Returns:
         [{"word", "translations": {domain: word}, "sentences": {domain: count}, "contrast": 0 to 1}]
@@ -83,14 +84,14 @@ def find_ambiguous_words(data: TaskData, config: AmbiguityConfig) -> list[dict[s
 
 
 def are_different_words(one: str, other: str) -> bool:
-    """Return whether two words are more than forms of one: less than half of the shorter is a common beginning."""
+    """Return whether two words are more than two forms of one: their common prefix is under half of the shorter one."""
     shorter = min(len(one), len(other))
     alike = next((place for place in range(shorter) if one[place] != other[place]), shorter)
     return 2 * alike < shorter
 
 
 def _presence(side: Ragged, vocab: Vocab, rows: NDArray[np.int64], words: dict[str, int]) -> Any:
-    """Return which words each sentence has, [sentences, words], sparse; new words are added to `words`."""
+    """Return a sparse 0/1 matrix [sentences, words] of the words in each sentence; new words are added to `words`."""
     columns: list[int] = []
     ends = [0]
     for row in rows:
@@ -109,12 +110,12 @@ def _counted(x_NS: Any, y_NT: Any, shape: tuple[int, int]) -> CooccurrenceCounts
 
 
 def _translations(counts: CooccurrenceCounts, config: AmbiguityConfig) -> dict[int, int]:
-    """Return source word -> target word of one domain, for words that are each other's best."""
+    """Return source word -> target word of one domain, for words that are each other's best partner."""
     pairs = counts.both_ST.tocoo()
     frequent = counts.source_S[pairs.row] >= config.min_sentences
     dice = 2.0 * pairs.data / (counts.source_S[pairs.row] + counts.target_T[pairs.col])
     kept = frequent & (dice >= config.min_association)
-    # Over all pairs, not the kept ones alone: a function word may be the better partner.
+    # Over all pairs, not only the kept ones: a function word may be a better partner.
     association_ST = sparse.csr_matrix((dice, (pairs.row, pairs.col)), shape=pairs.shape)
     best_T = np.asarray(association_ST.argmax(axis=1)).ravel()
     best_S = np.asarray(association_ST.argmax(axis=0)).ravel()
@@ -131,7 +132,7 @@ def _translations(counts: CooccurrenceCounts, config: AmbiguityConfig) -> dict[i
 def _contrast(
     domains: dict[str, CooccurrenceCounts], own: dict[str, int], number: int, meanings: list[str], pair: tuple[str, str]
 ) -> float:
-    """Return how much rarer, at least, each domain's translation of a word is in the other domain of the pair."""
+    """Return the contrast of a word in a pair of domains, see `find_ambiguous_words`; 0 for forms of one word."""
     one, other = pair
     if not are_different_words(meanings[own[one]], meanings[own[other]]):
         return 0.0

@@ -12,20 +12,20 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from mdnmt.errors import DataError
 from mdnmt.tasks.task_data import TaskData
 
-TRAIN_SENTENCES = 20_000  # at most, per domain, spread evenly over its training text
-FEATURES = 100_000  # at most, of words and of letters
+TRAIN_SENTENCES = 20_000  # largest number per domain, spread evenly over its training text
+FEATURES = 100_000  # largest number of word n-grams, and of character n-grams
 ABOUT = "logistic regression on TF-IDF of words (1-2) and letters (1-4) of the source"
 
 
 def predict(data: TaskData) -> dict[str, Any]:
-    """Return the guessed domain of every test sentence of a task, and how often the guess is right.
+    """Return the predicted domain of every test sentence of a task, and the accuracy of the predictions.
 
-    The classifier learns from the source side of the training text. Domains have equal weight, however much text they
-    have. Training is deterministic.
+    The classifier is trained on the source side of the training text, with equal total weight for each domain. Training
+    is deterministic.
 
     Returns:
-        {"classifier": its name, "domains": names in label order, "train_sentences": number of each, "accuracy": mean
-        over the domains, "test": {domain: {"accuracy": share, "labels": [label of each sentence]}}}.
+        {"classifier": its name, "domains": names in label order, "train_sentences": number for each domain, "accuracy":
+        mean over the domains, "test": {domain: {"accuracy": share, "labels": [predicted label of each sentence]}}}.
 
     Raises:
         DataError: the task has fewer than two domains with text.
@@ -57,6 +57,6 @@ def _spread(lines: Sequence[str]) -> list[str]:
 
 def _classifier() -> Pipeline:
     words = TfidfVectorizer(token_pattern=r"\w+", ngram_range=(1, 2), max_features=FEATURES, sublinear_tf=True)
-    # Character n-grams: a script without spaces has no words to count.
+    # Character n-grams, because text in a script without spaces has no word n-grams.
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4), max_features=FEATURES, sublinear_tf=True)
     return make_pipeline(make_union(words, letters), LogisticRegression(class_weight="balanced", max_iter=1000))

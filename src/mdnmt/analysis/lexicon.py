@@ -1,4 +1,4 @@
-"""Word counts in the training text of each domain. Figures compare a model's decisions with them."""
+"""Count words in the training text of each domain; figures compare a model's proportions and gates with the counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdnmt.tasks.task_data import Ragged, TaskData
 
 
 def training_counts(data: TaskData, text: str, words: Sequence[str]) -> dict[str, Any]:
-    """Count words in the training text of each domain; BPE pieces are joined to words first.
+    """Count words in the training text of each domain; BPE tokens are joined into words first.
 
     Args:
         data: the task.

@@ -1,4 +1,4 @@
-"""Analyse a finished run: proportions, domain attention and gates of words, and vectors of sentences."""
+"""Analyse a finished run: proportions, domain attention and gates of its tokens, and vectors of sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices, collate, spread
 
 BATCH_TOKENS = 2000
-PLACES = 5  # decimals in sentences.json: more than the shades of a figure can show
+PLACES = 5  # decimals in sentences.json; more than the colours of a figure can show
 
 
 def analyse(
@@ -38,19 +38,19 @@ def analyse(
 ) -> None:
     """Write meta.json, sentences.json, proportions.npz, attention.npz, gates.json, lexicon.json and vectors.npz.
 
-    proportions.npz has `encoder`, `memory` and `decoder`, if the method mixes on that side: [L, N, K] for N tokens of
-    the validation text, without smoothing (as the authors' code plots them), and for each token what
-    `WordRecords.arrays` describes. attention.npz has the same for domain attention over domain vectors. gates.json has
-    the mean gates of each domain. lexicon.json has the training-text counts of the analysed words. Files about parts
-    that a method lacks are empty.
+    proportions.npz has `encoder`, `memory` and `decoder`, for the sides on which the method mixes: [L, N, K] for N
+    tokens of the validation text, without smoothing (as the authors' code plots them), and arrays about each token (see
+    `WordRecords.arrays`). attention.npz has the same for domain attention over domain vectors. gates.json has the mean
+    gates of each domain. lexicon.json has the training-text counts of the analysed words. Files about parts that a
+    method lacks are empty.
 
     Args:
         translator: the run.
         data: its task.
-        config: how many sentences are analysed.
+        config: numbers of sentences to analyse.
         folder: where the files are written.
         slots: names of the domain vectors, if training ties them to domains.
-        made_from: the record of the run.
+        made_from: files whose sha256 is recorded with the results: the run's run.json.
     """
     names = {
         "domains": list(data.domains),
@@ -120,7 +120,7 @@ def _sentence(translator: Translator, data: TaskData, split: Split, row: int) ->
 
 
 def _layers(context: DomainContext, kind: str, side: Side) -> list[Any] | None:
-    """Return [L][T][K] of a sentence, or None where the method has none."""
+    """Return the shares [L][T][K] of one sentence, or None if the method has none."""
     logits = context.recorded(kind, side)
     found: list[Any] | None = shares(logits)[:, 0].astype(np.float64).round(PLACES).tolist() if logits else None
     return found
@@ -140,7 +140,7 @@ def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArr
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # not compressed: xz packs a bundle better from plain numbers
+    np.savez(buffer, **arrays)  # not compressed: the xz of a bundle packs raw arrays better
     fsio.write_bytes(path, buffer.getvalue())
 
 

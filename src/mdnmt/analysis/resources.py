@@ -1,4 +1,4 @@
-"""Time, throughput and memory of a method, measured the same way for every row (Song et al. 2026, Table 4)."""
+"""Measure time, throughput, memory and energy in the same way for every method (Song et al. 2026, Table 4)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Values = dict[str, list[float]]  # quantity -> its value at each repeat
 
 @dataclass(frozen=True)
 class Repeats:
-    """Seconds of each repetition of the same work, and joules if the machine reports them."""
+    """Seconds of each repetition of the same work, and joules; no joules if the machine does not report them."""
 
     seconds: list[float]
     joules: list[float]
@@ -56,13 +56,13 @@ def measure_run(
 ) -> dict[str, Any]:
     """Measure what one run's method costs: medians over `repeats`, and all measured values under `values`.
 
-    Every run of a task trains on the same batches and decodes the same test sentences, so that the figures can be
-    compared. Nothing is written, and the run's weights stay as they are. Call this in a process of its own: peak memory
-    (MiB) is that of the whole process, or of the GPU. It is measured in training. A model that is used as it is
-    published (in `pretrained`) has no figures of training; its peak memory is that of decoding.
+    Every run of a task trains on the same batches and decodes the same test sentences, so the results can be compared.
+    Nothing is written, and the run's weights do not change. Call this in a process of its own: peak memory (MiB) is
+    that of the whole process, or of the GPU, and is measured in training. A pretrained model that is used as published
+    (from `pretrained`) has no training measurements; its peak memory is that of decoding.
 
-    `others_percent` is the share of all cores that other processes used meanwhile, `others_on_gpu` how many of them
-    computed on the same GPU. Both are left out if they are unknown.
+    `others_percent` is the percentage of all CPU time that other processes used meanwhile, `others_on_gpu` the number
+    of other processes on the same GPU. Both are left out if they are unknown.
     """
     data = TaskData.load(task_folder, verify=False)
     record = read_json(RunPaths(run_folder).record)
@@ -92,7 +92,7 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
         split, indices, max_tokens=recipe.max_tokens, batch_sentences=recipe.batch_sentences, seed=0, epoch=0
     )
     each = recipe.accumulate_batches
-    # Scheduled values, such as loss weights, are those of the middle of training.
+    # Scheduled values, such as loss weights, are set to those in the middle of training.
     updates = in_updates(recipe, -(-len(order) // each)).max_updates
     method.begin_update(max(1, updates // 2), updates)
     batches = [
@@ -160,7 +160,7 @@ def _repeated(work: Callable[[], object], device: torch.device, repeats: int) ->
 
 
 def others_percent() -> Callable[[], float | None]:
-    """Return a function that returns the share of all cores that others used since this call (None: unknown)."""
+    """Return a function that returns the percentage of all CPU time that others used since this call; None: unknown."""
     try:
         import psutil
     except ImportError:
@@ -191,7 +191,7 @@ def _peak_memory_mb(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     try:
-        # getrusage() would also count what the parent process held when it started this one.
+        # getrusage() would also count the memory of the parent process at the time of the fork.
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         return int(status.partition("VmHWM:")[2].split()[0]) / 2**10
     except (OSError, IndexError, ValueError):

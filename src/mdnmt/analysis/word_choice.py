@@ -1,4 +1,4 @@
-"""Which translation of an ambiguous word systems choose in test sentences (Jiang et al. 2020, sec. 5 and Table 7)."""
+"""Count which translations of ambiguous words systems choose (Jiang et al. 2020, sec. 5, Table 7)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mdnmt.config.base import Frozen
 from mdnmt.tasks.segmentation.segmenter import Segmentation, Segmenter
 from mdnmt.tasks.text.normalisation import Normaliser
 
-NUM_EXAMPLES = 3  # words
-EXAMPLE_LENGTH = 12  # words of the source: long enough to say something, short enough to read
+NUM_EXAMPLES = 3  # number of words that get examples
+EXAMPLE_LENGTH = 12  # preferred number of source words: enough for context, few enough to read
 
 
 class Hypotheses(Frozen):
@@ -26,24 +26,24 @@ class Hypotheses(Frozen):
 
 
 class ChoiceSpec(Frozen):
-    """Whose choices are looked at."""
+    """The systems whose word choices are analysed."""
 
     systems: tuple[Hypotheses, ...] = ()
-    words: tuple[str, ...] = ()  # of the source language: examples of these too, ambiguous here or not
+    words: tuple[str, ...] = ()  # further source words to give examples of, ambiguous or not
 
 
 @dataclass(frozen=True)
 class LowercasedText:
-    """The words of each sentence of a text, without case."""
+    """The set of casefolded words of each sentence of a text."""
 
     sentences: list[frozenset[str]]
 
     @classmethod
     def of(cls, lines: Sequence[str], task_folder: Path, lang: str, domain: str) -> LowercasedText:
-        """Take lines apart as the task's training text was.
+        """Normalise and tokenise lines as the task's training text, then casefold.
 
         Raises:
-            ConfigError: a package that tokenises is not installed.
+            ConfigError: the tokenizer's package is not installed.
         """
         how = Segmentation.load(task_folder)
         segmenter = Segmenter(None, lang, how.tokenizer(lang), how.forms.get(domain, Normaliser()))
@@ -53,7 +53,7 @@ class LowercasedText:
 def cases(
     words: Sequence[Mapping[str, Any]], domain: str, sources: LowercasedText, references: LowercasedText
 ) -> list[tuple[int, int]]:
-    """Return (sentence, word) wherever a source has an ambiguous word and its reference the domain's translation."""
+    """Return (sentence, word) where a source has an ambiguous word and its reference this domain's translation."""
     return [
         (sentence, number)
         for sentence, (source, reference) in enumerate(zip(sources.sentences, references.sentences, strict=True))
@@ -65,10 +65,10 @@ def cases(
 def judge(
     words: Sequence[Mapping[str, Any]], domain: str, found: Sequence[tuple[int, int]], hypotheses: LowercasedText
 ) -> dict[str, int]:
-    """Count the cases of a domain, those with the domain's translation in the hypothesis, and those with another's.
+    """Count the cases of a domain, and those whose hypothesis has this domain's translation or another domain's.
 
     Returns:
-        {"words", "right", "confused"}: confused ones lack the right translation and have that of another domain.
+        {"words", "right", "confused"}; a confused case lacks the right translation and has that of another domain.
     """
     counts = {"words": len(found), "right": 0, "confused": 0}
     for sentence, number in found:
@@ -85,20 +85,20 @@ def examples(
     texts: Mapping[str, Sequence[tuple[str, str]]],
     hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> list[dict[str, Any]]:
-    """Return sentences of the most telling words that the test sets of two domains have with different translations.
+    """Return example sentences for the first words that occur with different translations in the test sets.
 
-    A fixed rule, so that examples are not picked by hand: the first words in their own order, and of each domain the
-    sentence whose source is nearest to 12 words, the first of equals.
+    The rule is fixed, so that nobody picks examples by hand: the first `NUM_EXAMPLES` such words, and from each domain
+    the sentence whose source length is nearest to `EXAMPLE_LENGTH` words; of equals the first.
 
     Args:
-        words: ambiguous words.
-        found: domain -> cases.
+        words: ambiguous words, the largest contrast first.
+        found: domain -> its cases, see `cases`.
         texts: domain -> (source, reference) of each sentence.
         hypotheses: method -> domain -> translations.
 
     Returns:
         [{"word", "domain", "right", "source", "reference", "translations": {method: text}}], word by word; `right` is
-        how the domain translates the word.
+        the domain's translation of the word.
     """
     chosen: list[list[dict[str, Any]]] = []
     for number, word in enumerate(words):
@@ -121,16 +121,16 @@ def examples_of(
     texts: Mapping[str, Sequence[tuple[str, str]]],
     hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> list[dict[str, Any]]:
-    """Return one sentence of each domain that has a given word, chosen by the rule of `examples`.
+    """Return, for each word, one sentence of each domain whose test text has it, chosen by the rule of `examples`.
 
     Args:
-        words: of the source language, compared without case.
+        words: words of the source language; case is ignored.
         sources: domain -> words of its source sentences.
         texts: domain -> (source, reference) of each sentence.
         hypotheses: method -> domain -> translations.
 
     Returns:
-        as `examples`, without `right`; domains whose test text lacks the word have no row.
+        The same as `examples`, without `right`.
     """
     found = []
     for word in words:

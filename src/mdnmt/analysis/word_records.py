@@ -1,4 +1,4 @@
-"""Collect proportions, domain attention and gates of each token, batch by batch, with the word it belongs to."""
+"""Collect the proportions, domain attention and gates of each token, with the word it belongs to, batch by batch."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices
 
 SIDES: tuple[Side, ...] = ("encoder", "memory", "decoder")
-END, START = -1, -2  # in place of a word's number: </s> of the source, <s> before the target
+END, START = -1, -2  # word numbers of </s> after the source and of <s> before the target
 
 
 class WordRecords:
-    """Holds for each token what every layer recorded, and the word that the token is part of.
+    """Holds the values that every layer recorded for each token, and the word that the token is part of.
 
     Tokens of one word are adjacent. Words are numbered in the order in which they first occur, separately for `source`
     and `target`. Records of several kinds share the numbering if they are given the same `numbers`.
@@ -35,7 +35,7 @@ class WordRecords:
         self._occurrences: dict[str, int] = {}
 
     def add(self, kind: str, context: DomainContext, batch: Batch, split: Split, rows: Indices) -> None:
-        """Add the logits of this kind that the layers recorded for a batch, the sentences `rows` of the split."""
+        """Add the logits of this kind that the layers recorded for a batch of the sentences `rows`, as shares."""
         for side in SIDES:
             if layers := context.recorded(kind, side):
                 text = "target" if side == "decoder" else "source"
@@ -47,11 +47,11 @@ class WordRecords:
                     self._place(side, text, split, int(row))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return, for each side with records, values [L, N, ...] of N tokens, and arrays [N] that describe the tokens.
+        """Return, for each side with records, shares [L, N, K] of N tokens, and arrays [N] that describe the tokens.
 
         `<side>_domain` is the sentence's domain. `<side>_word` is the word's number, or END or START for tokens that
         are not words. `<side>_position` counts tokens from the start of the sentence. `<side>_occurrence` numbers the
-        words of the text, so tokens of one word share it.
+        running words of the text, so the tokens of one word share it.
         """
         return {
             name: np.concatenate(parts, axis=1 if name in SIDES else 0) for name, parts in sorted(self._parts.items())
@@ -105,7 +105,7 @@ class MeanGates:
         self._counts: dict[int, int] = {}
 
     def add(self, context: DomainContext, batch: Batch, labels_B: NDArray[Any]) -> None:
-        """Add the gates of a batch; a gate that sees only the domain, [B, 1, N], holds for all tokens of a sentence."""
+        """Add the gates of a batch; a gate that depends only on the domain, [B, 1, N], counts for all tokens."""
         if not (layers := context.recorded("gate", "encoder")):
             return
         mask_BS = batch.source_mask_BS.cpu().numpy()
@@ -116,5 +116,5 @@ class MeanGates:
             self._counts[int(label)] = self._counts.get(int(label), 0) + int(chosen.sum())
 
     def values(self, domains: tuple[str, ...]) -> dict[str, list[list[float]]]:
-        """Return domain -> [L][N]; empty for a method without gates."""
+        """Return domain -> mean gates [L][N]; empty for a method without gates."""
         return {domains[label]: (total / self._counts[label]).tolist() for label, total in sorted(self._sums.items())}

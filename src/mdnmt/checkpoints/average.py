@@ -1,4 +1,4 @@
-"""The mean of several checkpoints' weights."""
+"""Average the weights of several checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def average_weights(checkpoints: Iterable[dict[str, Tensor]]) -> dict[str, Tenso
         CheckpointError: there are none, or their names, shapes or dtypes differ.
     """
     sums: dict[str, Tensor] = {}
-    first: dict[str, Tensor] = {}  # shapes and dtypes alone
+    first: dict[str, Tensor] = {}  # on the meta device: shapes and dtypes only
     weights: dict[str, Tensor] = {}
     number = 0
     for number, weights in enumerate(checkpoints, start=1):

@@ -11,7 +11,7 @@ Kind = Literal["truncated", "altered", "missing file", "no manifest", "other ide
 
 
 class InvalidCheckpoint(CheckpointError):
-    """A checkpoint or a weights file that is not what was written, or belongs to another run.
+    """A checkpoint or a weights file is damaged, or belongs to another run.
 
     Attributes:
         path: the file or directory at fault.

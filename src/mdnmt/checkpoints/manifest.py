@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: size and sha256 of every file and of the manifest itself. It is written last."""
+"""The manifest of a checkpoint: size and sha256 of every file, and its own sha256. It is written last."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of a checkpoint directory.
 
     Raises:
-        InvalidCheckpoint: there is none, it is unreadable or altered, or of another format.
+        InvalidCheckpoint: it is missing, unreadable or altered, or has another format version.
     """
     path = folder / MANIFEST
     if not folder.is_dir():

@@ -29,7 +29,7 @@ def capture() -> dict[str, Tensor]:
         "numpy.counters": torch.tensor([position, has_gauss], dtype=torch.int64),
         "numpy.cached": torch.tensor([cached_gaussian], dtype=torch.float64),
     }
-    # Asking for the state of an unused CUDA would initialise it, which costs memory on every device.
+    # Reading CUDA states would initialise an unused CUDA, which costs memory on every device.
     if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         for device in range(torch.cuda.device_count()):
             states[f"torch.cuda.{device}"] = torch.cuda.get_rng_state(device)

@@ -1,4 +1,4 @@
-"""Choose the checkpoints that are kept on the disk."""
+"""Choose which checkpoints to keep on disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def updates_to_keep(updates: Iterable[int], last: int) -> set[int]:
-    """Return the updates whose complete checkpoints are kept, to resume from: the `last` newest.
+    """Return the updates whose complete checkpoints are kept for resuming: the `last` newest.
 
     Raises:
         ValueError: `last` is below 1, which could leave nothing to resume from.

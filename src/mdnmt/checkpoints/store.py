@@ -1,11 +1,11 @@
-"""A run's checkpoints: a directory each, whole or absent, the newest whole one always to be found.
+"""Store the checkpoints of a run, one directory each, atomically: a killed process leaves no partial checkpoint.
 
     ckpt/update-00000400/{model,optimizer,generators}.safetensors, state.json, manifest.json
-    ckpt/weights-00000200/model.safetensors, manifest.json      kept for the average only; no run resumes from it
-    ckpt/model.safetensors                                      of a finished run: a second name of its final weights
+    ckpt/weights-00000200/model.safetensors, manifest.json      weights only, for the average; no run resumes from it
+    ckpt/model.safetensors                                      hard link to the final weights of a finished run
 
-A checkpoint is built in a temporary directory beside its place, every file synced, the manifest last, and then renamed.
-One process at a time writes here: the run's lease (`mdnmt.train.lease`) sees to that.
+A checkpoint is written to a temporary directory beside its final path, every file synced and the manifest last; then
+the directory is renamed. The run's lease (`mdnmt.train.lease`) ensures that only one process writes here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MODEL, _OPTIMIZER, _GENERATORS, _STATE = (
     "generators.safetensors",
     "state.json",
 )
-# While an update is saved a second time, the first save has this name.
+# Suffix of the first save of an update while a second one replaces it.
 _REPLACED = ".replaced"
 _NAME = re.compile(r"update-(\d{8,})(\.replaced)?")
 _WEIGHTS_NAME = re.compile(r"weights-(\d{8,})")
@@ -48,14 +48,14 @@ _LEFTOVER = re.compile(r"\.(update|weights)-\d{8,}(\.[\w-]+)*\.(tmp|removed)")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on from one update.
+    """Everything a run needs to resume from one update.
 
     Attributes:
         update: number of the update after which it was saved.
         weights: the model's tensors by name, on the CPU.
         optimizer: the optimiser's tensors by name, on the CPU.
         generators: what `mdnmt.checkpoints.random_state.capture` returned.
-        state: the loop's own counters, as JSON holds them.
+        state: the counters of the training loop and the run's conditions, as plain JSON values.
     """
 
     update: int
@@ -66,7 +66,7 @@ class Checkpoint:
 
 
 class CheckpointStore:
-    """The checkpoints of one run in one directory; those of another identity are refused."""
+    """The checkpoints of one run in one directory; those of another run are refused."""
 
     def __init__(self, directory: Path, identity: str) -> None:
         self.directory = directory
@@ -78,11 +78,11 @@ class CheckpointStore:
         return self.directory / f"update-{update:08d}"
 
     def weights_path(self, update: int) -> Path:
-        """Return the directory of the weights of `update`, where nothing else of its checkpoint is kept."""
+        """Return the directory of the weights of `update`, if only these are kept."""
         return self.directory / f"weights-{update:08d}"
 
     def updates(self) -> list[int]:
-        """Return the updates that have a checkpoint, whole or damaged, in ascending order."""
+        """Return the updates that have a complete checkpoint, valid or damaged, in ascending order."""
         return sorted({int(match[1]) for match in self._matches(_NAME)})
 
     def weights_updates(self) -> list[int]:
@@ -99,11 +99,11 @@ class CheckpointStore:
     ) -> Path:
         """Write the checkpoint of `update` and return its directory; an earlier one of `update` is replaced.
 
-        Whatever happens on the way, the checkpoints that were whole before are whole afterwards.
+        If the save fails or is killed at any point, all earlier checkpoints stay valid.
 
         Raises:
-            CheckpointError: the file system did not take it (full, read-only).
-            ValueError: `state` does not come back from JSON as it went in (tuples, integer keys, NaN).
+            CheckpointError: it cannot be written (disk full, no permission).
+            ValueError: `state` does not survive a round trip through JSON (tuples, integer keys, NaN).
         """
         contents = {_STATE: _encode_state(state)}
         final = self.path(update)
@@ -130,10 +130,10 @@ class CheckpointStore:
         return final
 
     def load(self, update: int) -> Checkpoint:
-        """Return the checkpoint of `update`, every byte of it checked against its manifest.
+        """Return the checkpoint of `update` after checking every byte against its manifest.
 
         Raises:
-            InvalidCheckpoint: it is missing, damaged or of another identity.
+            InvalidCheckpoint: it is missing, damaged or of another run.
         """
         return self._first_whole(update, self._read)
 
@@ -141,17 +141,17 @@ class CheckpointStore:
         """Return the model's tensors of one checkpoint; its other files are not read.
 
         Raises:
-            InvalidCheckpoint: as `load`.
+            InvalidCheckpoint: they are missing, damaged or of another run.
         """
         return self._first_whole(update, self._read_weights, [self.weights_path(update)])
 
     def load_latest(self) -> Checkpoint | None:
-        """Return the newest checkpoint that is whole, or None where none was ever saved.
+        """Return the newest valid checkpoint, or None if none was ever saved.
 
-        Each that is refused is named on stderr with the reason; the next save sets it aside.
+        Damaged newer ones are reported on stderr; the next save renames them to `refused-<name>`.
 
         Raises:
-            CheckpointError: there are checkpoints, but none is whole: starting from scratch would hide the damage.
+            CheckpointError: there are checkpoints, but no run can resume from any; starting afresh would hide this.
         """
         refusals: list[InvalidCheckpoint] = []
         for update in reversed(self.updates()):
@@ -179,13 +179,13 @@ class CheckpointStore:
     def prune(
         self, keep: Collection[int] | Callable[[list[int]], Collection[int]], weights_of: Collection[int] = ()
     ) -> None:
-        """Remove all checkpoints except those of `keep` (updates, or a function of the updates that are there).
+        """Remove all checkpoints except those of `keep`, and keep only the weights of those of `weights_of`.
 
-        Each is removed or renamed in one step, so that a kill leaves none in part.
+        Each directory is removed or renamed in one step, so that a kill leaves no partial checkpoint.
 
         Args:
-            keep: whole, to resume from.
-            weights_of: of these the weights are kept, without the optimiser's state.
+            keep: updates whose complete checkpoints are kept, or a function that chooses them from the existing ones.
+            weights_of: further updates, whose weights are kept without the optimiser's state.
         """
         updates = self.updates()
         wanted = set(keep(updates) if callable(keep) else keep)
@@ -204,9 +204,9 @@ class CheckpointStore:
                     (self.weights_path(update) / name).unlink(missing_ok=True)
 
     def finish(self, results: Sequence[Path]) -> None:
-        """Keep of a finished run its newest checkpoint and its results, under a second name beside it.
+        """Keep only the newest checkpoint of a finished run, and hard links to its results.
 
-        Where the workflow removes the results of a job whose end it did not see, they come back from here.
+        If Snakemake removes the results of a job that it believes incomplete, the next start restores them from here.
         """
         for path in results:
             with atomic_path(self.result(path)) as temporary:
@@ -225,7 +225,7 @@ class CheckpointStore:
         """Return the weights of a result that `finish` kept.
 
         Raises:
-            CheckpointError: they are others by now: who overwrites a result in place overwrites this name of it too.
+            CheckpointError: they were altered; overwriting a result in place also alters this hard link to it.
         """
         kept, sums = self.result(path), self.directory / SUMS
         if sums.exists():
@@ -289,7 +289,7 @@ class CheckpointStore:
         return tensor_files.decode(self._manifest(update, folder).read(folder, _MODEL), folder / _MODEL)
 
     def _sweep(self) -> None:
-        """Clear what killed processes left, undo a replacement cut short, and set aside what was refused."""
+        """Remove leftovers of killed processes, undo an interrupted replacement and rename refused checkpoints."""
         if not self.directory.is_dir():
             return
         for folder in sorted(self._refused):
@@ -309,7 +309,7 @@ class CheckpointStore:
     def _publish(self, temporary: Path, final: Path) -> None:
         replaced = final.with_name(final.name + _REPLACED)
         if replaced.exists():
-            remove_tree(final)  # an even earlier save of this update stays until the end
+            remove_tree(final)  # the earlier save of this update is kept until the new one is in place
         elif final.exists():
             final.replace(replaced)
         temporary.replace(final)
@@ -321,7 +321,7 @@ class CheckpointStore:
 
 def _encode_state(state: Mapping[str, Any]) -> bytes:
     text = json.dumps(state, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    # A key that silently turned from 1 into "1" would be missed on resume only.
+    # JSON turns the key 1 into "1"; without this check, the error would only show when a run resumes.
     if json.loads(text) != state:
         raise ValueError("the state does not come back from JSON as it went in: use string keys and lists")
     return f"{text}\n".encode()

@@ -1,6 +1,7 @@
-"""Write and read a file of named tensors: safetensors whose bytes depend only on the tensors and the metadata.
+"""Write and read files of named tensors: safetensors whose bytes depend only on the tensors and the metadata.
 
-The library writes metadata in a random order, and files that only their owner can read, so the header is made here.
+The safetensors library writes metadata in random order and files that only their owner can read, so this module
+writes the header and the file itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint, read_bytes
 from mdnmt.fsio import write_bytes
 
 _ALIASES = "mdnmt.aliases"  # JSON: name of a tied tensor -> name under which its bytes are stored
-_DIGEST = "mdnmt.sha256"  # of the header without this entry, and of the tensors' bytes
+_DIGEST = "mdnmt.sha256"  # sha256 of the header without this entry and of the tensors' bytes
 _LENGTH_BYTES = 8
 
 
@@ -32,11 +33,11 @@ def save_model(path: Path, weights: Mapping[str, Tensor], metadata: Mapping[str,
 
 
 def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
-    """Return the tensors in `path` on the CPU, under all their names; tied ones share their memory again.
+    """Return the tensors in `path` on the CPU, under all their names; tied tensors share memory again.
 
     Args:
-        path: the weights.
-        sha256: of the file, from the record of its run (`model_sha256`); None: accept any weights.
+        path: the weights file.
+        sha256: expected sha256 of the file, from its run.json (`model_sha256`); None: accept any weights.
 
     Raises:
         InvalidCheckpoint: the file is missing, truncated, altered, not in safetensors, or has another sha256.
@@ -54,7 +55,7 @@ def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
 
 
 def run_of(path: Path) -> str | None:
-    """Return the fingerprint of the run in the header of a file of weights; None if there is none."""
+    """Return the run's fingerprint from the header of a weights file; None if there is none."""
     try:
         with safetensors.safe_open(path, "pt") as file:
             return (file.metadata() or {}).get("run")
@@ -63,7 +64,11 @@ def run_of(path: Path) -> str | None:
 
 
 def encode(weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
-    """Return the bytes that `save_model` writes."""
+    """Return the bytes that `save_model` writes.
+
+    Raises:
+        ValueError: the metadata uses a reserved key.
+    """
     metadata = dict(metadata or {})
     if reserved := {_ALIASES, _DIGEST} & metadata.keys():
         raise ValueError(f"metadata keys {sorted(reserved)} are reserved")
@@ -78,15 +83,15 @@ def encode(weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = N
     text = json.dumps({"__metadata__": dict(sorted(metadata.items())), **tensors}, separators=(",", ":")).encode(
         "ascii"
     )
-    text += b" " * (-len(text) % 8)  # the format wants the tensors aligned to 8 bytes
+    text += b" " * (-len(text) % 8)  # the format requires tensors aligned to 8 bytes
     return b"".join([len(text).to_bytes(_LENGTH_BYTES, "little"), text, body])
 
 
 def decode(data: bytes, path: Path) -> dict[str, Tensor]:
-    """Return the tensors in `data`, sorted by name; `path` is what errors name.
+    """Return the tensors in `data`, sorted by name; `path` is only used in error messages.
 
     Raises:
-        InvalidCheckpoint: `data` is truncated, altered or no safetensors file.
+        InvalidCheckpoint: `data` is truncated, altered or not a safetensors file of this program.
     """
     if len(data) < _LENGTH_BYTES:
         raise InvalidCheckpoint(path, "truncated", f"{len(data)} bytes are not a weights file")
@@ -98,7 +103,7 @@ def decode(data: bytes, path: Path) -> dict[str, Tensor]:
     ends = [entry["data_offsets"][1] for entry in header.values() if _is_entry(entry)]
     if body_start + max(ends, default=0) > len(data):
         raise InvalidCheckpoint(path, "truncated", f"expected {body_start + max(ends)} bytes, found {len(data)}")
-    # safetensors itself checks no contents, so a file without the digest could hold anything.
+    # The safetensors library checks no contents, so a file without the digest could hold anything.
     digest = metadata.pop(_DIGEST, None)
     if digest is None:
         raise InvalidCheckpoint(path, "unreadable", f"its header has no {_DIGEST}: it is not a file of this program")
@@ -114,7 +119,7 @@ def decode(data: bytes, path: Path) -> dict[str, Tensor]:
 
 
 def _untie(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return CPU tensors that share no memory, and name -> stored name for those that were the same tensor."""
+    """Return CPU tensors that share no memory, and alias -> stored name for tied tensors."""
     stored: dict[str, Tensor] = {}
     aliases: dict[str, str] = {}
     first_name: dict[tuple[Any, ...], str] = {}

@@ -1,1 +1,1 @@
-"""Beam search, forced decoding and detokenisation of finished models."""
+"""Translate with finished models: beam search, forced decoding and detokenisation."""

@@ -1,4 +1,8 @@
-"""Batched beam search over cached keys and values; sentences leave the batch as they finish."""
+"""Batched beam search over cached keys and values; sentences leave the batch as they finish.
+
+Shapes: B sentences still in the batch, W prefixes per sentence, P = B x W prefixes, S source tokens, T tokens of a
+prefix, <s> included, V vocabulary.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +67,7 @@ def beam_search(
                 done[sentence.index] = sorted(sentence.finished, key=lambda found: -found.score)
         if not going:
             break
-        # The first W candidates that do not end, in order of score.
+        # The best W candidates that do not end: the stable sort keeps their order of score.
         order_BW = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
         score_BW, parent_BW, next_BW = (part.gather(1, order_BW) for part in candidates)
         parent_P = (parent_BW + word_BWT.size(1) * torch.arange(len(sentences), device=device).unsqueeze(1)).flatten()
@@ -104,9 +108,9 @@ def _candidates(
 def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return score, prefix and token of the `count` best continuations, best first, each [B, count].
 
-    A continuation's score is that of its prefix plus that of its token. The vocabulary is split into columns. The best
-    scores lie in the columns with the best maxima, so only the tokens of these columns are sorted, together with the
-    tokens that do not fill a column.
+    A continuation's score is that of its prefix plus the log-probability of its token. To avoid sorting the whole
+    vocabulary, it is split into columns. The best continuations lie in the `count` columns with the best maxima, so
+    only the tokens of these columns are sorted, together with the tokens that do not fill a column.
     """
     batch, width, vocab_size = log_p_BWV.shape
     height = min(range(16, 33), key=lambda rows: (vocab_size % rows, rows))
@@ -134,7 +138,7 @@ def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple
 def _finish(
     sentences: list[_Sentence], word_BWT: Tensor, score: Tensor, parent: Tensor, ends: Tensor, config: Decoding
 ) -> None:
-    """Move the continuations that end and are among the first W to the finished hypotheses."""
+    """Add the continuations that end and are among the best W to the finished hypotheses."""
     ended = (ends & score.isfinite())[:, : config.beam_size].nonzero().tolist()
     if not ended:
         return

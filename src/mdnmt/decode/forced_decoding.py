@@ -1,7 +1,7 @@
 """Predict references token by token (forced decoding): one pass over the test set, for perplexity and accuracy.
 
-Shapes: A sentences in all, B in a batch, S source and T target tokens, N target tokens without padding, D model width,
-V vocabulary.
+Shapes: A sentences in all, B in a batch, S source and T target tokens, N target tokens without padding, R rows of a
+chunk, D model width, V vocabulary.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from mdnmt.models.context import DomainContext
 from mdnmt.models.transformer import Transformer
 
 Ids = Sequence[NDArray[np.int32]]
-# source_BS, mask_BS, target_BT and the numbers of the sentences -> the decoder's output [B, T, D]
+# (source_BS, mask_BS, target_BT, indices of the sentences) -> the decoder's output [B, T, D]
 States = Callable[[Tensor, Tensor, Tensor, list[int]], Tensor]
-ROWS = 256  # of logits at a time: with a large vocabulary, those of a whole batch would not fit in memory
+ROWS = 256  # rows of logits per chunk; with a large vocabulary, those of a whole batch would not fit in memory
 
 
 def decoder_states(model: Transformer, domain_A: Tensor | None) -> States:
-    """Return a function that runs the model on sentences with these domain labels (None: without labels)."""
+    """Return a function that runs the model on sentences under these domain labels; None: without labels."""
 
     def states(source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor, numbers: list[int]) -> Tensor:
         context = DomainContext(domain_B=domain_A[numbers].to(source_BS.device) if domain_A is not None else None)
@@ -51,19 +51,19 @@ def force_decode(
     batch_tokens: int,
     given: int = 0,
 ) -> Likelihood:
-    """Return how a model in evaluation mode predicts `targets`, sentence by sentence.
+    """Return the likelihood of each of `targets` under a model in evaluation mode.
 
     Args:
-        states: runs the model.
-        weight_VD: the output layer.
-        sources: ids of each sentence, ended by </s>.
-        targets: likewise.
+        states: runs the model, see `decoder_states`.
+        weight_VD: weight of the output layer.
+        sources: ids of each source sentence, ended by </s>.
+        targets: ids of each reference, ended by </s>.
         start: the id that the decoder begins with.
         pad: the padding id.
-        max_source: the model's positions; a longer pair is left out, with 0 tokens.
-        max_target: likewise.
-        batch_tokens: tokens of a batch with padding, on the longer side.
-        given: how many ids at the start of a target are given instead of predicted, such as a language code.
+        max_source: the model's number of source positions; a pair that exceeds it is left out and gets 0 tokens.
+        max_target: the same for the target.
+        batch_tokens: largest number of tokens of a batch, padding included, on the longer side.
+        given: number of ids at the start of each target that are not predicted, such as a language code.
     """
     pieces, nll, correct = [0] * len(targets), [0.0] * len(targets), [0] * len(targets)
     fits = [

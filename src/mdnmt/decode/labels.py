@@ -10,7 +10,7 @@ from mdnmt.config.decoding import Labels
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 
-SEED = 1  # of the wrong labels
+SEED = 1  # for the order of the wrong labels
 
 
 def labels_under(
@@ -20,17 +20,17 @@ def labels_under(
     num_sentences: int,
     predicted: Mapping[str, Sequence[str]] | None = None,
 ) -> list[str] | None:
-    """Return the label of each of a domain's first test sentences; None: no label.
+    """Return the label of each of the first test sentences of a domain; None: translate without labels.
 
     Args:
         labels: the label condition.
-        domains: of the task.
-        domain: the right one.
-        num_sentences: how many of its test sentences.
-        predicted: right domain -> guess for each of its test sentences.
+        domains: the task's domains.
+        domain: the gold domain.
+        num_sentences: number of its test sentences to label.
+        predicted: gold domain -> predicted domain of each of its test sentences.
 
     Raises:
-        DataError: the task has no other domain, or predicted labels are missing.
+        DataError: the task has no other domain for wrong labels, or predicted labels are missing.
     """
     if labels == "missing":
         return None
@@ -48,9 +48,9 @@ def labels_under(
 
 
 def wrong_labels(domains: Sequence[str], domain: str, num_sentences: int) -> list[str]:
-    """Return one of the other domains for each sentence: all equally often (up to a remainder), in random order.
+    """Return a wrong domain for each sentence: the other domains equally often (up to a remainder), in random order.
 
-    The order is that of hashes of (seed, domain, number), so it depends on no generator.
+    The order is that of hashes of (seed, domain, sentence number), so it depends on no random generator.
 
     Raises:
         DataError: there is no other domain.
@@ -66,10 +66,10 @@ def wrong_labels(domains: Sequence[str], domain: str, num_sentences: int) -> lis
 
 
 def read_predicted(path: Path) -> dict[str, list[str]]:
-    """Return right domain -> guess for each test sentence, as `mdnmt predict-labels` wrote them.
+    """Return gold domain -> predicted domain of each test sentence, from a file of `mdnmt predict-labels`.
 
     Raises:
-        DataError: the file is not what that verb writes.
+        DataError: the file cannot be read or was not written by that command.
     """
     try:
         value = read_json(path)

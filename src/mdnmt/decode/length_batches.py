@@ -1,4 +1,4 @@
-"""Translate many sentences in batches of similar length, and return the results in the order of the sentences."""
+"""Translate sentences in batches of similar length and return the results in the original order."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from mdnmt.models.transformer import Transformer
 
 
 def length_batches(lengths: Sequence[int] | NDArray[np.integer[Any]], batch_tokens: int) -> Iterator[list[int]]:
-    """Yield batches of sentence numbers, longest sentences first, of at most `batch_tokens` with padding.
+    """Yield batches of sentence indices, longest first, of at most `batch_tokens` tokens, padding included.
 
-    Sentences of equal length keep their order; one that is longer than `batch_tokens` is a batch of its own.
+    Sentences of equal length keep their order. A sentence longer than `batch_tokens` is a batch of its own.
     """
     sizes = np.asarray(lengths)
     order = np.argsort(-sizes, kind="stable")
     start = 0
     while start < len(order):
-        # Sorted: the first sentence of a batch is its longest.
+        # Sentences are sorted, so the first one of a batch is its longest.
         end = start + max(1, batch_tokens // max(1, int(sizes[order[start]])))
         yield order[start:end].tolist()
         start = end
@@ -49,14 +49,14 @@ def translate_ids(
         sources: ids of each sentence, ended by </s>.
         config: beam search.
         device: where to compute.
-        domains: gold label of each sentence, for methods that use it.
+        domains: label of each sentence, gold or not, for methods that use one; None: no labels.
 
     Raises:
         ConfigError: the device does not support the requested precision.
     """
     batches = list(length_batches([len(source) for source in sources], config.batch_tokens))
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
-    if dtype is None:  # under autocast products are low-precision already
+    if dtype is None:  # autocast already chooses the precision of products
         model = prepare_for_decoding(model, config.precision)
 
     def translate(numbers: list[int]) -> list[list[Hypothesis]]:
@@ -78,12 +78,12 @@ def translate_ids(
 def _side_by_side(
     translate: Callable[[list[int]], list[list[Hypothesis]]], batches: list[list[int]], device: torch.device
 ) -> list[list[list[Hypothesis]]]:
-    """Return the results of all batches; on a CPU several run at the same time and share its threads."""
+    """Return the results of all batches; on a CPU, several batches run in parallel and share its threads."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
     if workers < 2:
         return [translate(batch) for batch in batches]
-    torch.set_num_threads(threads // workers)  # of those that begin now
+    torch.set_num_threads(threads // workers)  # of each thread that starts from now on
     try:
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(translate, batches))

@@ -1,4 +1,4 @@
-"""How well a model predicts each reference of a test set; stored in likelihood.json beside its translations."""
+"""The likelihood of each reference of a test set under a model, stored in likelihood.json beside its translations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LIKELIHOOD = "likelihood.json"
 
 @dataclass(frozen=True)
 class Likelihood:
-    """The likelihood of one domain's references, each token predicted from the reference's tokens before it.
+    """The likelihood of one domain's references; each token is predicted from the preceding tokens of the reference.
 
     Attributes:
-        pieces: tokens of each sentence, </s> included; 0 if the sentence exceeds the model's positions.
-        nll: sum of -ln p over the tokens of each sentence, without label smoothing.
-        correct: number of tokens of each sentence that are the model's most probable ones.
+        pieces: number of tokens of each reference, </s> included; 0 if the pair exceeds the model's positions.
+        nll: sum of -ln p over the tokens of each reference, without label smoothing.
+        correct: number of tokens of each reference to which the model gives the highest probability.
     """
 
     pieces: tuple[int, ...]
@@ -30,13 +30,13 @@ class Likelihood:
 
     @property
     def left_out(self) -> int:
-        """Return the number of sentences that are longer than the model's positions."""
+        """Return the number of sentence pairs that were left out because they exceed the model's positions."""
         return self.pieces.count(0)
 
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """The likelihood of each domain's references, and the vocabulary whose tokens were counted."""
+    """The likelihood of each domain's references, and the name of the target vocabulary (`Translator.vocabulary`)."""
 
     vocabulary: str
     domains: Mapping[str, Likelihood]
@@ -46,7 +46,7 @@ def write_likelihoods(folder: Path, found: Likelihoods) -> None:
     """Write likelihood.json: {"vocabulary": ..., "domains": {domain: {"pieces", "nll", "correct"}}}.
 
     Raises:
-        DataError: a sum is not a finite number.
+        DataError: a likelihood is NaN or infinite.
     """
     for name, each in found.domains.items():
         if wrong := [number for number, value in enumerate(each.nll, start=1) if not math.isfinite(value)]:
@@ -60,7 +60,7 @@ def write_likelihoods(folder: Path, found: Likelihoods) -> None:
 
 
 def read_likelihoods(folder: Path) -> Likelihoods | None:
-    """Return what `write_likelihoods` wrote; None if the translations were not made by our models.
+    """Return what `write_likelihoods` wrote; None without such a file, as beside translations of other programs.
 
     Raises:
         DataError: the file is damaged.

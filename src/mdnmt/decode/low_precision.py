@@ -1,12 +1,12 @@
 """Faster matrix products for models that only translate: oneDNN in float32, bfloat16 and int8.
 
-fp32: on CPUs through oneDNN, which is as exact as what torch takes by default and up to twice as fast.
+fp32: on CPUs through oneDNN, which is as exact as torch's default and up to twice as fast.
 bf16: factors rounded to bfloat16.
-int8: factors rounded to eight bits, with one scale for each row of the weights and one for each word, and summed in 32
-    bits. torch deprecates its own quantised modules; this calls the operator that their successor calls.
-Everything except products of words with weights stays in float32.
+int8: factors rounded to eight bits, with one scale for each row of the weights and one for each token, and summed in 32
+    bits. torch deprecates its own quantised modules; this calls the same operator as their successor, torchao.
+Everything except products of activations with weights stays in float32.
 
-Shapes: N words, I input and O output width, K domains.
+Shapes: N tokens, I input and O output width, K domains.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mdnmt.models.transformer import Transformer
 from mdnmt.models.weighted_sum import weighted, weighted_sum
 
 MakeProduct = Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]  # of W [O, I] and b: x -> x W^T + b
-NARROW = 32  # maps to fewer outputs are gates or similar: they cost little, and rounding may change what they choose
+NARROW = 32  # a Linear with fewer outputs, such as a gate, stays float32: it is cheap, and rounding may flip its choice
 
 
 class Float32Product:
@@ -73,7 +73,7 @@ class Int8Product:
 
 
 def quantise(x_NI: Tensor) -> tuple[Tensor, Tensor]:
-    """Return x rounded to integers from -127 to 127, and the scale [N, 1] of each row that they are multiplied by."""
+    """Return x divided by a scale and rounded to integers from -127 to 127, and the scale of each row, [N, 1]."""
     scale_N1 = x_NI.abs().amax(1, keepdim=True).clamp_(min=1e-30).div_(127.0)
     return (x_NI / scale_N1).round_().to(torch.int8), scale_N1
 
@@ -82,7 +82,7 @@ PRODUCTS: dict[Precision, MakeProduct] = {"fp32": Float32Product, "bf16": Bfloat
 
 
 class _Projection(nn.Module):
-    """Replaces a `Linear`."""
+    """Replaces a `Linear` in a prepared model."""
 
     def __init__(self, linear: Linear, product: MakeProduct) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class _Projection(nn.Module):
 
 
 class _MixedProjection(nn.Module):
-    """Replaces a `MixedLinear` and computes the same."""
+    """Replaces a `MixedLinear` in a prepared model; the same formula with another product."""
 
     def __init__(self, mixed: MixedLinear, product: MakeProduct) -> None:
         super().__init__()
@@ -116,19 +116,19 @@ def require_support(precision: Precision, device: torch.device) -> None:
     """Check that a device supports a precision.
 
     Raises:
-        ConfigError: int8 is asked for elsewhere than on a CPU.
+        ConfigError: int8 is requested on a device other than a CPU.
     """
     if precision == "int8" and device.type != "cpu":
         raise ConfigError(f"found precision int8 on {device.type}, expected a CPU; take bf16 there")
 
 
 def prepare_for_decoding(model: Transformer, precision: Precision = "fp32") -> Transformer:
-    """Return a model that translates as `model` does and shares its parameters; it cannot be trained.
+    """Return a copy of `model` that translates in the given precision, for inference only; parameters are shared.
 
-    One that is prepared already is returned as it is.
+    A model that is already prepared, or for which `precision` changes nothing, is returned as it is.
 
     Raises:
-        ConfigError: as `require_support`.
+        ConfigError: the device does not support the precision.
     """
     weight = model.output_weight
     require_support(precision, weight.device)
@@ -139,7 +139,7 @@ def prepare_for_decoding(model: Transformer, precision: Precision = "fp32") -> T
     ):
         return model
     product = PRODUCTS[precision]
-    changed: dict[int, nn.Module] = {}  # a module that occurs in several places is replaced once
+    changed: dict[int, nn.Module] = {}  # a module that occurs several times is replaced once
 
     def change(module: nn.Module) -> nn.Module:
         if id(module) not in changed:

@@ -35,7 +35,7 @@ from mdnmt.tasks.segmentation.vocabulary import Vocab
 
 @dataclass(frozen=True)
 class Translation:
-    """A translation as plain text, as pieces, and its score."""
+    """A translation as plain text, its BPE tokens (`pieces`) and its score (log-probability / length penalty)."""
 
     text: str
     pieces: tuple[str, ...]
@@ -46,7 +46,7 @@ def label_of(domain: str, domains: tuple[str, ...]) -> int:
     """Return the label of a domain of a run.
 
     Raises:
-        ConfigError: the run knows no such domain.
+        ConfigError: the run has no such domain.
     """
     if domain not in domains:
         hint = did_you_mean(domain, domains)
@@ -55,13 +55,13 @@ def label_of(domain: str, domains: tuple[str, ...]) -> int:
 
 
 class Translator:
-    """Translates plain text with the final weights of a run; it needs nothing but the run's own directory."""
+    """Translates plain text with the weights of a finished run; it needs only the run's own directory."""
 
     def __init__(self, run_folder: Path, device: torch.device, weights: Weights = "final") -> None:
-        """Load a finished run with its final weights, or with those of the other rule (`Decoding.weights`).
+        """Load a finished run with its final weights, or with its alternative ones (`Decoding.weights`).
 
         Raises:
-            DataError: the run is not finished, or damaged.
+            DataError: the run is not finished, or its files are damaged.
             CheckpointError: its weights are damaged.
         """
         paths = RunPaths(run_folder)
@@ -87,11 +87,11 @@ class Translator:
                 f"{paths.model}: are not the weights that {paths.record.name} describes ({reason})"
             ) from None
         self.model.to(device).eval()
-        # One model per precision: rounding all weights for every few lines would take longer than translating them.
+        # Cached per precision: rounding all weights again for a few lines would take longer than translating them.
         self._prepared = cache(lambda precision: prepare_for_decoding(self.model, precision))
 
     def with_model(self, model: Transformer, *more_domains: str) -> Translator:
-        """Return a translator of another model with these vocabularies; `more_domains` get the labels after its own."""
+        """Return a translator of another model with these vocabularies; `more_domains` get the next free labels."""
         other = copy.copy(self)
         other.model, other.domains = model, (*self.domains, *more_domains)
         other._prepared = cache(lambda precision: prepare_for_decoding(model, precision))
@@ -99,7 +99,7 @@ class Translator:
 
     @cached_property
     def _segmenter(self) -> Callable[[str | None], Segmenter]:
-        # Loaded when there is text to segment: binarised sentences need neither it nor its packages.
+        # Loaded only when there is text to segment: binarised sentences need neither it nor its packages.
         return cache(lambda domain: Segmenter.load(self._segmentation, self.source_lang, domain))
 
     @property
@@ -112,20 +112,20 @@ class Translator:
         """Return the label of a domain.
 
         Raises:
-            ConfigError: the run knows no such domain.
+            ConfigError: the run has no such domain.
         """
         return label_of(domain, self.domains)
 
     def translate(
         self, lines: Sequence[str], config: Decoding, domain: str | Sequence[str] | None = None, first_line: int = 1
     ) -> list[list[Translation]]:
-        """Return the translations of each line, best first; an empty line has one, which is empty.
+        """Return the translations of each line, best first; an empty line has a single, empty translation.
 
-        `domain` is that of all lines, or has one for each of them.
+        `domain` is the domain of all lines, or a sequence with the domain of each line.
 
         Raises:
-            DataError: a line has more pieces than the model has positions.
-            ConfigError: a package that segments is not installed, the run knows no such domain, or it needs one.
+            DataError: a line has more tokens than the model has positions.
+            ConfigError: a package for segmentation is missing, the run has no such domain, or it needs a domain.
         """
         return self.translate_ids(self.encode(lines, domain), config, domain, first_line)
 
@@ -133,8 +133,8 @@ class Translator:
         """Return the ids of each line, ended by </s>; `domain` as in `translate`.
 
         Raises:
-            ConfigError: a package that segments is not installed, the run knows no such domain, or its text is taken
-                apart by the domain, which is not given.
+            ConfigError: a package for segmentation is missing, the run has no such domain, or its segmentation depends
+                on the domain and none is given.
         """
         vocab = self.source_vocab
         domains = [domain] * len(lines) if domain is None or isinstance(domain, str) else domain
@@ -155,16 +155,15 @@ class Translator:
         domain: str | Sequence[str] | None = None,
         first_line: int = 1,
     ) -> list[list[Translation]]:
-        """Return the translations of binarised sentences, ids of the run's vocabulary ended by </s>, as `translate`.
+        """Return the same as `translate` for binarised sentences: ids of the run's vocabulary, ended by </s>.
 
         Raises:
-            DataError: a sentence has more pieces than the model has positions.
-            ConfigError: sacremoses is not installed, the run knows no such domain, or it needs one.
+            DataError: a sentence has more tokens than the model has positions.
+            ConfigError: the detokeniser's package is missing, the run has no such domain, or it needs a domain.
         """
         self._domain_is_there(domain, config)
-        plain_text(
-            ["a"], self.target_lang, self._target_tokenizer
-        )  # what it needs is missed now, not after a long search
+        # A missing package for detokenisation raises here, not after a long search.
+        plain_text(["a"], self.target_lang, self._target_tokenizer)
         longest = self.model.max_source_length - 1
         for number, source in enumerate(sources, start=first_line):
             pieces = len(source) - 1
@@ -186,10 +185,10 @@ class Translator:
         config: Decoding,
         domain: str | Sequence[str] | None = None,
     ) -> Likelihood:
-        """Return how well binarised references are predicted, under the label condition of `translate_ids`.
+        """Return the likelihood of binarised references; `domain` as in `translate`.
 
         Raises:
-            ConfigError: the run knows no such domain, or it needs one.
+            ConfigError: the run has no such domain, or it needs a domain.
         """
         self._domain_is_there(domain, config)
         return force_decode(
@@ -205,7 +204,7 @@ class Translator:
         )
 
     def _domain_is_there(self, domain: str | Sequence[str] | None, config: Decoding) -> None:
-        # A label that is missing by design differs from a forgotten one.
+        # Under the label condition `missing` the label is left out on purpose; otherwise it was forgotten.
         if domain is None and self.needs_domain and config.labels != "missing":
             raise ConfigError(
                 f"this run translates only what it knows the domain of; there are: {', '.join(self.domains)}"
@@ -222,11 +221,10 @@ class Translator:
 
 
 def require_precision(translator: object, config: Decoding) -> None:
-    """Check that a translator can search as it is asked to.
+    """Check that a translator supports the requested precision and form of length penalty.
 
     Raises:
-        ConfigError: its weights are pretrained, and the precision or the length penalty is only there for our own
-            models; or the precision is not there on its device.
+        ConfigError: the weights are pretrained and do not support them, or the device does not support the precision.
     """
     if config.length_penalty_form != "power" and not isinstance(translator, Translator):
         raise ConfigError(
@@ -239,18 +237,18 @@ def require_precision(translator: object, config: Decoding) -> None:
 
 
 def weights_of(record: dict[str, Any], paths: RunPaths, weights: Weights) -> tuple[Path, str]:
-    """Return the file of a run's weights and its sha256; where both rules give the same weights there is one file."""
+    """Return the file of a run's weights and its sha256; if final and alternative weights are equal, it is one file."""
     if weights == "alternative" and "alternative_sha256" in record:
         return paths.alternative, str(record["alternative_sha256"])
     return paths.model, str(record["model_sha256"])
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:
-    """Return what run.json says, and the run in it.
+    """Return the content of run.json, and the spec of its run.
 
     Raises:
-        DataError: there is none, or it is damaged.
-        ConfigError: it is of another version of mdnmt.
+        DataError: the file is missing or damaged.
+        ConfigError: another version of mdnmt wrote it.
     """
     try:
         record: dict[str, Any] = read_json(path)
@@ -261,7 +259,7 @@ def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:
                 "trained this run writes it again from the last checkpoint"
             ) from None
         raise DataError(f"{path}: missing: no finished run is there; train it to its end first") from None
-    except (OSError, ValueError) as error:  # the second: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: the path contains a null byte
         raise DataError(f"{path}: cannot be read ({error})") from None
     keys = ("spec", "domains", "source_lang", "target_lang", "model_sha256")
     if not isinstance(record, dict) or any(key not in record for key in keys):

@@ -1,1 +1,1 @@
-"""Score translations: BLEU, chrF, paired tests, seeds."""
+"""Score translations, and test differences between systems for significance over sentences and seeds."""

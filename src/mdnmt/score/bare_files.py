@@ -1,4 +1,4 @@
-"""Score and compare plain files of translations, one sentence per line, as sacreBLEU's command line does."""
+"""Score and compare plain text files of translations, one sentence per line, as sacreBLEU's command line does."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
 from mdnmt.score.significance.sentence_statistics import text_counter
 
 USUAL: tuple[Metric, ...] = ("bleu", "chrf")
-NO_LANGUAGE = "en"  # scored with tokenisation 13a
+NO_LANGUAGE = "en"  # used if no language is given; selects tokenisation 13a
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Two files of translations in one metric.
+    """The comparison of two files of translations in one metric.
 
     Attributes:
         metric: its name.
         result: scores, difference, interval and p-values.
         signature: of the scores.
-        agreement: percentage of pairs with this difference that people order alike; None: not covered.
-        no_agreement: why it is not covered.
+        agreement: percentage of system pairs with this difference that people rank in the same order; None: unknown.
+        no_agreement: why it is unknown; None if it is known.
     """
 
     metric: Metric
@@ -63,8 +63,8 @@ def read_aligned(reference: Path, others: Sequence[Path], target_lang: str | Non
     """Return the lines of the reference, then those of the other files.
 
     Raises:
-        DataError: a file cannot be read, or the files do not have the same number of lines; or the reference is Chinese
-            and no language was given, so that BLEU would take whole sentences for words.
+        DataError: a file cannot be read; the files differ in their number of lines; or the reference is Chinese and no
+            language was given, so that BLEU would treat whole sentences as words.
     """
     found = [read_sentences(path) for path in (reference, *others)]
     for path, lines in zip(others, found[1:], strict=True):
@@ -82,7 +82,7 @@ def read_aligned(reference: Path, others: Sequence[Path], target_lang: str | Non
 def score_files(
     reference: Path, hypotheses: Path, source: Path, metrics: Sequence[Metric] = USUAL, target_lang: str | None = None
 ) -> dict[Metric, Score]:
-    """Return the scores of a file of translations; the source is only checked to be aligned.
+    """Return the scores of a file of translations; of the source, only the number of lines is checked.
 
     Raises:
         DataError: see `read_aligned`.

@@ -1,4 +1,4 @@
-"""Score every domain of a system in all metrics, and their means: the content of `scores.json`."""
+"""Score each domain of a system in all metrics and take means over domains: the content of `scores.json`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def score_domains(
 ) -> dict[str, Any]:
     """Score the hypotheses in `hypotheses_dir` for `domains` (default: all of the task).
 
-    Perplexity and accuracy are there where the hypotheses are of a model that left its likelihood.json beside them.
+    Perplexity and accuracy are included only if there is a likelihood.json beside the hypotheses.
 
     Returns:
-        {"domains": {domain: {metric: {"score", "signature"}, ..., "num_sentences"}}, "mean": {metric}}; the means are
-        of the unrounded scores, each domain with the same weight. Beside "num_sentences" is "splits": {split: identity
-        of the domain's text}, where the task says it. For validation text there is "concatenated" as well: the metrics
-        of plain text over the sentences of all domains, one domain after the other.
+        {"domains": {domain: {metric: {"score", "signature"}, ..., "num_sentences"}}, "mean": {metric}}; a mean is that
+        of the unrounded scores, with equal weights for all domains. If the task records them, a domain also has
+        "splits": {split: identity of the domain's text}. Validation text also gives "concatenated": the metrics of
+        plain text over the concatenated sentences of all domains.
 
     Raises:
-        DataError: a file is missing, counts of lines differ, or the task has no such domain.
-        ConfigError: the package that cuts the task's words is not installed.
+        DataError: a file is missing, numbers of lines differ, or the task has no such domain.
+        ConfigError: the package of the task's tokenizer is not installed.
     """
     chosen = list(test_sets.domains if domains is None else domains)
     if unknown := [domain for domain in chosen if domain not in test_sets.domains]:

@@ -1,4 +1,4 @@
-"""Read the test or validation sets of a task and their hypotheses, and check that their lengths agree."""
+"""Read the test or validation sets of a task and their hypotheses; check that their line counts agree."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mdnmt.tasks.segmentation.segmenter import SEGMENTATION, Segmentation
 
 @dataclass(frozen=True)
 class TestSets:
-    """Where a task's test text is.
+    """The test or validation text of a task.
 
     Attributes:
         task_dir: the task's directory, with `task.json` and `text/`.
         source_lang: language code of the source.
         target_lang: language code of the target.
         domains: the task's domains, in label order.
-        limit: only this many first sentences of each domain count; None: all.
-        splits: split -> domain -> the identity of its text; of a task made before there were any: empty.
-        target_tokenizer: how the task cuts the text of its target into words.
-        sums: file -> its sha256, of those whose sum the task says.
-        split: which text it is.
+        limit: use only this many first sentences of each domain; None: all.
+        splits: split -> domain -> identity of its text; empty if an older version made the task.
+        target_tokenizer: name of the task's tokenizer for the target language.
+        sums: file -> its sha256, as recorded in task.json.
+        split: `test` or `valid`.
     """
 
-    __test__ = False  # pytest would take the name for a test case
+    __test__ = False  # keeps pytest from collecting it
 
     task_dir: Path
     source_lang: str
@@ -54,7 +54,7 @@ class TestSets:
         """Return the translations of one domain, as many as there are references.
 
         Raises:
-            DataError: the file is missing, or its count of lines is another.
+            DataError: the file is missing, or has another number of lines.
         """
         path = hypothesis_path(folder, domain)
         found, references = _read(path), self.references(domain)
@@ -83,7 +83,7 @@ def load_test_sets(task_dir: Path, limit: int | None = None, split: Split = "tes
     """Return the test sets of the task in `task_dir`, or its validation sets.
 
     Raises:
-        DataError: there is no task, its `task.json` lacks what is needed, or `limit` is below 1.
+        DataError: there is no task, its `task.json` lacks a key, or `limit` is below 1.
     """
     if limit is not None and limit < 1:
         raise DataError(f"a limit of {limit} sentences: expected 1 or more, or none")
@@ -122,7 +122,7 @@ def has_hypotheses(folder: Path, domain: str) -> bool:
     """Return whether `folder` holds translations of `domain`'s test set.
 
     Raises:
-        DamagedFile: they were there once, since the folder's sums.json lists them, and are gone.
+        DamagedFile: the folder's sums.json lists them, but they are gone.
     """
     path = hypothesis_path(folder, domain)
     if path.exists():
@@ -132,12 +132,12 @@ def has_hypotheses(folder: Path, domain: str) -> bool:
 
 
 def sums_of(folder: Path) -> list[Path]:
-    """Return the file that vouches for the translations in `folder`; none for those of another program."""
+    """Return the sums.json with the sha256 of the translations in `folder`; [] for those of another program."""
     return [path] if (path := folder / SUMS).exists() else []
 
 
 def copy_sources(test_sets: TestSets, folder: Path) -> None:
-    """Write the source sentences as hypotheses: what a system that translates nothing scores."""
+    """Write the source sentences as hypotheses, as the output of a system that copies its input."""
     for domain in test_sets.domains:
         write_lines(hypothesis_path(folder, domain), test_sets.sources(domain))
     write_sums(folder, [hypothesis_path(folder, domain).name for domain in test_sets.domains])

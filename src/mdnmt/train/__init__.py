@@ -1,1 +1,1 @@
-"""The training engine: batches, updates, validation, and state that survives anything."""
+"""The training engine: batches, updates, validation and resumable state."""

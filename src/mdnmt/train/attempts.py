@@ -1,4 +1,4 @@
-"""Count the attempts at a run, stop those that make no progress, and requeue jobs of a cluster."""
+"""Count the attempts at a run, stop a run that makes no progress, and requeue SLURM jobs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mdnmt.errors import Interrupted, LeaseError, MdnmtError
 from mdnmt.paths import RunPaths
 from mdnmt.train.lease import lease_is_live, read_holder, slurm_job
 
-# The part of a job's time that is kept for saving and everything else but training: a fifth, at most ten minutes.
+# Training leaves a fifth of a job's time, at most ten minutes, for saving and everything else.
 MARGIN, MOST_MARGIN_MINUTES = 0.2, 10.0
-# How long a job waits if a process outside SLURM holds its run.
+# Delay of a requeued job if a process outside SLURM holds its run.
 WAIT_MINUTES = 5
 _COMMAND_SECONDS = 30
 
@@ -43,19 +43,18 @@ def call(command: list[str]) -> str | None:
 
 @contextmanager
 def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
-    """Count an attempt at the run in `folder`, and keep its error for the message when there are too many.
+    """Count an attempt at the run in `folder` and record how it ended.
 
-    Attempts are counted from 1 again once a new checkpoint exists. An attempt that is refused because another process
-    holds the run does not count.
+    A new checkpoint resets the count. An attempt that is refused because another process holds the run does not count.
 
     Args:
-        folder: of the run.
-        limit: how many attempts without progress are allowed; 0: any number.
+        folder: the run's folder.
+        limit: largest number of attempts without progress; 0: no limit.
         is_first: the user started the run by hand, so earlier attempts do not count. A SLURM job that was requeued
             also starts with `is_first`; it is recognised by its job number, and its earlier attempts do count.
 
     Raises:
-        NoProgress: there were too many.
+        NoProgress: `limit` attempts ended without a new checkpoint.
     """
     path = folder / "attempts.json"
     update = _newest_update(RunPaths(folder).checkpoints)
@@ -76,7 +75,7 @@ def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
     except LeaseError:
         raise
     except BaseException as error:
-        # A signal is not an error of the run, but it is recorded: a job that is always preempted makes no progress.
+        # Signals count too: a job that is always preempted makes no progress.
         _write(path, job, update, tries + 1, " ".join(str(error).split()) or type(error).__name__)
         raise
     path.unlink(missing_ok=True)
@@ -85,7 +84,7 @@ def counted(folder: Path, *, limit: int, is_first: bool) -> Iterator[None]:
 def minutes_to_train(job_minutes: float, *, run: Call = call) -> float:
     """Return how many minutes a job may train, given its time limit.
 
-    SLURM is asked how much of the limit is left. If it does not say, the job is assumed to begin now.
+    SLURM is asked how much of the limit is left. Without an answer, the job is assumed to begin now.
     """
     left = _slurm_minutes_left(run)
     margin = min(MARGIN * job_minutes, MOST_MARGIN_MINUTES)
@@ -93,17 +92,17 @@ def minutes_to_train(job_minutes: float, *, run: Call = call) -> float:
 
 
 def requeue(error: Interrupted | LeaseError, folder: Path, *, run: Call = call) -> str | None:
-    """Ask SLURM to start this job again, and return what was done in words; None if SLURM was not asked.
+    """Requeue this SLURM job and return what was done, in words; None if the job was not requeued.
 
-    SLURM is asked after the trainer's own time limit, when everything is saved, and when another process holds the run:
-    then this job waits for the job of that process. It is not asked after a signal: its sender (preemption, scancel, a
-    failing node) decides what happens next.
+    A job is requeued after the trainer's own time limit, when everything is saved. It is also requeued if another
+    process holds the run; it then waits for the job of that process. It is not requeued after a signal: the sender
+    (preemption, scancel, a failing node) decides what happens next.
     """
     job = slurm_job()
     if job is None or (isinstance(error, Interrupted) and not str(error).startswith("time limit")):
         return None
     behind = _behind(folder, job) if isinstance(error, LeaseError) else None
-    # SLURM ends a job that it requeues, this process included, before this function returns.
+    # SLURM terminates the processes of a job that it requeues: ignore the signal, to finish this function.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if run(["scontrol", "requeue", job]) is None:
         return None

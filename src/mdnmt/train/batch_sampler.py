@@ -1,4 +1,4 @@
-"""Choose the batches of each update, as a pure function of data, recipe, seed and position in the epochs."""
+"""Choose the batches of each update: a pure function of data, recipe, seed, epoch and position."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class UpdateBatches:
 
     Attributes:
         epoch: counted from 0.
-        positions: their numbers in the epoch.
-        batches: the sentences of each.
-        num_words: target tokens of all.
+        positions: their positions in the epoch.
+        batches: the row numbers of the sentences of each batch.
+        num_words: number of target tokens in all batches.
     """
 
     epoch: int
@@ -35,7 +35,7 @@ class BatchSampler:
     def __init__(
         self, split: Split, indices: Indices, recipe: Training, seed: int, domains: Sequence[str] = ()
     ) -> None:
-        """Prepare the order of a run's pairs; `domains` are the task's, for a recipe that samples them.
+        """Prepare the order of a run's sentence pairs; `domains` are the task's, needed if the recipe samples domains.
 
         Raises:
             ConfigError: the recipe's weights do not fit the domains.
@@ -46,7 +46,7 @@ class BatchSampler:
         self._epoch: tuple[int, list[Indices]] = (-1, [])
 
     def next(self, progress: Progress) -> UpdateBatches:
-        """Return the batches of the next update and advance `progress` past them; its skipped batches are left out."""
+        """Return the next update's batches, without those in `progress.skipped`, and advance `progress` past them."""
         while True:
             batches, epoch = self._batches(progress.epoch), progress.epoch
             skipped = {place for one in progress.skipped if one["epoch"] == epoch for place in one["positions"]}
@@ -62,11 +62,11 @@ class BatchSampler:
             progress.epoch, progress.position = epoch + 1, 0
 
     def epochs(self, progress: Progress) -> float:
-        """Return the number of passes over the training text, with its fraction."""
+        """Return the number of passes over the training text, as a fraction."""
         return progress.epoch + progress.position / len(self._batches(progress.epoch))
 
     def updates_per_epoch(self) -> int:
-        """Return the updates of the first epoch; if domains are sampled, other epochs may have a few more or fewer."""
+        """Return the number of updates of the first epoch; if domains are sampled, other epochs may differ slightly."""
         return -(-len(self._batches(0)) // self.recipe.accumulate_batches)
 
     def _batches(self, epoch: int) -> list[Indices]:

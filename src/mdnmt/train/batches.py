@@ -1,4 +1,4 @@
-"""Group sentences into batches, as a pure function of (seed, epoch): a checkpoint needs only a position."""
+"""Group sentences into batches: a pure function of (seed, epoch), so a checkpoint needs to store only a position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Indices = NDArray[np.int64]
 
 
 def usable(split: Split, domain_ids: list[int], max_length: int) -> Indices:
-    """Return the sentences of the given domains whose two sides have at most `max_length` pieces."""
+    """Return the sentences of the given domains whose two sides have at most `max_length` tokens each."""
     longest = np.maximum(split.source.lengths, split.target.lengths)
     chosen = np.isin(split.domains, domain_ids) & (longest <= max_length)
     return np.flatnonzero(chosen).astype(np.int64)
@@ -36,19 +36,19 @@ def epoch_batches(
 ) -> list[Indices]:
     """Return the batches of an epoch, in order.
 
-    Pairs are sorted by their longer side and cut into batches of at most `max_tokens` on either side, padding included.
-    The batches are then shuffled. Pairs of equal length are in random order: sorted by their shorter side, similar
-    pairs would end up in the same batch.
+    Pairs are sorted by the length of their longer side and cut into batches of at most `max_tokens` tokens per side,
+    padding included. The batches are then shuffled. Pairs of equal length are in random order: if they were sorted by
+    their shorter side, similar pairs would end up in the same batch.
 
     Args:
         split: training data.
-        indices: the sentences to use.
-        max_tokens: bound on the length of a batch's longest sentence, of either side, times its number of pairs; a
-            longer pair is a batch of its own.
+        indices: the sentence pairs to use.
+        max_tokens: largest number of tokens of a batch, padding included: number of pairs x longest side. A longer pair
+            is a batch of its own.
         seed: of the run.
         epoch: counted from 0.
-        batch_sentences: pairs in a batch, whatever their length, instead of `max_tokens`; the last batch of the sorted
-            pairs holds the rest.
+        batch_sentences: fixed number of pairs per batch, in place of `max_tokens`; the batch of the shortest pairs may
+            be smaller.
         shares: domain label -> its share of the epoch's pairs (see `domain_sampling`); None: each pair once.
     """
     generator = np.random.Generator(np.random.PCG64([seed, epoch]))
@@ -84,7 +84,7 @@ def collate(split: Split, indices: Indices, *, bos: int, like: Indices | None = 
         split: the text.
         indices: the sentences.
         bos: the id of <s>.
-        like: pad as if these sentences were in the batch.
+        like: pad to the widths of a batch of these sentences; None: of `indices`.
         width_multiple: round both widths up to a multiple of this.
     """
     shape = padded_shape(split, indices if like is None else like)

@@ -19,10 +19,10 @@ def write_broken(folder: Path, what: str, broken: BrokenUpdate, data: TaskData, 
     """Write `broken-update-<n>.json` to the folder of a run and return its path.
 
     Args:
-        folder: of the run.
+        folder: the run's folder.
         what: which value was not finite, in words.
-        broken: the update, and which of its batches.
-        data: the task, for the sentences; they are written as text, or as ids if the data has no vocabulary.
+        broken: the update and its broken batches.
+        data: the task's data; sentences are written as text, or as ids if the data has no vocabulary.
         learning_rate: of the update.
     """
     split, chosen = data.split("train"), broken.step.chosen
@@ -52,7 +52,7 @@ def write_broken(folder: Path, what: str, broken: BrokenUpdate, data: TaskData, 
 
 
 def readable(value: Any) -> Any:
-    """Return a value that JSON can hold: numbers that are not finite become "nan", "inf" or "-inf"."""
+    """Return a value that JSON can represent: non-finite numbers become "nan", "inf" or "-inf"."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Train through torch.compile, with encoder and decoder as one compiled function."""
+"""Train with torch.compile: encoder and decoder are compiled as one function."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def width_multiple(method: Method, compile: Compile) -> int:
 
 
 def compile_model(method: Method, compile: Compile) -> None:
-    """Compile the function that computes the states of training batches, unless `compile` is off.
+    """Compile the function that computes the decoder states of training batches, unless `compile` is off.
 
-    Losses stay outside: they work on the target tokens without padding, whose number differs from batch to batch.
-    Validation and translation are not compiled. Sizes are symbolic, so that one compilation serves all batches; with
-    "reduce-overhead", a GPU records one CUDA graph for each shape.
+    Losses are not compiled: they work on the target tokens without padding, whose number differs from batch to batch.
+    Validation and translation are not compiled either. Sizes are symbolic, so that one compilation serves all batches;
+    with "reduce-overhead", a GPU records one CUDA graph for each shape.
 
     Raises:
-        ConfigError: the model is a pretrained one.
+        ConfigError: the model is pretrained.
     """
     if compile == "off":
         return
@@ -42,7 +42,7 @@ def compile_model(method: Method, compile: Compile) -> None:
 
 @contextmanager
 def compiler_errors(compile: Compile) -> Iterator[None]:
-    """Report a failure of torch's compiler in one line; it compiles at the first forward and the first backward pass.
+    """Report a failure of torch's compiler in one line; it runs during the first forward and backward pass.
 
     Raises:
         ConfigError: the compiler failed.

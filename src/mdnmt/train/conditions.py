@@ -1,6 +1,6 @@
-"""Keep code, precision and kernels of a run in its checkpoints, so that no model is trained under two of them.
+"""Record code, precision, kernels and compile mode of a run in its checkpoints; refuse to resume under others.
 
-Also record each attempt at a run, with its commit, code, device, precision and versions.
+Also record each attempt at a run: its commit, code, device, precision and package versions.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from mdnmt.train.progress import Progress
 
 Precision = Literal["fp32", "bf16"]
 
-KEY = "conditions"  # in the state of a checkpoint, beside the counters
+KEY = "conditions"  # entry in a checkpoint's state.json, beside the counters
 BEGINS = ("start", "resume")  # events of metrics.jsonl that begin an attempt
-OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  # what an attempt keeps of its provenance
+OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  # of the provenance, in each attempt
 # Modules that training imports but that change no weight: files, errors, locks, records, and the readers of corpora
-# (imported for the segmentation of Chinese). A repair in one of them must not stop a run.
+# (imported for the segmentation of Chinese). A fix in one of them must not keep a run from resuming.
 _CHANGE_NO_WEIGHT = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
@@ -38,7 +38,7 @@ _CHANGE_NO_WEIGHT = (
 
 
 def training_code(builder: str) -> str:
-    """Return the hash of the code that trains a method: the loop, its blocks and losses, but no other methods."""
+    """Return the hash of the code that trains a method: training loop, its blocks and losses, no other methods."""
     own = f"mdnmt.methods.{builder}" if builder != "mbart50" else "mdnmt.pretrained.run"
     loaded_by_name = ("mdnmt.methods", "mdnmt.corpora.readers")
     return code_hash("mdnmt.train.run", own, chosen_from=loaded_by_name, without=_CHANGE_NO_WEIGHT)
@@ -46,12 +46,12 @@ def training_code(builder: str) -> str:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a checkpoint records beside the counters.
+    """What affects a run's weights apart from its spec and data; recorded in every checkpoint.
 
     Attributes:
         code: hash of the training code.
         precision: of matrix products; the recipe's `auto` is resolved when a run begins.
-        kernels: likewise resolved.
+        kernels: resolved in the same way.
         compile: as in the recipe.
     """
 
@@ -62,7 +62,7 @@ class Conditions:
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """Return the type of autocast; None: no autocast."""
+        """Return the dtype of autocast; None: no autocast."""
         return torch.bfloat16 if self.precision == "bf16" else None
 
     def with_progress(self, progress: Progress) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _kernels(recipe: Training, device: torch.device) -> Kernels:
 
 
 def progress_in(checkpoint: Checkpoint) -> Progress:
-    """Return the counters of a run that a checkpoint holds."""
+    """Return the counters of a run that are stored in a checkpoint."""
     return Progress.from_json({name: value for name, value in checkpoint.state.items() if name != KEY})
 
 
@@ -101,11 +101,11 @@ def refuse_other_code(
     A finished run makes no more updates, so it is not refused.
 
     Args:
-        checkpoint: the newest of the run, or None.
+        checkpoint: the run's newest checkpoint, or None.
         here: the conditions of this process.
-        recipe: of the run.
-        folder: of the run.
-        accept: the user wants to continue anyway.
+        recipe: the run's recipe.
+        folder: the run's folder, for the message.
+        accept: continue in spite of a difference.
 
     Raises:
         CheckpointError: the code differs.
@@ -125,7 +125,7 @@ def refuse_other_code(
 def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
     """Return the conditions under which a run resumes: this code, and the checkpoint's precision, kernels and compile.
 
-    A finished run makes no more updates. Only its files remain to be written, which any device can do.
+    A finished run makes no more updates: only its files are written, which any device can do.
 
     Raises:
         CheckpointError: the device lacks bf16 or the kernels that the run began with, or the recipe now asks for other
@@ -171,16 +171,16 @@ def last_training(records: Iterable[Mapping[str, Any]], updates: int) -> dict[st
 
     Args:
         records: of metrics.jsonl.
-        updates: how many updates the run has. An attempt that began at this update only wrote the files again.
+        updates: number of updates of the run. An attempt that began at this update made none; it only rewrote files.
     """
     made = [one for one in attempts(records) if one.get("at_update", 0) < updates]
     return made[-1] if made else {}
 
 
 def attempts(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the records of all attempts at a run, oldest first: the update each began at, and its `energy` at the end.
+    """Return the records of all attempts at a run, oldest first, with the update it began at and its final `energy`.
 
-    That of a killed attempt is what it was at its last measurement.
+    For a killed attempt, `energy` is the last measured value.
     """
     left_out = {"event", "workers"}
     found: list[dict[str, Any]] = []

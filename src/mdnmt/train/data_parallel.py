@@ -1,8 +1,8 @@
 """Data-parallel training: how the workers of a run communicate, and how they end if one of them is lost.
 
 Workers are started by `mdnmt train --workers`, by torchrun, or by anything else that sets RANK and WORLD_SIZE. Each has
-the whole model and computes its share of every update. The gradients are summed, so that all take the same step. Only
-the first worker writes files, validates and holds the lease.
+the whole model and computes its share of every update. The gradients are summed, so that all workers take the same
+step. Only the first worker writes files, validates and holds the lease.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from torch import Tensor
 
 from mdnmt.errors import ConfigError, Interrupted
 
-# Bytes in one message when the first worker shares data.
+# Bytes per message when the first worker broadcasts data.
 PIECE = 1 << 24
-STORE = "MDNMT_STORE"  # the variable with the port of the first worker, which started this one
+STORE = "MDNMT_STORE"  # environment variable with the port of the first worker's TCPStore, set for its children
 
 
 class LostWorker(Interrupted):
@@ -40,13 +40,13 @@ class LostWorker(Interrupted):
 
 @dataclass(frozen=True)
 class Workers:
-    """The group of workers, as one worker sees it; with a single worker every operation is free.
+    """The group of workers, as one worker sees it; with a single worker every operation is a no-op.
 
     Attributes:
         rank: this worker's number, from 0.
-        count: how many there are.
+        count: number of workers.
         store: the store through which they find each other; None: the one at MASTER_ADDR and MASTER_PORT.
-        watch: called while waiting for the others; raises if one of them has died.
+        watch: called while waiting for the others to join; raises if one of them has died.
     """
 
     rank: int = 0
@@ -62,7 +62,7 @@ class Workers:
     def seed(self, seed: int, update: int) -> None:
         """Seed the generators of all workers but the first, as a function of seed, update and rank.
 
-        The first worker keeps its own generator, which checkpoints save. So a run can resume with another number of
+        The first worker keeps the generator state that checkpoints save, so a run can resume with another number of
         workers.
         """
         if not self.is_first:
@@ -82,7 +82,7 @@ class Workers:
         return [float(value) for value in self._reduced(torch.tensor(values, dtype=torch.float64), "SUM").tolist()]
 
     def begin_sum(self, tensor: Tensor) -> Callable[[], None]:
-        """Begin to replace a tensor by the sum over all workers; return a function that waits until it is done.
+        """Start to replace a tensor by its sum over all workers; return a function that waits for the result.
 
         All workers must call it in the same order.
         """
@@ -141,11 +141,11 @@ class Workers:
                     backend, store=self.store, rank=self.rank, world_size=self.count, timeout=timeout
                 )
         yield
-        # Not after an error: if a worker is lost, NCCL would wait for it here.
+        # Skipped after an error: if a worker is lost, NCCL would wait for it here.
         dist.destroy_process_group()
 
     def _meet(self, deadline: float) -> None:
-        """Wait until all workers have joined, or one has died, which torch's own wait would not notice."""
+        """Wait until all workers have joined; raise if one has died, which torch's own wait would not notice."""
         self.store.set(f"here/{self.rank}", "yes")
         while not self.store.check([f"here/{rank}" for rank in range(self.count)]):
             if time.monotonic() >= deadline:
@@ -162,7 +162,7 @@ class Workers:
 
 
 def from_environment() -> Workers:
-    """Return the group that RANK and WORLD_SIZE describe, not yet joined; a single worker if they are not set.
+    """Return the group given by RANK and WORLD_SIZE, not yet joined; a single worker if they are not set.
 
     Raises:
         ConfigError: their values are not a rank and a number of workers.

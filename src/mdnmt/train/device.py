@@ -18,14 +18,14 @@ from mdnmt.gpu import acquire
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """Return the named device, or for `auto` a GPU if there is one; this process then owns the GPU until it ends.
+    """Return the named device, or a GPU if there is one for `auto`; this process then owns the GPU until it ends.
 
     A GPU is always returned with its index, which `torch.cuda.set_device` and NCCL need.
 
     Raises:
         ConfigError: there is no such device, or it does not work.
     """
-    # Before the first call to CUDA, which fixes the visible devices.
+    # acquire() must precede the first CUDA call, which fixes the visible devices.
     is_set_up = bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
     if name.startswith(("auto", "cuda")) and torch.version.cuda is not None and not is_set_up:
         acquire(number=int(number) if (number := name.partition(":")[2]).isdecimal() else None)
@@ -44,8 +44,8 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def _index_of_this_worker() -> int:
-    # A process that locked a card sees only that one. Where several are visible (the cards cannot be listed, or the
-    # process that started this one locked them), LOCAL_RANK of torchrun chooses.
+    # A process that locked a card sees only that one. If several are visible (the cards cannot be listed, or the parent
+    # process locked them), torchrun's LOCAL_RANK chooses.
     local_rank = os.environ.get("LOCAL_RANK", "")
     if local_rank.isdecimal() and torch.cuda.device_count() > 1:
         return int(local_rank)
@@ -63,7 +63,7 @@ def refuse_one_gpu_for_all(name: str, count: int) -> None:
 
 
 def autocast_dtype(recipe: Training, device: torch.device) -> torch.dtype | None:
-    """Return bfloat16 if the recipe asks for it, or says `auto` and the device supports it; None: float32."""
+    """Return bfloat16 if the recipe asks for it, or says `auto` and the device supports it natively; None: float32."""
     if recipe.precision == "bf16" or (recipe.precision == "auto" and has_native_bf16(device)):
         return torch.bfloat16
     return None
@@ -80,14 +80,14 @@ def has_native_bf16(device: torch.device) -> bool:
 
 @contextmanager
 def quick_float32(device: torch.device, dtype: torch.dtype | None = None) -> Iterator[None]:
-    """Choose the fastest matrix products for what stays float32.
+    """Choose the fastest matrix products for tensors that stay float32.
 
-    On a GPU in a bf16 run (`dtype` of autocast): TF32, whose factors have 10 bits, three more than those of bf16. A
-    run in fp32 keeps exact products.
+    On a GPU in a bf16 run (`dtype` of autocast): TF32, whose 10 mantissa bits are three more than those of bf16. A run
+    in fp32 keeps full float32 products.
 
-    On an AMD CPU: oneDNN, because MKL, torch's first choice, takes a slow path there. torch hands products to oneDNN
-    only if oneDNN may round their factors to bfloat16. On processors without matrix units oneDNN does not round; this
-    is tested before it is relied on.
+    On an AMD CPU: oneDNN, because MKL, torch's first choice, takes a slow path there. torch passes products to oneDNN
+    only if oneDNN may round their factors to bfloat16. On processors without matrix units oneDNN does not round, which
+    is tested first.
     """
     if device.type == "cuda" and dtype == torch.bfloat16:
         with _rounding_allowed(torch.backends.cuda.matmul, "tf32"):
@@ -113,7 +113,7 @@ def _rounding_allowed(products: Any, precision: str) -> Iterator[None]:
 def _is_exact_in_onednn() -> bool:
     if not hasattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision"):
         return False
-    factor = torch.full((512, 512), 1.0 + 2.0**-12)  # bfloat16 has 8 bits
+    factor = torch.full((512, 512), 1.0 + 2.0**-12)  # bfloat16, with 8 significant bits, would round this to 1
     with _rounding_allowed(torch.backends.mkldnn.matmul, "bf16"):  # type: ignore[attr-defined]
         products = (factor @ factor.t(), factor.t() @ factor)
     exact = 512 * (1.0 + 2.0**-12) ** 2
@@ -121,21 +121,21 @@ def _is_exact_in_onednn() -> bool:
 
 
 def _cpu_features() -> dict[str, object]:
-    # Some supported releases of torch lack this function; the CPU then counts as having no such features.
+    # Some supported releases of torch lack this function; the CPU is then assumed to have none of the features.
     features: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return features
 
 
 def _keep_few_products() -> None:
-    # oneDNN and torch's layer above it each cache 1,024 compiled products of half a MiB, one for each shape. Text has
-    # a new shape in nearly every batch, and the cached objects fragment the heap. Compiling one again takes less than
+    # oneDNN and torch's layer above it each cache 1,024 compiled products of half a MiB, one for each shape. Nearly
+    # every batch of text has a new shape, and the cached objects fragment the heap. Compiling one again takes less than
     # a millisecond. Both libraries read these variables at their first product.
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "32")
 
 
-# No run may have this seed (config/study.py). A loaded model must not draw the same initial weights as in training, or
-# nobody would notice that a weight was never saved.
+# No run may have this seed (config/study.py). If a loaded model drew the same initial weights as in training, nobody
+# would notice a weight that was never saved.
 SEED_OF_LOADING = 2**32 - 1
 
 
@@ -151,9 +151,9 @@ def make_deterministic(seed: int, threads: int | None) -> None:
     _keep_few_products()
     if threads is not None:
         torch.set_num_threads(threads)
-    # As use_deterministic_algorithms(True), which would also import torch's compiler, for a second.
+    # The same as use_deterministic_algorithms(True), which would also import torch's compiler and take a second.
     torch.set_deterministic_debug_mode("error")
-    # Filling every new tensor would only show reads of memory never written, and costs a walk through all of it.
+    # Filling every new tensor only helps to find reads of uninitialised memory, and costs one write of all of it.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cudnn.benchmark = False
     random.seed(seed)

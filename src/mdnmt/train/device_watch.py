@@ -1,7 +1,7 @@
 """Record what a piece of training asks of a device: operators, synchronisations, copied scalars, float64.
 
-A dispatch mode sees every operator of the forward and backward pass. It works on a real device, and on fake tensors,
-which show on a machine without a GPU what a GPU would be asked to do.
+A dispatch mode sees every operator of the forward and backward pass. It works on a real device and on fake tensors,
+which show on a machine without a GPU what a GPU would have to do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 Kind = Literal["synchronisation", "scalar copy", "float64"]
 
-# The CPU waits for the device, because the result, or its size, depends on data.
+# Operators that make the CPU wait for the device, because their result or its size depends on data.
 _WAITING = {
     "_local_scalar_dense",
     "_unique2",
@@ -43,7 +43,7 @@ class Finding:
     Attributes:
         kind: what is wrong with it.
         operator: its name.
-        place: the line of the project that asked for it.
+        place: file and line of the project's code that called it.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class DeviceWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Count the operators of a device within a `with` block, and list what makes the CPU wait for it.
 
     Attributes:
-        operators: operators that computed something on the device. Each is at least one launch of a kernel.
+        operators: number of operators that computed something on the device; each launches at least one kernel.
         findings: synchronisations, scalars copied to the device, and results in float64, in order.
     """
 
@@ -73,7 +73,7 @@ class DeviceWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return sum(finding.kind == kind for finding in self.findings)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Look at an operator before it runs, and at what it returns."""
+        """Inspect an operator before it runs, and its results afterwards."""
         kwargs = kwargs or {}
         name = func._schema.name.removeprefix("aten::")
         inputs = [value for value in tree_leaves((args, kwargs)) if isinstance(value, Tensor)]

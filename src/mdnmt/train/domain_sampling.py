@@ -1,4 +1,4 @@
-"""Sample domains in training: shares by temperature or by weight, and the pairs that an epoch draws."""
+"""Sample domains in training: each domain's share by temperature or weight, and the sentence pairs of an epoch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Labels = NDArray[np.integer[Any]]
 def domain_shares(
     labels: Labels, indices: Indices, sampling: DomainSampling, domains: Sequence[str]
 ) -> dict[int, float]:
-    """Return the share of each domain in an epoch's pairs, label -> share; the shares add up to 1.
+    """Return the share of each domain in an epoch's sentence pairs, label -> share; the shares add up to 1.
 
     With a temperature T a domain of n pairs gets a share proportional to n ** (1 / T) (Arivazhagan et al. 2019).
 
@@ -29,7 +29,7 @@ def domain_shares(
         domains: the task's domains, in the order of their labels.
 
     Raises:
-        ConfigError: a domain of the run has no weight.
+        ConfigError: the weights do not name exactly the task's domains.
     """
     found, counts = np.unique(labels[indices], return_counts=True)
     if sampling.weights is None:
@@ -59,16 +59,16 @@ def check_weights(sampling: DomainSampling | None, domains: Sequence[str]) -> No
 
 
 def sample(labels: Labels, indices: Indices, shares: Mapping[int, float], generator: np.random.Generator) -> Indices:
-    """Return as many pairs as `indices` has, with each domain's share of them.
+    """Return as many pairs as `indices` has, divided among the domains by their shares.
 
-    If a domain of n pairs gets c places, each of its pairs is drawn c // n times, and c % n random ones once more. So
+    If c pairs of a domain with n pairs are needed, each pair is drawn c // n times, and c % n random ones once more. So
     no pair is repeated before all have been drawn.
 
     Args:
         labels: of all pairs of the split.
         indices: the pairs to draw from.
         shares: label -> share.
-        generator: of the epoch; how many numbers are drawn from it depends only on labels and shares.
+        generator: of the epoch; how many numbers are drawn from it depends only on the other arguments.
     """
     ordered = sorted(shares)
     wanted = np.array([shares[label] for label in ordered]) * len(indices)

@@ -12,18 +12,18 @@ from mdnmt.config.training import Training
 from mdnmt.machine import Memory, TooLarge, host_memory, in_gb, require_space
 
 FLOAT = 4  # bytes
-# Weights, gradients and Adam's two moments all exist at every update.
+# Values per parameter: its weight, gradient and Adam's two moments.
 STATES = 4
 # Host memory while a checkpoint is saved: copies of weights and moments, and the bytes of the files. Measured; see
 # docs/planning.md.
 SAVING_BYTES = 27  # per parameter
-# The interpreter with torch, before a model exists.
+# The Python process with torch imported, before a model exists.
 PROGRAM_BYTES = 300_000_000
 # Values that a layer keeps for the backward pass, per token: in units of the model's width (the decoder has a second
 # attention) and of the feed-forward width. For the output layer: the number of copies of the logits. Counted from the
 # blocks in mdnmt.models, with attention over 30 tokens; docs/planning.md compares the estimate with measured peaks.
 ENCODER_WIDTHS, DECODER_WIDTHS, INNER_WIDTHS, LOGITS = 12, 20, 3, 4
-TOKENS_A_SENTENCE = 30  # of a batch counted in sentences
+TOKENS_A_SENTENCE = 30  # assumed if the batch size is given in sentences
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Footprint:
 
     @property
     def total(self) -> int:
-        """Return the estimate of the whole, program included."""
+        """Return the estimate for the whole process."""
         return PROGRAM_BYTES + self.states + max(self.activations, self.saving)
 
     def require(self, memory: Memory, what: str) -> None:
-        """Refuse a run whose states alone do not fit; the rest is too uncertain to refuse for.
+        """Refuse a run whose states alone do not fit; the other estimates are too uncertain to refuse a run.
 
         Raises:
             TooLarge: the states do not fit; the message has the estimate and the limit.
@@ -63,8 +63,8 @@ def footprint(parameters: int, architecture: dict[str, Any], target_vocab: int, 
     """Estimate the memory that training needs.
 
     Args:
-        parameters: of the model.
-        architecture: its complete options.
+        parameters: number of the model's parameters.
+        architecture: its options, defaults included.
         target_vocab: size of the target vocabulary.
         training: the recipe; only its batch size matters.
     """
@@ -89,8 +89,9 @@ def device_memory(device: torch.device) -> Memory:
 def least_checkpoint_bytes(parameters: int, training: Training) -> int:
     """Return a lower bound on the bytes of a run's checkpoints while it trains.
 
-    There are two complete checkpoints (weights and Adam's moments), and the weights of others that will be averaged.
-    How many of these there will be is unknown if patience may end the run or validations are counted in epochs.
+    It counts two complete checkpoints (weights and Adam's moments), and the weights of others that will be averaged.
+    The number of the latter is unknown, and taken as zero, if patience may end the run or if the budget or the
+    validations are counted in epochs.
     """
     averaged = 0
     if not training.patience and training.validate_every_epochs is None and training.max_epochs is None:

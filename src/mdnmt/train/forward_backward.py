@@ -21,10 +21,10 @@ class UpdateResult:
     """The losses and norms of an update, on the device.
 
     Attributes:
-        losses: of each batch by name, summed over tokens.
+        losses: the losses of each batch by name, summed over tokens.
         norms: of the gradients of each clipped group, before clipping; empty if no norm was computed.
         domain_sums: [2, K], the generation loss and the number of target tokens of each domain, over all batches; None
-            if they were not requested, or the losses do not record them.
+            if they were not requested, or if no loss recorded them.
     """
 
     losses: list[dict[str, Tensor]]
@@ -55,9 +55,9 @@ def forward_backward(
         recipe: for the norm at which gradients are clipped.
         device: where the model is.
         dtype: of autocast; None: float32 throughout.
-        num_words: target tokens of the whole update, if it has more than these batches.
+        num_words: target tokens of the whole update, over all workers; None: those of `batches`.
         weights: for each batch, a function that returns the factor of a loss; None: no factors.
-        reducer: adds the gradients of other workers; None: there are none.
+        reducer: sums the gradients over all workers; None: there is one worker.
         want_norms: compute the norms even if gradients are not clipped.
         num_domains: number of domains for which to sum the generation loss; 0: do not sum it by domain.
     """

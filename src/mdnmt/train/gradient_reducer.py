@@ -1,4 +1,4 @@
-"""Sum the gradients of several workers in buckets, while the backward pass still computes others."""
+"""Sum the gradients of several workers in buckets, overlapped with the backward pass."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from torch import Tensor, nn
 
 from mdnmt.train.data_parallel import Workers
 
-# Numbers in a bucket (16 MiB in float32): few messages, and the first is sent long before the last gradient exists.
+# Elements per bucket (16 MiB in float32): few messages, and the first is sent long before the last gradient exists.
 BUCKET_NUMBERS = 1 << 22
 
 
 class GradientReducer:
-    """Sums each gradient over all workers as soon as the last batch of an update has added to it.
+    """Sums each gradient over all workers as soon as the last batch of an update has contributed to it.
 
     A hook on each parameter counts the gradients that are final. A bucket is sent when all of its gradients are final
     and all buckets before it have been sent, so that all workers send the same buckets in the same order. `finish`
     sends the buckets that are incomplete at the end of the backward pass.
 
-    Parameters are in the order in which the first worker's gradients became final in the first update. It depends only
-    on the model, so a resumed run sums the same numbers in the same order.
+    Buckets follow the order in which the first worker's gradients became final in the first update. This order depends
+    only on the model, so a resumed run sums the same numbers in the same order.
     """
 
     def __init__(self, workers: Workers, parameters: Iterable[nn.Parameter]) -> None:
-        """Put the hooks on the parameters; a single worker needs none."""
+        """Register the hooks on the parameters; a single worker needs none."""
         self._workers = workers
         self._parameters = [parameter for parameter in parameters if parameter.requires_grad]
-        self._buckets: list[list[int]] = []  # numbers of parameters; empty before the first update
+        self._buckets: list[list[int]] = []  # indices of parameters; empty before the first update
         self._bucket_of: dict[int, int] = {}
         self._reset()
         if workers.count > 1:
@@ -38,13 +38,13 @@ class GradientReducer:
 
     def _reset(self) -> None:
         self._in_last_batch = False
-        self._final: dict[int, None] = {}  # in the order in which they became so
+        self._final: dict[int, None] = {}  # an ordered set: indices in the order in which they became final
         self._missing = [len(bucket) for bucket in self._buckets]
         self._has = [False] * len(self._parameters)
         self._waits: list[Callable[[], None]] = []
 
     def begin_last_batch(self) -> None:
-        """Send gradients from now on: the next backward pass is the last one of this update."""
+        """Announce that the next backward pass is the last one of this update, so that gradients can be sent."""
         self._in_last_batch = True
 
     def finish(self) -> None:
@@ -76,7 +76,7 @@ class GradientReducer:
             self._send()
 
     def _send(self) -> None:
-        """Begin to sum the next bucket; its gradients become views of the message, so that none is stored twice."""
+        """Start to sum the next bucket; its gradients become views of the flat buffer, so that none is stored twice."""
         bucket = self._buckets[len(self._waits)]
         gradients = []
         for number in bucket:

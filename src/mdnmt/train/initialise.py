@@ -1,4 +1,4 @@
-"""Start a run from the final weights of another run, which may have plain projections in place of mixed ones."""
+"""Start a run from the final weights of another run, which may have plain projections where this one has mixed ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mdnmt.models.projection import MixedLinear
 
 @dataclass(frozen=True)
 class InitialWeights:
-    """The weights that a run starts from, and the file that they were read from."""
+    """The weights that a run starts from, and the file they were read from."""
 
     path: Path
     sha256: str
@@ -29,7 +29,7 @@ def read_initial(spec: RunSpec, path: Path | None) -> InitialWeights | None:
     """Return the weights that a run starts from; None if they are random.
 
     Raises:
-        CheckpointError: the file is damaged, or belongs to another run than the spec names.
+        CheckpointError: the file is damaged or is not of the run that the spec names, or only one of the two is given.
     """
     if spec.initial_run is None and path is None:
         return None
@@ -53,7 +53,7 @@ def initialise(model: nn.Module, initial: InitialWeights) -> None:
     Parameters that the source lacks keep their random initial values.
 
     Raises:
-        CheckpointError: the model has no parameter for a tensor of the source.
+        CheckpointError: a tensor of the source fits no parameter of the model.
     """
     own = model.state_dict()
     mixed = {name: module for name, module in model.named_modules() if isinstance(module, MixedLinear)}

@@ -1,4 +1,4 @@
-"""Start and end the other workers of a training job on this machine; this process is the first worker."""
+"""Start and stop the other workers of a training job on this machine; this process is the first worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mdnmt.train.data_parallel import STORE, LostWorker, Workers
 from mdnmt.train.device import refuse_one_gpu_for_all
 
 ADDRESS = "127.0.0.1"
-# How long to wait, after a connection broke, for the process behind it to end.
+# After a lost connection, wait this long for the process at its other end to exit.
 END_SECONDS = 5.0
 
 
@@ -41,18 +41,20 @@ class _Child:
 def launched(command: Sequence[str], count: int, *, device: str, limit_minutes: float | None) -> Iterator[Workers]:
     """Yield the group of this process and `count` - 1 others that run `command`; they end with the block.
 
-    The others need no signals: all workers follow a request to stop that this process gets. If this process is killed,
-    they lose their connection and end.
+    Only this process needs to be signalled: all workers follow its request to stop. If it is killed, the others lose
+    their connection and end.
 
     Args:
-        command: of a worker.
+        command: the command line of a worker.
         count: number of workers, this one included.
         device: `auto`, `cpu` or `cuda`; each worker gets a GPU of its own if there are any.
-        limit_minutes: how long to wait for free GPUs.
+        limit_minutes: how long to wait for free GPUs; None: without limit.
 
     Raises:
         ConfigError: `device` names one GPU, or there are fewer GPUs than workers.
-        LostWorker: a worker died; the message says which and why.
+        LostWorker: a signal ended a worker, or the connection to one broke.
+        MdnmtError: a worker ended with an error that the user can correct; the message repeats it.
+        SystemExit: a worker failed because of a bug; its traceback is printed.
     """
     refuse_one_gpu_for_all(device, count)
     uses_cuda = device != "cpu" and torch.version.cuda is not None
@@ -75,7 +77,7 @@ def launched(command: Sequence[str], count: int, *, device: str, limit_minutes: 
             _raise_for_dead(children, END_SECONDS)
             raise
     finally:
-        # They have nothing to save: only the first worker writes files.
+        # The children have nothing to save: only the first worker writes files.
         for child in children:
             child.process.kill()
             child.process.wait()
@@ -97,7 +99,7 @@ def _start(command: Sequence[str], rank: int, environment: dict[str, str]) -> _C
 
 
 def _raise_for_dead(children: Sequence[_Child], seconds: float = 0.0) -> None:
-    """Raise an error for a worker that ended by itself, if one has or does so within the time."""
+    """Raise an error if a worker has exited, or exits within `seconds`."""
     for child in children:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.process.wait(seconds)

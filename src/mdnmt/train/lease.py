@@ -1,8 +1,8 @@
 """Allow one trainer per run directory: a locked file names its holder and shows that the holder is alive.
 
 Among processes of one host the lock (flock) decides; a kill releases it at once. If another host's lock is not visible
-(some network file systems), the heartbeat in the file decides. Clocks of hosts are never compared: a holder is dead
-when its heartbeat has not changed for `STALE_AFTER_SECONDS` while this process watched (monotonic clock).
+(some network file systems), the heartbeat in the file decides. Clocks of different hosts are never compared: a holder
+counts as dead once this process has seen its heartbeat unchanged for `STALE_AFTER_SECONDS` (monotonic clock).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEARTBEAT_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 # Every beat overwrites the same bytes in one call, so that a reader never sees a mix of two beats.
 _SIZE_BYTES = 512
-# `lease_is_live` holds a shared lock for an instant, so a trainer that finds the file locked tries again.
+# `lease_is_live` holds a shared lock for a moment, so a trainer that finds the file locked tries again.
 _ATTEMPTS, _ATTEMPT_SECONDS = 20, 0.02
 
 
@@ -40,9 +40,9 @@ class Holder:
 
     Attributes:
         host: name of the holder's host.
-        pid: its process.
-        job: its SLURM job.
-        started: seconds since 1970 by the holder's clock; for people, never compared with another clock.
+        pid: its process number.
+        job: its SLURM job; None outside SLURM.
+        started: seconds since 1970 by the holder's clock; for messages only, never compared with another clock.
         heartbeat: changes with each beat.
         token: identifies this holding of the lease.
     """
@@ -65,9 +65,9 @@ class Watch:
     """Remembers when each lease was last seen to change, by the monotonic clock of this process.
 
     Args:
-        stale_after_seconds: a holder whose heartbeat has not changed for so long is dead.
-        clock: a monotonic clock.
-        pause: waits for some seconds.
+        stale_after_seconds: a holder whose heartbeat has not changed for this long counts as dead.
+        clock: a monotonic clock; None: `time.monotonic`.
+        pause: waits for the given seconds; None: `time.sleep`.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Watch:
         self._seen: dict[Path, tuple[Holder, float, bool]] = {}
 
     def look(self, path: Path, holder: Holder) -> bool | None:
-        """Return whether a holder is alive: True if it was seen to beat, False if it stopped, None if not known yet."""
+        """Return whether a holder is alive: True if its heartbeat changed, False if it stopped, None if unknown."""
         now = self._clock()
         before, since, beats = self._seen.get(path, (holder, now, False))
         if before != holder:
@@ -108,7 +108,7 @@ class Watch:
         return None
 
 
-_WATCH = Watch()  # shared within the process, so that the time watched adds up over all calls
+_WATCH = Watch()  # shared by all calls in this process, so that the watched time adds up
 
 
 class RunLease:
@@ -159,8 +159,8 @@ class RunLease:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
-        # Removed while still locked: a process that opened it earlier then notices that the name has another file, or
-        # none.
+        # Removed while still locked: a process that opened the file before will notice that the path is gone or names
+        # another file.
         if self._is_ours():
             self.path.unlink(missing_ok=True)
         os.close(self._file)
@@ -214,14 +214,14 @@ class RunLease:
             heartbeat=self._beats,
             token=self._token,
         )
-        # In place and not through fsio: a new file under this name would leave the lock on the old file.
+        # In place rather than through fsio: the lock would stay on the old file if a new one were renamed over it.
         os.pwrite(self._file, json.dumps(asdict(holder)).encode("ascii").ljust(_SIZE_BYTES - 1) + b"\n", 0)
         os.fsync(self._file)
 
     def _keep_beating(self) -> None:
         while not self._done.wait(self._heartbeat_seconds):
-            # Never overwrite another holder (`check` tells the trainer). The file may be missing only for a moment, the
-            # disk full or the server slow, so the next beat tries again.
+            # Never overwrite another holder (`check` tells the trainer). A missing file, a full disk or a slow server
+            # may be temporary, so the next beat tries again.
             if self._is_ours():
                 with contextlib.suppress(OSError):
                     self._beat()
@@ -232,10 +232,10 @@ class RunLease:
 
 
 def slurm_job() -> str | None:
-    """Return the number of this process's SLURM job, as squeue prints it; None outside SLURM.
+    """Return the ID of this process's SLURM job, as squeue prints it; None outside SLURM.
 
-    A task of a job array is named by array and index, not by its own number: the last task's number is also that of the
-    whole array, and `scontrol requeue` and `squeue --jobs` would apply to all of it.
+    A task of a job array is named by array and index, not by its own ID: the last task's ID is also that of the whole
+    array, and `scontrol requeue` and `squeue --jobs` would apply to all of it.
     """
     array, task = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID")
@@ -248,7 +248,7 @@ def lease_is_live(path: Path, *, wait: bool = False, watch: Watch = _WATCH) -> s
         path: of the lease.
         wait: watch a holder of another host until it is known whether it is alive. Without it, such a holder counts as
             alive until this process has watched it for `STALE_AFTER_SECONDS`.
-        watch: what this process has seen before.
+        watch: the heartbeats that this process has seen before.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -265,7 +265,7 @@ def lease_is_live(path: Path, *, wait: bool = False, watch: Watch = _WATCH) -> s
                 return None
         else:
             if holder and holder.host == socket.gethostname():
-                return None  # its process would still have the lock
+                return None  # a live process of this host would still hold the lock
     finally:
         os.close(file)
     if wait:

@@ -12,14 +12,14 @@ from torch import Tensor
 from mdnmt.train.batch_sampler import UpdateBatches
 from mdnmt.train.data_parallel import Workers
 
-# Further keys of the sums: the norm of all gradients, summed over updates, and the number of norms in that sum.
+# Further keys of the sums: the gradient norm, summed over updates, and the number of updates in that sum.
 GRADIENT_NORM, NUM_NORMS = "gradient_norm", "num_norms"
 DOMAINS = "domains"  # key of the sums on the device; `read` returns two keys for each domain, with these prefixes
 DOMAIN_LOSS, DOMAIN_TOKENS = "loss/", "tokens/"
 
 
 class NotFinite(Exception):
-    """A loss or a weight is NaN or infinite; the text says which."""
+    """A loss or a weight is NaN or infinite; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Step:
     Attributes:
         update: its number, from 1.
         chosen: its batches.
-        losses: number of a batch in the update -> its losses by name.
-        norms: of the gradients before clipping.
+        losses: index of a batch in the update -> this worker's part of its losses, by name.
+        norms: gradient norm of each clipped group, before clipping.
         domain_sums: [2, K], generation loss and target tokens of each domain, if they are known.
     """
 
@@ -48,10 +48,10 @@ class BrokenUpdate:
     Attributes:
         update: its number.
         epoch: counted from 0.
-        positions: the batches with such a loss, or all of the update if only the gradient was not finite.
-        losses: of each batch of the update, summed over all workers.
-        norms: of the gradients.
-        step: the update, for its sentences.
+        positions: positions in the epoch of the batches with such a loss; of all its batches if every loss is finite.
+        losses: the losses of each batch of the update, summed over all workers.
+        norms: the gradient norms.
+        step: the update, to look up its sentences.
     """
 
     update: int
@@ -66,7 +66,7 @@ class BrokenUpdate:
 class Meters:
     """Sums tokens and the named losses; the losses stay on the device until they are read.
 
-    Reading a number from a GPU at every update, or checking whether it is finite, would make the host wait.
+    Reading a number from a GPU at every update, or checking whether it is finite, would make the CPU wait.
     """
 
     device: torch.device
@@ -81,14 +81,14 @@ class Meters:
     def add(self, step: Step) -> None:
         """Add the numbers of an update."""
         self.unread.append(step)
-        # Each worker knows the tokens of all workers, so only the first one counts them.
+        # `num_words` covers all workers, so only the first one counts it.
         self.tokens += step.chosen.num_words if self.workers.is_first else 0
         for losses in step.losses.values():
             for name, value in losses.items():
                 self._add(name, value)
         if step.domain_sums is not None:
             self._add(DOMAINS, step.domain_sums)
-        # All workers have the same gradients.
+        # All workers have the same gradients, so the norm is counted once.
         if step.norms and self.workers.is_first:
             groups = torch.stack([norm.detach() for norm in step.norms])
             self._add(GRADIENT_NORM, torch.linalg.vector_norm(groups))
@@ -97,10 +97,10 @@ class Meters:
     def read(self) -> dict[str, float]:
         """Return the sums over all workers, tokens first; empty if nothing was added since the last `clear`.
 
-        `pop_domain_losses` removes the sums of domains from them.
+        The sums include those of domains; `pop_domain_losses` removes them.
 
         Raises:
-            NotFinite: a sum is NaN or infinite.
+            NotFinite: the sum of a loss is NaN or infinite.
         """
         names = [*self.names, GRADIENT_NORM]
         own = [self.sums[name].item() if name in self.sums else 0.0 for name in names]
@@ -111,16 +111,16 @@ class Meters:
         for name in self.names:
             if not math.isfinite(found[name]):
                 raise NotFinite(f"the {name} loss became {found[name]}")
-        # Keep the last update: the effect of its gradient on the weights does not show in any loss yet.
+        # Keep the last update: if its gradient broke the weights, no loss shows it yet.
         del self.unread[:-1]
         return found if found["tokens"] else {}
 
     def clear(self) -> None:
-        """Set all sums to zero."""
+        """Reset all sums to zero."""
         self.sums, self.tokens, self.num_norms = {}, 0, 0
 
     def restore(self, sums: Mapping[str, float]) -> None:
-        """Continue with the sums of a checkpoint, which are over all workers and go to the first one."""
+        """Continue with the sums of a checkpoint; they cover all workers, so only the first worker takes them."""
         kept = dict(sums) if self.workers.is_first else {}
         self.tokens, self.num_norms = int(kept.pop("tokens", 0)), int(kept.pop(NUM_NORMS, 0))
         # Checkpoints of earlier versions have no sums of domains.
@@ -133,7 +133,7 @@ class Meters:
     def broken_update(self) -> BrokenUpdate | None:
         """Return the first update since the last reading with a NaN or infinite value; all workers return the same.
 
-        If every loss is finite and no norms were computed, it is the last update. None: there was no update.
+        If all losses and norms are finite, it is the last update. None: there was no update.
         """
         wrong = (number for number, step in enumerate(self.unread) if _is_wrong(step))
         first = next(wrong, len(self.unread) - 1)
@@ -164,7 +164,7 @@ class Meters:
 
 
 def pop_domain_losses(sums: dict[str, float]) -> dict[str, float]:
-    """Remove the sums of domains from what `read` returned; return the loss per token of each domain with tokens."""
+    """Remove the sums of domains from those of `read`; return the loss per token of each domain that has tokens."""
     domains = [key.removeprefix(DOMAIN_TOKENS) for key in sums if key.startswith(DOMAIN_TOKENS)]
     found = {domain: (sums.pop(DOMAIN_LOSS + domain), sums.pop(DOMAIN_TOKENS + domain)) for domain in domains}
     return {domain: loss / tokens for domain, (loss, tokens) in found.items() if tokens}

@@ -1,4 +1,4 @@
-"""Log measurements during training as JSON lines, and make the table of curves from them."""
+"""Log measurements during training as JSON lines, and write the table of learning curves from them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mdnmt.energy import EnergyMeter
 from mdnmt.fsio import write_text
 
 _CHECK = "crc32"  # key of the checksum of a record's other keys
-# The other value of `split` is "train": the batches of the updates themselves, with dropout.
+# A third value of `split` is "train": the training batches themselves, with dropout.
 VALIDATION = "valid"
 TRAINING_SAMPLE = "train-sample"
-# Only quantities that are a function of data, configuration and seed: no times, no speeds.
+# Only quantities that are determined by data, configuration and seed: no times, no speeds.
 CURVE_COLUMNS = ("update", "epoch", "split", "domain", "loss", "nll", "ppl", "accuracy", "bleu", "learning_rate")
 
 
 class MetricsLog:
     """An append-only file of JSON lines that survives kills and restarts.
 
-    Numbers that JSON cannot hold are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, if it is set,
-    receives every record after it is written.
+    Numbers that JSON cannot represent are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, if it is
+    set, receives every record after it is written.
 
-    The log measures energy: from the record on that names an attempt's device, each record with `seconds` also has
-    `energy`, what the attempt has used so far.
+    The log also measures energy. An attempt begins with an event that names its device; this record and all later ones
+    with `seconds` get `energy`, the energy that the attempt has used so far.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,14 +39,14 @@ class MetricsLog:
         self.mirror: Callable[[Mapping[str, Any]], None] | None = None
         self._energy: EnergyMeter | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not through fsio: a log that must outlive a kill cannot wait for a rename.
+        # Appended directly, not through fsio: records must survive a kill, so they cannot wait for a rename.
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write one record with one system call.
 
         Raises:
-            OSError: naming the file; the file system did not take the whole line. Readers skip what it took.
+            OSError: the line was not written completely; the error names the file. Readers skip a partial line.
         """
         if "event" in record and "device" in record:
             self._energy = EnergyMeter(record["device"], record.get("workers", 1))
@@ -55,21 +55,21 @@ class MetricsLog:
             plain["energy"] = self._energy.read()
         line = f"{json.dumps({**plain, _CHECK: _check(plain)}, ensure_ascii=False, allow_nan=False)}\n".encode()
         size = os.fstat(self._file).st_size
-        # The previous line may be incomplete, because its writer was killed; this one must begin on a new line.
+        # If a kill left the previous line incomplete, start a new line.
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             line = b"\n" + line
         try:
             written = os.write(self._file, line)
         except OSError as error:
-            error.filename = str(self.path)  # a full disk names no file
+            error.filename = str(self.path)  # os.write does not know the name
             raise
-        if written != len(line):  # the end of the disk is inside the line
+        if written != len(line):  # the disk filled up in the middle of the line
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         if self.mirror is not None:
             self.mirror(record)
 
     def close(self) -> None:
-        """Close the file; closing twice is no error."""
+        """Close the file; a second call does nothing."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -86,14 +86,14 @@ class MetricsLog:
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """Return all records in the order in which they were written; an empty list if there is no file.
 
-    Lines that a kill cut short, or that were changed later, are skipped with a message on stderr.
+    Truncated or altered lines are skipped with a message on stderr.
     """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return []
     records = []
-    # The last piece has no newline, so it may be cut short even if it parses as JSON.
+    # What follows the last newline may be truncated even if it parses as JSON.
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         record = _record(line)
         if record is not None:
@@ -108,7 +108,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
         record = json.loads(line)
     except ValueError:
         return None
-    # Lines of earlier versions have no check.
+    # Lines of earlier versions have no checksum.
     if not isinstance(record, dict) or record.pop(_CHECK, None) not in (None, _check(record)):
         return None
     if "words_per_second" in record:  # the field's name up to version 7 of the stage `train`
@@ -121,7 +121,7 @@ def _check(record: Mapping[str, Any]) -> int:
 
 
 def deduplicate(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the last record for each (update, split, domain): a resumed run measures some points again.
+    """Return the last record of each (update, split, domain): a resumed run measures some points again.
 
     Records without an update (events such as a resume) are all kept.
     """
@@ -133,16 +133,16 @@ def deduplicate(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def lost_validations(records: Iterable[Mapping[str, Any]], every: int, last: int) -> list[int]:
-    """Return the updates up to `last` at which a run was validated, but whose measurements are missing in `records`."""
+    """Return the updates up to `last` at which a validation was due but has no record in `records`."""
     measured = {record.get("update") for record in records if record.get("split") == VALIDATION}
     return [update for update in range(every, last + 1, every) if update not in measured]
 
 
 def write_curves(records: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write `CURVE_COLUMNS` of every measured point to `path`: tab-separated, sorted, empty where not measured.
+    """Write `CURVE_COLUMNS` of every measured point to `path`: tab-separated, sorted, empty if not measured.
 
-    Floats are written so that they read back exactly. The file is a function of the measurements alone, so a run that
-    was stopped and resumed gives the same bytes as one that was not.
+    Floats are written so that they read back exactly. The file depends on the measurements alone, so a run that was
+    stopped and resumed gives the same bytes as one that was not.
     """
     points = [record for record in deduplicate(records) if "update" in record and "split" in record]
     points.sort(key=_key)

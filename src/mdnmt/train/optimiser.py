@@ -1,4 +1,4 @@
-"""Adam with decoupled weight decay, its state kept by parameter name so that it can be saved without pickle."""
+"""Adam with decoupled weight decay; its state is kept by parameter name, so that it can be saved without pickle."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mdnmt.errors import CheckpointError
 
 
 class Optimiser:
-    """torch's AdamW over the named parameters of a model; each update is given its learning rate.
+    """torch's AdamW over the named parameters of a model; the caller passes the learning rate of each update.
 
-    The function behind `torch.optim.AdamW` is called, since that class imports torch's compiler when it is made, which
-    takes longer than many a small model is trained.
+    This calls the function behind `torch.optim.AdamW`. Constructing the class itself would import torch's compiler,
+    which takes longer than the training of many a small model.
     """
 
     def __init__(self, model: nn.Module, recipe: Training) -> None:
@@ -35,7 +35,7 @@ class Optimiser:
 
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Update the weights from their gradients and forget the gradients."""
+        """Update the weights from their gradients, then set the gradients to None."""
         moved = {name: parameter for name, parameter in self.named.items() if parameter.grad is not None}
         for name, parameter in moved.items():
             if name not in self._state:
@@ -63,7 +63,7 @@ class Optimiser:
         }
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Take over a state as `state()` returned it, in place of what was there.
+        """Replace the state by one that `state()` returned.
 
         Raises:
             CheckpointError: the state names a parameter that the model does not have.

@@ -1,4 +1,4 @@
-"""Prepare the batches of the next updates, in a thread beside a GPU."""
+"""Prepare the batches of the next updates; on a GPU, in a background thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mdnmt.train.batches import Indices, collate
 from mdnmt.train.progress import Progress
 from mdnmt.train.sharding import Shard
 
-AHEAD = 2  # updates; one is enough to hide the work, the second evens out long batches
+AHEAD = 2  # updates; one is enough to hide the work, the second absorbs the time of unusually long batches
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Prepared:
     """The batches of one update, ready for the device.
 
     Attributes:
-        chosen: which sentences the update has, over all workers.
-        shards: the part of this worker.
+        chosen: the sentences of the update, over all workers.
+        shards: this worker's part of them.
         batches: one for each shard, in pinned memory if the device is a GPU.
-        epoch: where the run stands after the update.
-        position: likewise, in batches of the epoch.
-        epochs: likewise, as a number of epochs with its fraction.
+        epoch: the run's epoch after the update.
+        position: number of batches of that epoch used after the update.
+        epochs: both as one number, such as 2.5.
     """
 
     chosen: UpdateBatches
@@ -43,10 +43,10 @@ class Prepared:
 class Prefetcher:
     """Returns the prepared updates of a run, one after the other.
 
-    What it returns is a function of the sampler and of the progress it started from. Preparing ahead changes only when
-    the work is done: the run's own progress moves only when an update is taken.
+    What it returns depends only on the sampler and on the progress it started from. Preparing ahead changes only when
+    the work is done: it advances a copy of the run's progress, and the run's own progress advances with its updates.
 
-    On a CPU nothing is prepared ahead. A thread there would compete with the model for the same cores.
+    On a CPU nothing is prepared ahead, because a thread would compete with the model for the same cores.
     """
 
     def __init__(
@@ -60,15 +60,15 @@ class Prefetcher:
         ahead: int | None = None,
         width_multiple: int = 1,
     ) -> None:
-        """Prepare nothing yet.
+        """Start at the first update of a run; nothing is prepared before `next`.
 
         Args:
             split: the training data.
-            sampler: which batches make which update.
-            shard: returns the part of this worker in the batches of an update.
+            sampler: chooses the batches of each update.
+            shard: returns this worker's part of the batches of an update.
             bos: the id of <s>.
             device: where the model is.
-            ahead: updates prepared ahead in a thread; 0: no thread; None: by the device.
+            ahead: updates to prepare ahead in a thread; 0: no thread; None: `AHEAD` on a GPU, 0 on a CPU.
             width_multiple: batches are padded to a multiple of this.
         """
         self._split, self._sampler, self._shard, self._bos, self._device = split, sampler, shard, bos, device
@@ -79,12 +79,12 @@ class Prefetcher:
         self._coming: deque[Future[Prepared]] = deque()
 
     def seek(self, progress: Progress) -> None:
-        """Continue from `progress`, which is copied; whatever was prepared is dropped."""
+        """Continue from a copy of `progress`; drop all prepared updates."""
         self.close()
         self._cursor = replace(progress, skipped=list(progress.skipped))
 
     def next(self) -> Prepared:
-        """Return the next update; an error of the thread is raised here."""
+        """Return the next update; an exception in the thread is raised here."""
         if not self._ahead:
             return self._prepare()
         if self._thread is None:
@@ -95,14 +95,14 @@ class Prefetcher:
         return self._coming.popleft().result()
 
     def close(self) -> None:
-        """Stop the thread after the batch it is at, and drop what it prepared; `seek` is needed before `next`."""
+        """Stop the thread after its current update and drop all prepared updates; call `seek` before `next`."""
         self._coming.clear()
         if self._thread is not None:
             self._thread.shutdown(cancel_futures=True)
             self._thread = None
 
     def _enter_thread(self) -> None:
-        # Pinning needs a CUDA context: without this, that of card 0, whatever card the run has.
+        # Pinning needs a CUDA context; without this call it would be created on card 0, whatever card the run uses.
         if self._device.type == "cuda" and self._device.index is not None:
             torch.cuda.set_device(self._device)
 

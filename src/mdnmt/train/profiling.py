@@ -1,4 +1,4 @@
-"""A trace of the first updates of a training, for chrome://tracing or Perfetto."""
+"""Write a trace of the first updates of a training, for chrome://tracing or Perfetto."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TRACE = "trace.json"
 
 @contextmanager
 def profiled(run_folder: Path, updates: int, device: torch.device) -> Iterator[Callable[[], None]]:
-    """Write a trace of `updates` updates to `<run>/trace.json`; yield what is to be called after every update.
+    """Write a trace of `updates` updates to `<run>/trace.json`; yield the function to call after every update.
 
-    The first update is left out: it pays for what happens once in a process.
+    The first update is not traced, because it includes one-time costs of the process. 0 updates: no trace.
     """
     if not updates:
         yield lambda: None

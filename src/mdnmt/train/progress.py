@@ -1,4 +1,4 @@
-"""Where a run stands: all of its state that is not a tensor, and a pure function of data, configuration and seed."""
+"""The counters of a run: all of its state except tensors, a pure function of data, configuration and seed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class Progress:
     """Counters of a run; saved with every checkpoint.
 
     Attributes:
-        update: updates done.
+        update: number of updates done.
         epoch: counted from 0.
-        position: batches of this epoch already used.
-        best_value: best validation value so far, as a number to be made small.
-        best_update: where it was reached.
-        without_better: validations since then.
+        position: number of batches of this epoch already used.
+        best_value: lowest validation value so far: the loss, or BLEU with its sign changed.
+        best_update: the update at which it was reached.
+        without_better: number of validations since then.
         validated: the updates at which validation took place, the newest last.
-        window: sums since the last training line: tokens, and each loss by name.
-        skipped: what was rolled back and is left out since, each with `update`, `epoch` and `positions` of batches.
+        window: sums since the last training line of the log, as `Meters.read` returns them.
+        skipped: batches left out after a rollback, each entry with `update`, `epoch` and `positions` in that epoch.
     """
 
     update: int = 0
@@ -44,7 +44,7 @@ class Progress:
         return asdict(self)
 
     def note_validation(self, value: float) -> None:
-        """Take the value of a validation at the present update (smaller is better)."""
+        """Record the value of a validation at the current update (smaller is better)."""
         self.validated.append(self.update)
         if self.best_value is None or value < self.best_value:
             self.best_value, self.best_update, self.without_better = value, self.update, 0
@@ -52,16 +52,16 @@ class Progress:
             self.without_better += 1
 
     def newest(self, recipe: Training) -> list[int]:
-        """Return the updates whose checkpoints make the average; none where the recipe has no average."""
+        """Return the updates of the newest checkpoints, which are averaged; none if the recipe asks for no average."""
         return self.validated[-recipe.average_checkpoints :] if recipe.average_checkpoints else []
 
     def final(self, recipe: Training) -> list[int]:
-        """Return the updates whose checkpoints, averaged, are the final weights."""
+        """Return the updates whose checkpoints are averaged into the final weights."""
         newest = self.newest(recipe) if recipe.final_weights == "average" else []
         return newest or self._best()
 
     def alternative(self, recipe: Training) -> list[int]:
-        """Return those of the other rule; without an average both rules give the best."""
+        """Return the same for the other value of `final_weights`; without an average both give the best checkpoint."""
         newest = self.newest(recipe) if recipe.final_weights == "best" else []
         return newest or self._best()
 
@@ -69,6 +69,6 @@ class Progress:
         return [self.best_update] if self.best_update is not None else []
 
     def is_over(self, recipe: Training) -> bool:
-        """Say whether the run has ended, by its number of updates or for want of progress."""
+        """Return whether the run has ended: all updates are done, or its patience is exhausted."""
         out_of_patience = bool(recipe.patience) and self.without_better >= recipe.patience
         return self.update >= recipe.max_updates or out_of_patience

@@ -1,4 +1,4 @@
-"""Train one run from its spec to its final weights, wherever an earlier attempt may have stopped."""
+"""Train one run from its spec to its final weights, resuming where an earlier attempt stopped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from mdnmt.train.trainer import RuntimeOptions, Trainer
 
 
 def count_parameters(spec: RunSpec, data: TaskData) -> int:
-    """Return the parameters of a run's model, without memory for them."""
+    """Return the number of parameters of a run's model, without allocating them."""
     architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
     with on_meta_device():
         method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains))
@@ -69,7 +69,7 @@ def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
 
 
 def copy_segmentation(data: TaskData, folder: Path) -> None:
-    """Copy a task's codes and vocabularies to a run's folder, so that it translates without its task."""
+    """Copy a task's BPE codes and vocabularies to a run's folder, so that the run can translate without the task."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in segmentation_files(data.folder, (data.source_lang, data.target_lang)):
         with fsio.atomic_path(folder / name) as temporary:
@@ -79,13 +79,13 @@ def copy_segmentation(data: TaskData, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Setup:
-    """Where data and model of a run come from.
+    """How a run's data is read and its model built; pretrained models replace these functions.
 
     Attributes:
-        read: returns the data as the model takes it.
+        read: returns the task's data in the model's tokens.
         build: returns the method, on the device.
-        keep: puts into a folder of the run what turns text into the model's tokens.
-        parameters: returns the size of the model before it is built.
+        keep: copies the files that turn text into the model's tokens to a folder of the run.
+        parameters: returns the number of the model's parameters before it is built.
     """
 
     read: Callable[[RunSpec, TaskData], TaskData] = lambda spec, data: data
@@ -112,14 +112,14 @@ def train_run(
     Args:
         spec: the run.
         task_folder: its task's data.
-        run_folder: where it lives; an interrupted run there goes on.
-        initial: model.safetensors of the run that the spec starts from, where it starts from one.
+        run_folder: the run's folder; an interrupted run there resumes.
+        initial: model.safetensors of the run whose weights this run starts from; None: random weights.
         method_name: its name in config/methods, for the record.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, ...
-        threads: CPU threads of torch.
+        threads: CPU threads of torch; None: torch's default.
         runtime: options that change no result, such as when to save and stop.
-        setup: where data and model come from; None: the task's own pieces and `mdnmt.methods`.
-        workers: the group, of which the first does all the writing; None: what RANK and WORLD_SIZE say, as of torchrun.
+        setup: how data is read and the model built; None: the task's own tokens and `mdnmt.methods`.
+        workers: the group, of which only the first writes; None: as RANK and WORLD_SIZE say, which torchrun sets.
 
     Raises:
         Interrupted: stopped by a signal or the time limit, with everything saved.
@@ -127,8 +127,8 @@ def train_run(
         ConfigError: `device` does not exist, or names one GPU for several workers.
         LeaseError: another process trains this run.
         DataError: the data is not that of the spec.
-        TooLarge: the machine plainly lacks the memory or the disk space.
-        CheckpointError: `initial` is not what the spec starts from, or does not fit.
+        TooLarge: the memory or the disk space is certainly too small.
+        CheckpointError: `initial` is not what the spec starts from, or a checkpoint is damaged or cannot be resumed.
     """
     paths, setup, runtime = RunPaths(run_folder), setup or Setup(), runtime or RuntimeOptions()
     workers = workers or from_environment()
@@ -213,7 +213,7 @@ def _train(
 
 
 def describe(spec: RunSpec, data: TaskData, method_name: str) -> dict[str, Any]:
-    """Return the part of run.json that says what a run is."""
+    """Return the part of run.json that identifies a run: method, task, seed, spec, domains and languages."""
     return {
         "method": method_name,
         "task": data.name,
@@ -278,7 +278,7 @@ def _finish(
 
 
 def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Path) -> dict[str, dict[str, float]]:
-    """Write the mean of some checkpoints' weights, leave it in the model, and return its validation.
+    """Write the mean of the weights at `updates`, leave it in the model, and return its validation measures.
 
     Raises:
         CheckpointError: a checkpoint is damaged.
@@ -298,13 +298,13 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
     trainer.method.model.load_state_dict(weights)
     with using(trainer.conditions.kernels):
         measures = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
-    # From the model, where tied weights are one tensor again and so are stored once.
+    # Saved from the model, in which tied weights are one tensor again and so are stored once.
     save_model(path, trainer.method.model.state_dict(), {"run": spec.fingerprint})
     return measures
 
 
 def _slice_seconds(records: Iterable[dict[str, Any]]) -> list[float]:
-    """Return the time of each attempt; that of a killed one up to its last measurement."""
+    """Return the seconds of each attempt; of a killed one, those up to its last measurement."""
     slices: list[float] = []
     for record in records:
         if record.get("event") in BEGINS:

@@ -8,8 +8,9 @@ from mdnmt.config.training import Training
 def learning_rate(update: int, recipe: Training) -> float:
     """Return the learning rate of update 1, 2, ...: linear warm-up to the peak, then the recipe's schedule.
 
-    `inverse_sqrt` is peak x sqrt(warm-up / update) (Vaswani et al. 2017, sec. 5.3); `polynomial` is a straight line
-    from the peak to nothing at the last update. Both, with the warm-up, as fairseq parametrises them.
+    `inverse_sqrt` is peak x sqrt(warm-up / update) (Vaswani et al. 2017, sec. 5.3), parametrised as in fairseq.
+    `polynomial` falls in a straight line from the peak to 0 at the last update, as fairseq's with power 1. No rate is
+    below `min_learning_rate`.
     """
     warmup = max(1, recipe.warmup_updates)
     if update < warmup:

@@ -1,4 +1,7 @@
-"""Which part of an update each of several workers computes: a pure function, and the sum changes only by rounding."""
+"""Divide the batches of an update among workers.
+
+The division is a pure function of the batches; it changes the summed gradients only by rounding.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from mdnmt.train.batches import Indices
 
 @dataclass(frozen=True)
 class Shard:
-    """What a worker computes of one batch.
+    """One worker's part of one batch.
 
     Attributes:
-        number: of the batch in its update, from 0.
+        number: index of the batch in its update, from 0.
         rows: the sentences of this worker.
-        whole: all sentences of the batch, which say how wide it is padded.
+        whole: all sentences of the batch; they determine the padded widths.
     """
 
     number: int
@@ -26,17 +29,17 @@ class Shard:
     whole: Indices
 
     def weight(self, loss: Loss) -> float | None:
-        """Return the factor of this shard's loss, so that all shards add up to the loss of the batch; None: 1."""
+        """Return the factor with which the losses of all shards add up to the loss of the batch; None: 1."""
         if len(self.rows) == len(self.whole) or reduction_of(loss) == "sum":
             return None
         return len(self.rows) / len(self.whole)
 
 
 def reduction_of(loss: Loss) -> Reduction | None:
-    """Return how a loss combines the losses of its sentences; None: they cannot be computed apart.
+    """Return how a loss combines the losses of its sentences; None: it needs the whole batch at once.
 
     Raises:
-        ConfigError: its attribute `reduction` has no such value.
+        ConfigError: its attribute `reduction` has another value.
     """
     found = getattr(loss, "reduction", None)
     if found not in ("sum", "mean", None):
@@ -45,10 +48,10 @@ def reduction_of(loss: Loss) -> Reduction | None:
 
 
 def shard(batches: Sequence[Indices], rank: int, count: int, *, can_shard: bool) -> list[Shard]:
-    """Return the shard of worker `rank` of `count` in the batches of an update; each row belongs to one worker.
+    """Return the shards of worker `rank` of `count` in the batches of an update; each row belongs to one worker.
 
-    Whole batches if all workers get equally many, or if a loss cannot be split. Otherwise every batch is split: its
-    sentences are assigned in turn, so that every worker gets long and short ones.
+    Workers get whole batches if these can be divided equally, or if a loss cannot be split. Otherwise every batch is
+    split: its sentences are assigned in turn, so that every worker gets long and short ones.
     """
     if len(batches) % count == 0 or not can_shard:
         return [Shard(number, batches[number], batches[number]) for number in range(rank, len(batches), count)]

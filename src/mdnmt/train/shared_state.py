@@ -1,4 +1,4 @@
-"""Give all workers the state of the first one: they need not see its files, and cannot begin from others."""
+"""Give all workers the state of the first one, so that they need no access to its files and all start alike."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SENT = Path("sent by the first worker")
 
 
 def share_checkpoint(workers: Workers, checkpoint: Checkpoint | None) -> Checkpoint | None:
-    """Return the first worker's checkpoint, or None where it has none."""
+    """Return the first worker's checkpoint, or None if it has none."""
     if workers.count == 1:
         return checkpoint
     head = workers.shared_json({"update": checkpoint.update, "state": checkpoint.state} if checkpoint else None)
     if head is None:
         return None
-    # Whole and in safetensors, as on disk: nothing that a peer sends is ever read by pickle.
+    # Tensors are sent as safetensors: what a peer sends is never unpickled.
     mine = checkpoint or Checkpoint(head["update"], {}, {}, {}, head["state"])
     return replace(
         mine,
@@ -32,6 +32,6 @@ def share_checkpoint(workers: Workers, checkpoint: Checkpoint | None) -> Checkpo
 
 
 def share_weights(workers: Workers, model: nn.Module) -> None:
-    """Give a model the weights that the first worker's has."""
+    """Replace a model's weights by those of the first worker's model."""
     if workers.count > 1:
         model.load_state_dict(decode(workers.shared(encode(model.state_dict())), _SENT))

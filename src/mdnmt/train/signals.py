@@ -1,4 +1,4 @@
-"""A request to stop, asked for by a signal and granted by the training loop at the end of an update."""
+"""Turn signals into a request to stop, which the training loop grants after the current update."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
-# SLURM sends SIGTERM at preemption and time-out, and SIGUSR1 where it is asked for an early warning.
+# SLURM sends SIGTERM at preemption and at the time limit, and SIGUSR1 if the job asked for an early warning.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 class StopRequest:
-    """Catch SIGTERM, SIGINT and SIGUSR1 in a `with` block; the loop asks `requested`.
+    """Catch SIGTERM, SIGINT and SIGUSR1 in a `with` block; the training loop checks `requested`.
 
-    A second SIGINT raises KeyboardInterrupt: whoever presses Ctrl-C twice does not want to wait.
-    The handlers from before are put back at the end. Signals reach the main thread only, so the block must stand there.
+    A second SIGINT raises KeyboardInterrupt: whoever presses Ctrl-C twice does not want to wait. Leaving the block
+    restores the previous handlers. Python handles signals in the main thread only, so enter the block there.
 
     Attributes:
-        signal_name: name of the first signal caught, e.g. "SIGTERM"; None while there was none.
+        signal_name: name of the first signal caught, e.g. "SIGTERM"; None before that.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        """Say whether the work should be saved and end."""
+        """Return whether training should save and stop."""
         return self.signal_name is not None
 
     def __enter__(self) -> StopRequest:
@@ -40,7 +40,7 @@ class StopRequest:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            # None: the handler was not installed from Python and cannot be put back.
+            # None: the handler was not installed from Python and cannot be restored.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._before.clear()
 

@@ -22,7 +22,7 @@ class TensorBoardLog:
     """Writes each record of metrics.jsonl to `<run>/tensorboard` as well, at once."""
 
     def __init__(self, run_folder: Path) -> None:
-        """Write nothing yet.
+        """Check that TensorBoard can be imported; `begin` opens the event file.
 
         Raises:
             ConfigError: the package `tensorboard` is not installed.
@@ -34,8 +34,7 @@ class TensorBoardLog:
     def begin(self, last_update: int) -> None:
         """Replace the event files by one with the measurements up to `last_update`.
 
-        A resumed run measures again what came after its checkpoint; two files, or one with both values, would show as
-        two curves.
+        A resumed run measures some points a second time; two files, or one with both values, would show as two curves.
         """
         self.close()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -46,7 +45,7 @@ class TensorBoardLog:
         self._writer.flush()
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Write one record; after a rollback begin again at the update that it names."""
+        """Write one record; after a rollback, drop the measurements beyond the update that it went back to."""
         if record.get("event") == "rollback":
             self.begin(record["to_update"])
         elif self._writer is not None:
@@ -54,7 +53,7 @@ class TensorBoardLog:
             self._writer.flush()
 
     def close(self) -> None:
-        """Close the event file; closing twice is no error."""
+        """Close the event file; a second call does nothing."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None

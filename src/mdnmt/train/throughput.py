@@ -1,4 +1,4 @@
-"""Tokens per second of training itself, without the time of validations, checkpoints and restarts."""
+"""Tokens per second of training itself, excluding validations, checkpoints and restarts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 
 class Throughput:
-    """Counts tokens and updates since the last reading, and the time they took."""
+    """Counts tokens, updates and their time since the last reading."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.restart()
 
     def restart(self) -> None:
-        """Begin to count at this moment."""
+        """Reset the counts and start the clock again."""
         self._tokens = self._updates = 0
         self._start = self._clock()
 
@@ -26,7 +26,7 @@ class Throughput:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave out the time of the body."""
+        """Exclude the time of the `with` block."""
         start = self._clock()
         try:
             yield
@@ -34,7 +34,7 @@ class Throughput:
             self._start += self._clock() - start
 
     def read(self) -> tuple[float, float]:
-        """Return tokens per second and seconds per update since the last reading, and begin to count again."""
+        """Return tokens per second and seconds per update since the last reading, then reset the counts."""
         seconds = max(1e-9, self._clock() - self._start)
         result = self._tokens / seconds, seconds / max(1, self._updates)
         self.restart()

@@ -1,4 +1,4 @@
-"""How often each token occurs in the training text of each domain."""
+"""Count the occurrences of each token in the training text of each domain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mdnmt.train.batches import Indices
 
 
 def count_tokens(data: TaskData, rows: Indices, device: torch.device) -> TokenCounts:
-    """Return the counts over the given training sentences, on `device`; </s> counts as a token."""
+    """Return the counts [K, V] of both sides over the given training sentences, on `device`; </s> counts as a token."""
     split = data.split("train")
     domains = split.domains[rows].astype(np.int64)
 

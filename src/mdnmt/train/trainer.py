@@ -1,4 +1,4 @@
-"""The training loop: updates, validations, checkpoints; it can stop after any update and go on from there."""
+"""The training loop: updates, validations, checkpoints; it can stop after any update and resume from there."""
 
 from __future__ import annotations
 
@@ -41,27 +41,28 @@ from mdnmt.train.throughput import Throughput
 from mdnmt.train.validation import Validation
 
 KEEP_LAST = 2
-MAX_ROLLBACKS = 3  # of a run: what breaks more often does not break by bad luck with one batch
+MAX_ROLLBACKS = 3  # per run; if more are needed, the cause is not a single bad batch
 
 
 class TrainingError(MdnmtError):
-    """Training cannot go on: no data, or a loss that is no number."""
+    """Training cannot continue: no usable data, a sentence that is too long, or a NaN or infinite value."""
 
 
 @dataclass(frozen=True)
 class RuntimeOptions:
-    """Options that change no result and may differ between two trainings of one run.
+    """Options that change no result and may differ between two attempts at one run.
 
     Attributes:
-        save_every_minutes: time between checkpoints beside those of validations.
-        save_every_updates: likewise in updates; 0: none.
-        stop_after_minutes: save and end with status 75 after this time; None: never.
-        on_nan: what to do when a loss or a weight is no number: end, or go back to the last checkpoint and go on
-            without the batch. It changes the result of no run that would not end otherwise.
-        worker_timeout_minutes: how long one worker waits for another before it takes it for dead.
+        save_every_minutes: minutes between checkpoints, in addition to those at validations.
+        save_every_updates: the same in updates; 0: none.
+        stop_after_minutes: save and exit with status 75 after this time; None: never.
+        on_nan: what to do if a loss or a weight is NaN or infinite: stop, or return to the last checkpoint and continue
+            without the broken batches. It only affects runs that would otherwise end with an error.
+        worker_timeout_minutes: how long a worker waits for another before it considers it dead.
         tensorboard: write event files while the run trains.
-        profile_updates: updates of which a trace is written; 0: none.
-        accept_code_change: go on from a checkpoint that other training code wrote. The attempts in run.json show it.
+        profile_updates: number of updates of which a trace is written; 0: none.
+        accept_code_change: resume from a checkpoint that other training code wrote; run.json records the code of each
+            attempt.
     """
 
     save_every_minutes: float = 10.0
@@ -75,7 +76,7 @@ class RuntimeOptions:
 
 
 class Trainer:
-    """Trains one run; what is not a tensor stands in `progress`."""
+    """Trains one run; all of its state except tensors is in `progress`."""
 
     def __init__(
         self,
@@ -90,7 +91,12 @@ class Trainer:
         runtime: RuntimeOptions,
         workers: Workers | None = None,
     ) -> None:
-        """Make a trainer; of several workers only the first holds the lease, writes and validates."""
+        """Prepare a run; with several workers, only the first holds the lease, writes and validates.
+
+        Raises:
+            TrainingError: no training sentence is short enough, or a sentence is too long for the model.
+            ConfigError: the recipe does not fit the device, the task or the number of workers.
+        """
         self.spec, self.recipe, self.data, self.method = spec, spec.training, data, method
         self.device, self.store, self.metrics, self.lease, self.runtime = device, store, metrics, lease, runtime
         self.workers = workers or Workers()
@@ -130,7 +136,7 @@ class Trainer:
 
     def _refuse_long_sentences(self) -> None:
         used = [(self.train_split, self.indices), *((self.validation.split, r) for r in self.validation.rows.values())]
-        # Every domain's test set will be translated: better found here than after the training.
+        # The test sets are checked too: all will be translated, and an error now is better than one after the training.
         sources = [*(split.source.lengths[rows] for split, rows in used), self.data.split("test").source.lengths]
         targets = [split.target.lengths[rows] for split, rows in used]
         model = self.method.model
@@ -144,14 +150,14 @@ class Trainer:
 
     @property
     def dtype(self) -> torch.dtype | None:
-        """Return the type of autocast; None: no autocast."""
+        """Return the dtype of autocast; None: no autocast."""
         return self.conditions.dtype
 
     def resume(self) -> bool:
-        """Take over the newest whole checkpoint; return False where there is none.
+        """Load the newest valid checkpoint; return False if there is none.
 
         Raises:
-            CheckpointError: other code wrote it, or its precision cannot be had here.
+            CheckpointError: all are damaged, or code, precision, kernels or compile mode differ from those here.
         """
         newest = self.store.load_latest() if self.workers.is_first else None
         folder, accept = self.store.directory.parent, self.runtime.accept_code_change
@@ -172,13 +178,13 @@ class Trainer:
         """Train until the run is over.
 
         Raises:
-            Interrupted: a signal or the time limit; everything is saved.
+            Interrupted: stopped by a signal or the time limit; everything is saved.
             LostWorker: another worker is gone.
-            TrainingError: a loss that is not a finite number.
+            TrainingError: a loss or a weight is NaN or infinite.
         """
         self.method.model.train()
         if self.runtime.on_nan == "rollback" and self._saved_update is None:
-            self._save()  # something to go back to
+            self._save()  # a rollback needs a checkpoint
         self._prefetcher.seek(self.progress)
         self._throughput.restart()
         try:
@@ -192,7 +198,7 @@ class Trainer:
             self._prefetcher.close()
 
     def _advance(self) -> None:
-        """Do one update, and whatever is due behind it."""
+        """Do one update; then log, validate and save if it is time."""
         self._update()
         progress = self.progress
         if progress.update % self.recipe.log_every == 0:
@@ -200,7 +206,7 @@ class Trainer:
         is_last = progress.update >= self.recipe.max_updates
         if progress.update % self.recipe.validate_every == 0 or is_last:
             self._refuse_broken_weights()
-            # Only now has the device finished the updates, whose time counts.
+            # The check above waited for the device, so the updates are done when the clock is paused.
             with self._throughput.paused():
                 self._validate()
             self._save()
@@ -213,19 +219,19 @@ class Trainer:
             return
         if self._saved_update != self.progress.update:
             self._save()
-        self._agreed(False)  # nobody leaves before the first worker has saved
+        self._agreed(False)  # a barrier: no worker exits before the first one has saved
         raise Interrupted(
             f"{reason or 'another worker was stopped'}: saved at update {self.progress.update} of "
             f"{self.recipe.max_updates}; the same command goes on from there"
         )
 
     def _agreed(self, wish: bool) -> bool:
-        """Return whether any worker has the wish."""
+        """Return whether `wish` is true on any worker."""
         return bool(self.workers.most([wish])[0])
 
     @property
     def seconds(self) -> float:
-        """Return the time since this trainer was made."""
+        """Return the seconds since this trainer was created."""
         return time.monotonic() - self._started
 
     def _update(self) -> None:
@@ -256,7 +262,7 @@ class Trainer:
         self.after_update()
 
     def _answer(self, what: str) -> None:
-        """Write down what broke, then end or go back, as configured; all workers do the same."""
+        """Write the broken batches to a file, then stop or roll back, as configured; all workers do the same."""
         broken = self._meters.broken_update()
         if broken is None:
             raise TrainingError(f"{what}, and no update was done since the last checkpoint: start another run")
@@ -288,7 +294,7 @@ class Trainer:
         self._say(f"{place}; back to update {self.progress.update}, and on without it")
 
     def _refuse_broken_weights(self) -> None:
-        # The loss of an update is that of the weights before it.
+        # A loss is computed before the step of its update, so no loss yet shows that the last step broke a weight.
         if self._agreed(not all(bool(parameter.isfinite().all()) for parameter in self.method.model.parameters())):
             raise NotFinite(f"a weight is no finite number after update {self.progress.update}")
 
@@ -306,16 +312,16 @@ class Trainer:
                 "epoch": self._epochs,
                 "split": "train",
                 "domain": "all",
-                # Of translation alone, so that methods with other auxiliary losses can be compared.
+                # Without auxiliary losses, so that methods can be compared.
                 "loss": loss,
                 "objective": math.fsum(sums.values()) / words,
                 "losses": {name: value / words for name, value in sums.items()},
-                # Of translation, like `loss`, a token of each domain.
+                # The same for each domain, per token.
                 **({"domain_losses": domain_losses} if domain_losses else {}),
                 "learning_rate": rate,
                 "seconds": self.seconds,
                 "tokens_per_second": speed,
-                # Before clipping, the mean over the updates since the last line.
+                # Before clipping; mean over the updates since the last line.
                 **({"gradient_norm": norm_sum / num_norms} if num_norms else {}),
             }
         )

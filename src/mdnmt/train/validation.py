@@ -1,4 +1,4 @@
-"""Validation: loss, perplexity, token accuracy and greedy BLEU; the same without BLEU on a sample of training text."""
+"""Validation loss, perplexity, token accuracy and greedy BLEU; the same without BLEU on a sample of training text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices, collate, spread, usable
 
 GREEDY = Decoding(beam_size=1, max_length_ratio=1.2, max_length_extra=10)
-SAMPLE_SEED = 1  # not the run's: the curves of all methods and seeds are about the same sentences
+SAMPLE_SEED = 1  # not the run's seed, so that all methods and seeds are measured on the same sentences
 
 
 def training_sample(split: Split, label: int, recipe: Training) -> Indices:
@@ -28,8 +28,8 @@ def training_sample(split: Split, label: int, recipe: Training) -> Indices:
 
     Args:
         split: training data.
-        label: of the domain.
-        recipe: how many sentences at most; pairs above its `max_length` are not trained on and not drawn.
+        label: label of the domain.
+        recipe: gives the largest number of sentences; pairs longer than its `max_length` are not drawn.
     """
     rows = usable(split, [label], recipe.max_length)
     if len(rows) > recipe.training_sample_sentences:
@@ -56,7 +56,7 @@ class Validation:
     def __call__(
         self, model: Transformer, device: torch.device, dtype: torch.dtype | None
     ) -> dict[str, dict[str, float]]:
-        """Return the measures of each domain, and under "all" those of all tokens (BLEU: the mean over domains)."""
+        """Return the measures of each domain, and under "all" those over all tokens (BLEU: the mean over domains)."""
         was_training = model.training
         model.eval()
         with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
@@ -73,7 +73,7 @@ class Validation:
     def on_training_text(
         self, model: Transformer, device: torch.device, dtype: torch.dtype | None
     ) -> dict[str, dict[str, float]]:
-        """Return loss, perplexity and accuracy on the training sample, without dropout; empty where there is none."""
+        """Return loss, NLL, perplexity and accuracy on the training sample, without dropout; empty without a sample."""
         if not any(len(rows) for rows in self.training_rows.values()):
             return {}
         was_training = model.training
@@ -97,7 +97,7 @@ class Validation:
             yield rows[numbers]
 
     def _sums(self, model: Transformer, split: Split, rows: Indices, device: torch.device) -> NDArray[np.float64]:
-        """Return tokens, NLL, loss over the whole vocabulary and right tokens, summed over the sentences."""
+        """Return [4], summed over the sentences: tokens, NLL, cross-entropy with uniform labels, correct tokens."""
         sums = np.zeros(4)
         for indices in self._batches(split, rows):
             batch = collate(split, indices, bos=self.data.target_vocab.bos).to(device)
@@ -118,7 +118,7 @@ class Validation:
         found = translate_ids(model, sources, GREEDY, device=device, domains=labels)
         hypotheses = [join_pieces(vocab.decode(best[0].ids)) for best in found]
         references = [join_pieces(vocab.decode(self.split.target[int(row)].tolist())) for row in chosen]
-        # On tokenised text: a curve to watch, not a score to report, and it needs no detokeniser.
+        # On tokenised text, which needs no detokeniser: a curve to watch, not a score to report.
         return float(BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score)
 
 

@@ -1,1 +1,1 @@
-"""Metrics of translations: BLEU, chrF, TER, COMET, perplexity and accuracy."""
+"""Metrics: BLEU, chrF, TER and COMET of translations, perplexity and accuracy of forced decoding."""

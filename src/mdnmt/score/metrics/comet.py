@@ -1,9 +1,9 @@
 """COMET of translations (Rei et al. 2020; 2022) by `unbabel-comet`, offline; only this module imports the library.
 
-The library would unpickle a checkpoint whole, which can run any code in it. Here tensors and plain values are read, the
-model is built from the checkpoint's own options, and all of its weights must be there. The library's `predict` starts a
-whole trainer, which takes over signals and looks for a cluster's settings; here its model is called batch by batch, in
-the same order, so that the scores are the same to the last bit.
+The library would unpickle the whole checkpoint, which can execute arbitrary code. This module reads only tensors and
+plain values, builds the model from the checkpoint's own options, and requires all of its weights. The library's
+`predict` starts a Lightning trainer, which takes over signals and looks for cluster settings. This module calls the
+model batch by batch in the same order, so the scores are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from mdnmt.score.metrics.comet_files import CHECKPOINT, ENCODER, HPARAMS, segmen
 from mdnmt.score.test_sets import TestSets
 
 METRIC = "comet"
-KIND = "regression_metric"  # scores a translation by its source and a reference
-TOY_MARK = "toy"  # a key of hparams.yaml: the weights are random
-# Derived from the configuration, and no longer saved by transformers.
+KIND = "regression_metric"  # COMET's name for models that score a translation given its source and a reference
+TOY_MARK = "toy"  # key in hparams.yaml of a model with random weights
+# In published checkpoints, but no longer in the model: newer transformers compute it from the configuration.
 _LEFT_OVER = {"encoder.model.embeddings.position_ids"}
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
 
@@ -42,14 +42,14 @@ def score_domains(
     """Score the hypotheses in `hypotheses_dir` for all domains of the task.
 
     Returns:
-        The content of comet.json in the shape of scores.json: {"domains": {domain: {"comet": {"score" (mean of the
+        The content of comet.json in the format of scores.json: {"domains": {domain: {"comet": {"score" (mean of the
         sentences x 100, unrounded), "signature"}, "num_sentences", "splits"}}, "mean": {"comet"}, "model": {"name",
-        "checkpoint_sha256", "sha256", "toy"}}; and domain -> a score for each sentence, as the model gives it.
+        "checkpoint_sha256", "sha256", "toy"}}; and domain -> the model's output for each sentence.
 
     Raises:
-        DataError: hypotheses are missing or too few, the model's files are not those that are meant, or a score is not
-            a number.
-        ConfigError: the library is not there.
+        DataError: hypotheses are missing or too few, the model's files are not the expected ones, or a score is NaN or
+            infinite.
+        ConfigError: the library is not installed.
     """
     texts = {
         domain: (test_sets.sources(domain), test_sets.hypotheses(hypotheses_dir, domain), test_sets.references(domain))
@@ -81,7 +81,7 @@ def score_domains(
 def write_scores(
     path: Path, scores: dict[str, Any], segments: dict[str, list[float]], made_from: Sequence[Path] = ()
 ) -> None:
-    """Write comet.json to `path`, and beside it, as <name>.segments.json, the scores of sentences: {"domains": ...}."""
+    """Write comet.json to `path`, and the sentence scores, {"domains": ...}, beside it as <name>.segments.json."""
     write_sealed(segments_of(path), {"domains": segments}, made_from)
     write_sealed(path, scores, made_from)
 
@@ -89,13 +89,13 @@ def write_scores(
 def segment_scores(
     model: Any, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], batch_size: int
 ) -> list[float]:
-    """Return the model's score of each sentence, about 0 to 1; an empty hypothesis is one like any other."""
-    # As comet-score reads lines; what is left in them (tabs, other ends of lines) is text.
+    """Return the model's score of each sentence, about 0 to 1; an empty hypothesis is scored like any other."""
+    # Stripped as comet-score does; tabs and other line separators inside a line belong to the text.
     texts = [
         {"src": source.strip(), "mt": hypothesis.strip(), "ref": reference.strip()}
         for source, hypothesis, reference in zip(sources, hypotheses, references, strict=True)
     ]
-    order = np.argsort([len(text["src"]) for text in texts])  # the library's own, ties included
+    order = np.argsort([len(text["src"]) for text in texts])  # as in the library, ties included
     scores = [0.0] * len(texts)
     with torch.inference_mode():
         for start in range(0, len(order), batch_size):
@@ -111,8 +111,9 @@ def load(folder: Path) -> tuple[Any, bool]:
     """Return the model in a folder, on the CPU and in float32, and whether it is a toy.
 
     Raises:
-        DataError: it is not a COMET model of the supported kind, is damaged or incomplete, or holds more than weights.
-        ConfigError: the library is not there, or hparams.yaml cannot be read.
+        DataError: it is not a COMET model of the supported kind, is damaged or incomplete, or contains other objects
+            than tensors and plain values.
+        ConfigError: the library is not installed, or hparams.yaml cannot be read.
     """
     where, path = folder / HPARAMS, folder / CHECKPOINT
     beside = load_yaml(where)
@@ -124,7 +125,7 @@ def load(folder: Path) -> tuple[Any, bool]:
     if not isinstance(hparams, dict) or not isinstance(weights, dict):
         raise DataError(f"{path}: lacks hyper_parameters or state_dict; expected a checkpoint as COMET is published")
     if beside.get("layer_transformation") == "sparsemax_patch":
-        # The library's own correction of models that were trained with softmax but say sparsemax.
+        # The library does the same for models that say sparsemax but were trained with softmax.
         hparams = {**hparams, "layer_transformation": "softmax"}
     model = build(hparams, folder / ENCODER)
     try:
@@ -141,12 +142,12 @@ def build(hparams: dict[str, Any], encoder: Path) -> Any:
     """Return the library's model for the options of a checkpoint, with random weights.
 
     Args:
-        hparams: the checkpoint's `hyper_parameters`; which encoder they name, and from where, counts for nothing.
+        hparams: the checkpoint's `hyper_parameters`; the encoder that they name is ignored.
         encoder: folder with the encoder's configuration and tokenizer.
 
     Raises:
-        DataError: the options are not those of such a model, or the encoder cannot be read.
-        ConfigError: the library is not there.
+        DataError: the options do not fit such a model, or the encoder cannot be read.
+        ConfigError: the library is not installed.
     """
     kind = _library()
     accepted = inspect.signature(kind.__init__).parameters
@@ -159,11 +160,11 @@ def build(hparams: dict[str, Any], encoder: Path) -> Any:
 
 
 def _library() -> Any:
-    """Return the library's class, imported so that nothing in it can ask a server for anything."""
+    """Return the library's model class, imported in offline mode."""
     os.environ.update(dict.fromkeys(_OFFLINE, "1"))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of packages that it pins, about others that they pin
+            warnings.simplefilter("ignore")  # deprecation warnings of its pinned dependencies
             from comet.models import RegressionMetric  # type: ignore[import-untyped]
     except ImportError as error:
         raise ConfigError(
@@ -176,7 +177,7 @@ def _library() -> Any:
 def _read(path: Path) -> dict[str, Any]:
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except Exception as error:  # torch's own has no class that could be named without importing what it guards against
+    except Exception as error:  # among others pickle.UnpicklingError, and importing pickle is banned
         asked = re.search(r"(?:GLOBAL|Unsupported \w+) ([\w.]+)", str(error))
         if asked is not None:
             raise DataError(

@@ -1,4 +1,4 @@
-"""COMET's weights: their folder, their files and how to get them. Nothing here downloads or loads anything."""
+"""Find and verify the files of a COMET model, and say how to get them. Nothing here downloads or loads a model."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mdnmt.fingerprint import sha256_file
 
 # Relative to the project's folder; may be a link to a folder that several users share.
 COMET = Path("resources/comet")
-# The first two as on huggingface.co; the encoder's files beside them, because a checkpoint only names the encoder.
+# The first two are named as on huggingface.co. The encoder's files are separate: a checkpoint only names its encoder.
 CHECKPOINT, HPARAMS, ENCODER = "checkpoints/model.ckpt", "hparams.yaml", "encoder"
 NEEDED = (CHECKPOINT, HPARAMS, f"{ENCODER}/config.json", f"{ENCODER}/tokenizer.json")
 OPTIONAL = (f"{ENCODER}/tokenizer_config.json", f"{ENCODER}/special_tokens_map.json")
 PACKAGE = "unbabel-comet==2.2.7"
-# A model of random weights that `mdnmt comet --make-toy` makes: its scores show that everything runs, and nothing else.
+# A model with random weights, made by `mdnmt comet --make-toy`; its scores only show that the pipeline runs.
 TOY = "toy-comet"
 
 
 def segments_of(scores: str | Path) -> Path:
-    """Return the file of the sentences' scores, beside that of a run's scores."""
+    """Return the path of the sentence scores that belong to a file of COMET scores."""
     return Path(scores).with_suffix(".segments.json")
 
 
@@ -33,11 +33,11 @@ class Release:
     """A published model: its repository and version.
 
     Attributes:
-        repository: on huggingface.co, as is `encoder`.
-        revision: commit there.
-        checkpoint_sha256: of checkpoints/model.ckpt.
-        encoder: the model whose configuration and tokenizer it takes.
-        encoder_revision: commit there.
+        repository: its repository on huggingface.co.
+        revision: commit in that repository.
+        checkpoint_sha256: sha256 of checkpoints/model.ckpt.
+        encoder: repository on huggingface.co of the model whose configuration and tokenizer it uses.
+        encoder_revision: commit in that repository.
     """
 
     repository: str
@@ -60,12 +60,12 @@ RELEASES = {
 
 @dataclass(frozen=True)
 class CometFiles:
-    """A model's folder and what is in it.
+    """A model's folder and the identity of its files.
 
     Attributes:
-        folder: with `NEEDED`.
-        checkpoint_sha256: of the weights alone, by which other tools identify a model.
-        sha256: of all files that a score depends on, with their names.
+        folder: contains the files `NEEDED`.
+        checkpoint_sha256: sha256 of the weights alone, by which other tools identify a model.
+        sha256: sha256 over the names and contents of all files that a score depends on.
     """
 
     folder: Path
@@ -74,9 +74,9 @@ class CometFiles:
 
 
 def why_missing(root: Path, name: str) -> str | None:
-    """Return why a model cannot be used, as one line that begins with `needs` and says how to get it; None: it can.
+    """Return why a model cannot be used, as one line that begins with `needs` and says how to get it; None if it can.
 
-    Only the names of files are checked. The toy is generated, so it is never missing.
+    Only the existence of the files is checked. The toy is generated when needed, so it is never missing.
     """
     if importlib.util.find_spec("comet") is None:
         return f"needs the Python package {PACKAGE}: `python -m pip install {PACKAGE}`"
@@ -90,17 +90,17 @@ def why_missing(root: Path, name: str) -> str | None:
 def plan(
     config: CometConfig, root: Path, sha256: Callable[[Path], str] = sha256_file
 ) -> tuple[CometConfig, str | None]:
-    """Decide, when a study is planned, whether its translations can be scored.
+    """Decide, when a study is planned, whether its translations can be scored by COMET.
 
     Args:
-        config: as the study says it.
+        config: the study's options.
         root: folder of the models.
-        sha256: computes that of a file; with a cache, not every plan reads gigabytes.
+        sha256: computes the sha256 of a file; a cached function avoids reading gigabytes at every plan.
 
     Returns:
-        The options with the files' sha256, which makes them part of the scores' identity, and None; or the options as
-        they were and, as one line that begins with `needs`, why there are no scores. The toy has no sha256: its bytes
-        follow from this program.
+        (options, None) if scores can be computed: the options with the files' sha256, which makes it part of the
+        scores' identity; the toy's options are unchanged, because this program determines its bytes. Otherwise the
+        unchanged options and the reason, as one line that begins with `needs`.
     """
     if reason := why_missing(root, config.name):
         return config, reason

@@ -1,4 +1,4 @@
-"""Perplexity, as fairseq prints it, and token accuracy from forced decoding; </s> counts, no label smoothing."""
+"""Perplexity, as fairseq prints it, and token accuracy from forced decoding, both with </s>, no label smoothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mdnmt.score.metrics.score import Score
 
 
 def perplexity(found: Likelihood, vocabulary: str) -> Score:
-    """Return 2 ** (mean over pieces of -log2 p), which is exp of the mean of -ln p; 1 is best.
+    """Return 2 ** (mean over tokens of -log2 p), which equals exp(mean of -ln p); 1 is best.
 
     Raises:
-        DataError: no sentence was predicted, or the number is too large.
+        DataError: no sentence was predicted, or the perplexity overflows.
     """
     pieces = _pieces(found)
     try:
@@ -27,7 +27,7 @@ def perplexity(found: Likelihood, vocabulary: str) -> Score:
 
 
 def accuracy(found: Likelihood, vocabulary: str) -> Score:
-    """Return how many pieces of 100 the model puts first, each after the reference's own pieces before it.
+    """Return the percentage of reference tokens that the model ranks first, given the preceding reference tokens.
 
     Raises:
         DataError: no sentence was predicted.

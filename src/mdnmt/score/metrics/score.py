@@ -1,4 +1,4 @@
-"""A corpus score with its signature, which says how it was computed."""
+"""A corpus score and the signature that says how it was computed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Score:
     """A metric's value over a test set.
 
     Attributes:
-        score: 0 to 100, unrounded.
-        signature: sacreBLEU's signature: references, case, tokenisation, version.
+        score: unrounded, in the metric's own unit; BLEU, chrF and accuracy go from 0 to 100.
+        signature: the metric's settings and version, in the format of sacreBLEU's signatures.
     """
 
     score: float
@@ -23,10 +23,10 @@ class Score:
 
 
 def corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Score `hypotheses` by a sacreBLEU metric.
+    """Score `hypotheses` with a sacreBLEU metric.
 
     Raises:
-        DataError: the two differ in length, or are empty.
+        DataError: hypotheses and references differ in number, or there are none.
     """
     if len(hypotheses) != len(references) or not references:
         raise DataError(

@@ -1,7 +1,7 @@
-"""Corpus BLEU of words as the task cuts them, unsmoothed, case as it is: what multi-bleu.perl and fairseq print.
+"""Corpus BLEU over the task's tokenised words, case-sensitive and unsmoothed, as multi-bleu.perl and fairseq print it.
 
-Both count n-grams of the tokenised text after BPE is removed (Papineni et al. 2002). sacreBLEU counts the same where it
-is set to keep the tokens and not to smooth.
+Both count n-grams of the tokenised text after BPE is removed (Papineni et al. 2002). sacreBLEU computes the same if its
+own tokenisation and smoothing are off.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mdnmt.score.metrics.score import Score, corpus_score
 from mdnmt.score.test_sets import TestSets, hypothesis_path
 from mdnmt.tasks.segmentation.segmenter import Segmenter
 
-# The package that cuts words, and whose version decides how.
+# Tokenizer -> the package that implements it; its version is part of the signature.
 _PACKAGE = {"moses": "sacremoses", "jieba": "jieba"}
 
 
@@ -29,20 +29,20 @@ def metric(references: Sequence[str] | None = None) -> Any:
 
 
 def words(lines: Sequence[str], lang: str, tokenizer: str) -> list[str]:
-    """Return each line of plain text cut into words by a task's tokenizer, with blanks between them.
+    """Return each line of plain text as the words of a task's tokenizer, separated by spaces.
 
     Raises:
-        ConfigError: the package that cuts is not installed.
+        ConfigError: the tokenizer's package is not installed.
     """
     segmenter = Segmenter(None, lang, tokenizer)
     return [" ".join(segmenter.encode(line)) for line in lines]
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str], lang: str, tokenizer: str) -> Score:
-    """Return the score of lines that `words` made; the signature is sacreBLEU's, and which words were counted.
+    """Return the score of lines that `words` made; the signature is sacreBLEU's, extended by the tokenizer.
 
     Raises:
-        DataError: the counts differ, or there is no sentence.
+        DataError: hypotheses and references differ in number, or there are none.
     """
     found = corpus_score(metric(), hypotheses, references)
     package = _PACKAGE.get(tokenizer)
@@ -51,7 +51,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str], lang: str, token
 
 
 def write_words(test_sets: TestSets, hypotheses_dir: Path, out: Path, domains: Sequence[str]) -> None:
-    """Write the words that are counted: hyp.<domain>.txt and ref.<domain>.txt, for other programs to score."""
+    """Write the tokenised hyp.<domain>.txt and ref.<domain>.txt, for other programs to score."""
     for domain in domains:
         sides = {
             hypothesis_path(out, domain): test_sets.hypotheses(hypotheses_dir, domain),

@@ -1,4 +1,4 @@
-"""A tiny COMET model of the real class and of random weights, so that everything can run without weights."""
+"""A tiny COMET model of the library's own class with random weights, so that everything runs without a download."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from mdnmt.score.metrics.comet_files import CHECKPOINT, ENCODER, HPARAMS
 
 SEED = 22
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # in the order of XLM-R
-_BYTES = tuple(
-    f"<0x{byte:02X}>" for byte in range(256)
-)  # characters outside the list below are spelt in bytes, for all languages
+# Characters outside `_PIECES` are encoded as bytes, so that any language works.
+_BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
 _PIECES = (*_SPECIAL, *_BYTES, _SPACE, *map(chr, range(0x21, 0x7F)), "<mask>")
 _ENCODER_CONFIG = {
@@ -36,7 +35,7 @@ _ENCODER_CONFIG = {
     "eos_token_id": 2,
     "initializer_range": 0.5,  # so that sentences differ from each other
 }
-# As in published models, except for sizes and the sigmoid, which keeps the meaningless scores between 0 and 100.
+# As in published models, except for the sizes and the sigmoid, which keeps the meaningless scores between 0 and 100.
 _HPARAMS: dict[str, Any] = {
     "activations": "Tanh",
     "batch_size": 4,
@@ -52,17 +51,17 @@ _HPARAMS: dict[str, Any] = {
     "loss": "mse",
     "nr_frozen_epochs": 0.3,
     "pool": "avg",
-    "pretrained_model": ENCODER,  # from the toy's own folder the library finds it as well
+    "pretrained_model": ENCODER,  # relative: the library itself finds it if started in the toy's folder
     "train_data": [],
     "validation_data": [],
 }
 
 
 def make_toy(folder: Path, seed: int = SEED) -> None:
-    """Write a toy into `folder`, with all files of a real model; equal seeds give equal bytes.
+    """Write a toy model to `folder`, with all files of a real one; equal seeds give equal bytes.
 
     Raises:
-        ConfigError: the library is not there.
+        ConfigError: the library is not installed.
     """
     encoder = folder / ENCODER
     write_text(encoder / "config.json", json.dumps(_ENCODER_CONFIG, indent=2) + "\n")
@@ -72,20 +71,20 @@ def make_toy(folder: Path, seed: int = SEED) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         weights = {name: _spread(name, tensor) for name, tensor in build(_HPARAMS, encoder).state_dict().items()}
-    # What the library asks a checkpoint for; its first key is read before anything else.
+    # The entries that the library expects in a checkpoint; it reads the version first.
     saved = {"pytorch-lightning_version": "2.6.6", "hyper_parameters": _HPARAMS, "state_dict": weights}
-    written = io.BytesIO()  # into a file it would write that file's name as well
+    written = io.BytesIO()  # saved to a path, the archive would contain the file's name
     torch.save(saved, written)
     write_bytes(folder / CHECKPOINT, written.getvalue())
 
 
 def _spread(name: str, tensor: Tensor) -> Tensor:
-    """Return the weights that score vectors larger than they are drawn, so that sentences do not all get one score."""
+    """Return the tensor, scaled up if it belongs to the estimator, so that sentences get different scores."""
     return 5 * tensor if name.startswith("estimator.") else tensor
 
 
 def _tokenizer() -> dict[str, Any]:
-    """Return a tokenizer.json: letters as they are, everything else as bytes, a sentence between <s> and </s>."""
+    """Return the content of tokenizer.json: ASCII by character, everything else as bytes, within <s> and </s>."""
     special = [(_PIECES.index(piece), piece) for piece in (*_SPECIAL, "<mask>")]
     plain = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     space = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": "always", "split": True}

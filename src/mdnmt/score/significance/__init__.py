@@ -1,1 +1,1 @@
-"""Is one system better than another? Paired tests over sentences and seeds, corrected for many comparisons."""
+"""Test whether one system is better than another: paired tests over sentences and seeds, with Holm's correction."""

@@ -1,7 +1,7 @@
-"""Compare every system of a table with its baseline, for each domain and metric: differences, p-values, verdicts.
+"""Compare each system of a table with the baseline, for each domain and metric: differences, p-values, verdicts.
 
-Sentences are tested for each seed (`paired_tests`) and, with three or more seeds, seeds and sentences together
-(`variance_components`). All comparisons in one metric are corrected as one family (`holm`).
+Each seed is tested over sentences (`paired_tests`). With three or more seeds, another test covers seed variance and
+sentence variance (`variance_components`). All comparisons in one metric are corrected as one family (`holm`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class SignificanceOptions:
     """How systems are compared.
 
     Attributes:
-        metrics: what they are compared in.
-        num_resamples: of the bootstrap, at least; the correction may need more.
-        num_trials: of the randomisation, at least.
-        correction: "holm", or "none": the papers' own star, a bootstrap without correction.
-        alpha: the level below which a p-value makes a star.
+        metrics: the metrics in which they are compared.
+        num_resamples: least number of bootstrap resamples; the correction may need more.
+        num_trials: least number of trials of the approximate randomisation.
+        correction: "holm"; or "none", as for the stars in the papers' tables: the bootstrap without correction.
+        alpha: significance level; a lower p-value earns a star.
     """
 
-    __test__ = False  # no test case, whatever pytest thinks
+    __test__ = False  # keeps pytest from collecting it
 
     metrics: tuple[Metric, ...] = ("bleu", "chrf")
     num_resamples: int = NUM_RESAMPLES
@@ -54,24 +54,25 @@ def compare_systems(
     tests: SignificanceOptions | None = None,
     comet: Folders | None = None,
 ) -> dict[str, Any]:
-    """Compare each of `systems` with the one named `baseline`: each seed with the same seed, and all seeds together.
+    """Compare each of `systems` with the one named `baseline`: seed by seed, and over all seeds together.
 
-    A system is not compared on a domain for which it has no hypotheses (single-domain systems), or in a metric that
-    one of its seeds or of the baseline's lacks.
+    A system is not compared on a domain without hypotheses of it (single-domain systems), or in a metric that is
+    missing for one of its own or the baseline's seeds.
 
     Args:
-        test_sets: the task's.
-        baseline: one of `systems`.
+        test_sets: the task's test sets.
+        baseline: name of one of `systems`.
         systems: folders of the hypotheses.
-        tests: how to compare.
-        comet: folders of the sentence scores by COMET.
+        tests: how to compare; None: the default options.
+        comet: files of the COMET scores of sentences.
 
     Returns:
-        The options; "comparisons", how many there are by metric; "num_resamples" and "num_trials", as many as were
-        drawn; and "systems": {system: {domain: {metric: `Comparison` as a dictionary}}}.
+        The options; "comparisons": their number by metric; "num_resamples" and "num_trials": the numbers of draws used;
+        and "systems": {system: {domain: {metric: `Comparison` as a dictionary}}}.
 
     Raises:
-        DataError: the baseline is missing or lacks a seed of a system, or hypotheses are missing or do not fit.
+        DataError: the baseline is missing or lacks a seed of a system, or hypotheses are missing or do not match the
+            references.
     """
     tests = tests or SignificanceOptions()
     _check_systems(baseline, systems)
@@ -118,7 +119,7 @@ def _check_systems(baseline: str, systems: Folders) -> None:
 
 
 def _domains(test_sets: TestSets, system: str, folders: Mapping[str, Path]) -> set[str]:
-    """Return the domains that a system translates; a file that was removed is an error, not a domain less."""
+    """Return the domains that a system translates; a file that was removed since is an error."""
     there = {name for name in test_sets.domains if any(has_hypotheses(f, name) for f in folders.values())}
     if not there:
         raise DataError(
@@ -131,7 +132,7 @@ def _domains(test_sets: TestSets, system: str, folders: Mapping[str, Path]) -> s
 def _count(
     test_sets: TestSets, domain: str, systems: Folders, metrics: Sequence[Metric], comet: Folders
 ) -> dict[tuple[Metric, str], dict[str, SentenceCounts]]:
-    """Return (metric, system) -> seed -> counts, for each system that has the metric for every seed."""
+    """Return (metric, system) -> seed -> statistics, for each system that has the metric for every seed."""
     counts = {}
     for metric in metrics:
         count = counter(metric, test_sets, domain)
@@ -181,5 +182,5 @@ def _compare_domain(
 
 
 def _side(values: Mapping[tuple[Metric, str, str], Any], places: Sequence[tuple[Metric, str, str]]) -> Array:
-    """Return the values of one system: [S], or [R, S] of resamples."""
+    """Stack the values of one system's seeds: [S] for scores, [R, S] for resampled scores."""
     return np.stack([np.asarray(values[place]) for place in places], axis=-1)

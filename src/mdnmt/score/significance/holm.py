@@ -1,4 +1,4 @@
-"""Many comparisons at once: Holm's correction."""
+"""Holm's correction for many comparisons."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected so that any false one among those below alpha is as rare as alpha (Holm 1979).
+    """Return corrected p-values, in the given order, that bound the family-wise error rate (Holm 1979).
 
-    The smallest is multiplied by how many there are, the next by one less, and so on; none falls below one before it.
+    The smallest of m p-values is multiplied by m, the next one by m - 1, and so on. No corrected value exceeds 1 or is
+    lower than that of a smaller p-value.
     """
     corrected, largest = [0.0] * len(p_values), 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
@@ -19,8 +20,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def draws_needed(comparisons: int, alpha: float) -> int:
-    """Return how many draws leave room below alpha / comparisons: 40 times their inverse.
+    """Return the number of draws with which p-values can fall well below alpha / comparisons: 40 x comparisons / alpha.
 
-    The smallest p of n draws is 1 / (n + 1); with fewer than comparisons / alpha nothing could ever be significant.
+    The smallest p-value of n draws is 1 / (n + 1), so with fewer than comparisons / alpha draws, no difference could be
+    significant.
     """
     return math.ceil(round(40 * comparisons / alpha, 6))

@@ -1,7 +1,7 @@
 """Paired tests of two systems on one test set: can the choice of sentences explain their difference?
 
-The draws are those of sacreBLEU's command line (`--paired-bs`, `--paired-ar`) with the same seed, and so are the
-p-values `p_sacrebleu` and `p_randomisation`.
+The random draws are those of sacreBLEU's command line (`--paired-bs`, `--paired-ar`) with the same seed. `p_sacrebleu`
+and `p_randomisation` are sacreBLEU's p-values, except for ties (see `share_beyond`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts
 NUM_RESAMPLES = 1000  # of the bootstrap; sacreBLEU's default
 NUM_TRIALS = 10_000  # of the randomisation; sacreBLEU's default
 LEVEL = 0.95
-TIE = 1e-9  # differences this close are equal: they were summed in a different order
+TIE = 1e-9  # differences this close count as equal: only the order of summation differs
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class PairedResult:
     Attributes:
         delta: the system's score minus the baseline's.
         low: lower end of the 95 % interval of delta over the resamples.
-        high: upper end of it.
-        p_bootstrap: of the paired bootstrap; two-sided.
-        p_sacrebleu: from the same resamples, as sacreBLEU and Moses compute it (see `sacrebleu_p`).
-        p_randomisation: of approximate randomisation; two-sided.
-        baseline_score: on the test set itself.
-        system_score: likewise.
+        high: upper end of this interval.
+        p_bootstrap: two-sided p-value of the paired bootstrap.
+        p_sacrebleu: p-value from the same resamples, as sacreBLEU and Moses compute it (see `sacrebleu_p`).
+        p_randomisation: two-sided p-value of approximate randomisation.
+        baseline_score: the baseline's score on the test set itself.
+        system_score: the system's score on the test set itself.
     """
 
     delta: float
@@ -51,10 +51,10 @@ def compare_pair(
     num_resamples: int = NUM_RESAMPLES,
     num_trials: int = NUM_TRIALS,
 ) -> PairedResult:
-    """Compare two systems by both tests.
+    """Compare two systems by paired bootstrap and approximate randomisation.
 
     Raises:
-        DataError: counts of sentences differ, there is none, or a number of draws is below 1.
+        DataError: the numbers of sentences differ or are 0, or a number of draws is below 1.
     """
     check(baseline, system, num_resamples, num_trials)
     resampled_RS = bootstrap_scores([baseline, system], num_resamples)
@@ -63,7 +63,11 @@ def compare_pair(
 
 
 def check(baseline: SentenceCounts, system: SentenceCounts, num_resamples: int, num_trials: int) -> None:
-    """Check that two systems can be compared; raises as `compare_pair`."""
+    """Check that two systems can be compared.
+
+    Raises:
+        DataError: as `compare_pair`.
+    """
     here, there = len(baseline.counts_NC), len(system.counts_NC)
     if here != there or not here:
         raise DataError(
@@ -75,7 +79,7 @@ def check(baseline: SentenceCounts, system: SentenceCounts, num_resamples: int, 
 
 
 def paired_result(baseline_score: float, system_score: float, resampled_R: Array, randomised_R: Array) -> PairedResult:
-    """Return the result for two scores, from resampled differences and from absolute differences after swapping."""
+    """Return the result for two scores, given their bootstrap differences and absolute randomised differences."""
     delta = system_score - baseline_score
     low, high = interval(resampled_R)
     return PairedResult(
@@ -91,16 +95,17 @@ def paired_result(baseline_score: float, system_score: float, resampled_R: Array
 
 
 def interval(resampled_R: Array) -> tuple[float, float]:
-    """Return the 95 % percentile interval of resampled differences."""
+    """Return the 95 % percentile interval of bootstrap differences."""
     low, high = np.quantile(resampled_R, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 
 def sacrebleu_p(resampled_R: Array, delta: float) -> float:
-    """Return how often a resampled absolute difference exceeds the mean of all of them by `delta` or more.
+    """Return how often an absolute bootstrap difference exceeds the mean of all of them by |delta| or more.
 
-    As in Moses and sacreBLEU, absolute values are taken before the mean is subtracted, not after. If one system is
-    clearly ahead, only one tail is counted, so more than one in ten pairs of equal systems gets p < 0.05.
+    As in Moses and sacreBLEU, absolute values are taken before the mean is subtracted, not after. If nearly all
+    differences have the same sign, only one tail is counted. Of pairs of equal systems, more than one in ten then gets
+    p < 0.05.
     """
     sizes_R = np.abs(resampled_R)
     return share_beyond(sizes_R - sizes_R.mean(), delta)
@@ -109,8 +114,8 @@ def sacrebleu_p(resampled_R: Array, delta: float) -> float:
 def share_beyond(found_R: Array, delta: float) -> float:
     """Return p = (c + 1) / (n + 1), where c counts the values of `found_R` that are at least |delta|.
 
-    sacreBLEU counts only those above |delta|. The two differ if chance gives exactly the same difference again: for
-    systems that differ in a handful of sentences, sacreBLEU then finds differences that do not exist.
+    sacreBLEU counts only values above |delta|. The two counts differ if a draw gives exactly |delta| again. This is
+    common for systems that differ in only a few sentences; sacreBLEU then reports differences that do not exist.
     """
     beyond = int(np.count_nonzero(found_R >= abs(delta) - TIE))
     return (beyond + 1) / (len(found_R) + 1)

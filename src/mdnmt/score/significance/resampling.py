@@ -1,7 +1,7 @@
-"""Chance's draws: sentences with replacement, and systems swapped sentence by sentence, drawn as sacreBLEU draws them.
+"""Bootstrap resampling and approximate randomisation, with the same random draws as sacreBLEU.
 
-The same draws serve all systems and metrics of a test set, so that a whole table costs a product of matrices: draws by
-sentences times sentences by counts. The first draws are those of any smaller number of them.
+All systems and metrics of a test set share the draws, so the scores of a whole table come from matrix products of
+[draws, sentences] and [sentences, counts]. A larger number of draws begins with the same draws as a smaller one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts
 
 SEED = 12345  # sacreBLEU's default
-BLOCK = 1024  # draws at a time; a multiple of 32, since numpy makes 32 truth values of one number
+BLOCK = 1024  # draws per block; a multiple of 32, because numpy takes 32 booleans from one random integer
 
 
 def bootstrap_scores(systems: Sequence[SentenceCounts], num_resamples: int, seed: int = SEED) -> Array:
-    """Return the scores [R, systems] of resampled test sets (Koehn 2004), of the same sentences for each system."""
+    """Return the scores [R, systems] on resampled test sets (Koehn 2004), the same sentences for each system."""
     sums = _Sums(systems)
-    # sacreBLEU adds whole numbers in single precision, in which they are exact.
+    # sacreBLEU sums integer statistics in float32, so the scores are computed from float32 sums too.
     kinds = [np.float64 if system.counts_NC.dtype.kind == "f" else np.float32 for system in systems]
     scores_RS = np.empty((num_resamples, len(systems)))
     for rows, weights_RN in _resamples(len(systems[0].counts_NC), num_resamples, seed):
@@ -32,7 +32,7 @@ def bootstrap_scores(systems: Sequence[SentenceCounts], num_resamples: int, seed
 def randomised_differences(
     pairs: Sequence[tuple[SentenceCounts, SentenceCounts]], num_trials: int, seed: int = SEED
 ) -> Array:
-    """Return the absolute differences [R, pairs] of two systems whose sentences are swapped by the toss of a coin.
+    """Return the absolute differences [R, pairs] after each sentence of two systems is swapped by the toss of a coin.
 
     Approximate randomisation: Noreen 1989; Riezler and Maxwell 2005.
     """
@@ -51,7 +51,7 @@ def randomised_differences(
 
 
 class _Sums:
-    """The sums of all systems' counts over drawn sentences, by one product for those of each precision."""
+    """Sums the counts of all systems over drawn sentences, by one matrix product per precision."""
 
     def __init__(self, systems: Sequence[SentenceCounts]) -> None:
         self._kinds = [_exact_kind(system.counts_NC) for system in systems]
@@ -64,8 +64,8 @@ class _Sums:
         }
 
     def of(self, weights_RN: Array) -> Iterator[Array]:
-        """Yield the sums [R, C] of each system for the weights of sentences, whole numbers that add up to N at most."""
-        # A row a count: what is computed of one count of all draws finds them side by side.
+        """Yield the sums [R, C] of each system; the weights of the sentences are integers that add up to N at most."""
+        # One row per count, so that the values of one count over all draws are contiguous in memory.
         sums = {kind: counts_CN @ weights_RN.astype(kind, copy=False).T for kind, counts_CN in self._counts.items()}
         ends = dict.fromkeys(sums, 0)
         for kind, width in zip(self._kinds, self._widths, strict=True):
@@ -74,7 +74,7 @@ class _Sums:
 
 
 def _exact_kind(counts_NC: Array) -> type[np.floating[Any]]:
-    """Return in which precision all sums of N of the sentences are exact: single is twice as fast."""
+    """Return float32, which is twice as fast, if all sums over N drawn sentences are exact in it, else float64."""
     is_whole = counts_NC.dtype.kind in "iu"
     return np.float32 if is_whole and len(counts_NC) * np.abs(counts_NC).max(initial=0) < 2**24 else np.float64
 
@@ -85,7 +85,7 @@ def _blocks(number: int) -> Iterator[slice]:
 
 
 def _resamples(num_sentences: int, number: int, seed: int) -> Iterator[tuple[slice, Array]]:
-    """Yield how often each resample [R, N] holds each sentence."""
+    """Yield [R, N]: how often each resample contains each sentence."""
     generator = np.random.default_rng(seed)
     for block in _blocks(number):
         rows = block.stop - block.start
@@ -96,7 +96,7 @@ def _resamples(num_sentences: int, number: int, seed: int) -> Iterator[tuple[sli
 
 
 def _tosses(num_sentences: int, number: int, seed: int) -> Iterator[tuple[slice, Array]]:
-    """Yield which sentences [R, N] of each trial stay as they are (1) and which are swapped (0)."""
+    """Yield [R, N]: for each trial, which sentences stay (1) and which are swapped (0)."""
     generator = np.random.default_rng(seed)
     for block in _blocks(number):
         stays_RN = generator.integers(2, size=(block.stop - block.start, num_sentences), dtype=bool)

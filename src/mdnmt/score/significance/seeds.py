@@ -1,4 +1,4 @@
-"""Compare a system with the baseline over all seeds, in one metric on one domain, and decide on stars."""
+"""Compare a system with the baseline over all seeds, in one metric on one domain, and decide on significance."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Comparison:
         delta: the system's mean over seeds minus the baseline's, in points.
         least: the smallest difference between a seed of the system and a seed of the baseline.
         most: the largest of these differences.
-        low: lower end of its 95 % interval.
-        high: upper end of it.
-        over: what varies in the interval: seeds and sentences with three or more seeds, otherwise sentences.
+        low: lower end of delta's 95 % interval.
+        high: upper end of this interval.
+        over: what the interval covers: seeds and sentences with three or more seeds, otherwise sentences alone.
         seeds: number of the system's seeds.
-        p_bootstrap: the largest over the seeds, each against the same seed of the baseline.
-        p_sacrebleu: likewise, as sacreBLEU computes it.
-        p_randomisation: likewise, by approximate randomisation.
-        per_seed: the results of both tests for each seed.
+        p_bootstrap: the largest bootstrap p-value over the seeds, each against the same seed of the baseline.
+        p_sacrebleu: the same for sacreBLEU's bootstrap p-value.
+        p_randomisation: the same for approximate randomisation.
+        per_seed: the results of these tests for each seed.
         over_seeds: the test over seeds and sentences; None with too few seeds.
         p: the p-value that decides, before the correction.
-        p_corrected: the same after the correction.
+        p_corrected: the same p-value after the correction.
         verdict: whether the system is significantly better or worse; None: neither.
-        seeds_verdict: the same, by the test over seeds.
+        seeds_verdict: the verdict of the test over seeds and sentences.
     """
 
     delta: float
@@ -59,20 +59,20 @@ class Comparison:
     seeds_verdict: OverSeeds = "inconclusive"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the comparison as plain JSON values."""
         return asdict(self)
 
 
 def compare_seeds(
     per_seed: Mapping[str, PairedResult], scores: tuple[Array, Array], resampled: tuple[Array, Array], sentences: int
 ) -> Comparison:
-    """Return the comparison of two systems, not yet decided.
+    """Return the comparison of two systems; its verdict is still open (see `decide`).
 
     Args:
         per_seed: seed -> the system against the baseline with the same seed.
-        scores: of the baseline [S] and of the system [S], one per seed.
-        resampled: the same [R, S] of resampled test sets.
-        sentences: of the test set.
+        scores: scores of the baseline and of the system, each [S], one per seed.
+        resampled: the same on resampled test sets, each [R, S].
+        sentences: number of sentences of the test set.
     """
     baseline_RS, system_RS = resampled
     enough = min(len(scores[0]), len(scores[1])) >= MIN_SEEDS and sentences > 1
@@ -100,9 +100,9 @@ def decide(
 ) -> dict[Metric, int]:
     """Decide all comparisons of a table (system -> domain -> metric) in place, and return their number by metric.
 
-    With Holm's correction, over all comparisons of a metric, the test over seeds decides if there are enough seeds,
-    otherwise the randomisation for every seed. Without correction, as in the papers, the bootstrap for every seed
-    decides.
+    With Holm's correction over all comparisons of a metric, the test over seeds decides if there are enough seeds;
+    otherwise approximate randomisation decides, and every seed must be significant. Without correction, as in the
+    papers, the bootstrap decides, and every seed must be significant.
     """
     families: dict[Metric, list[tuple[str, str]]] = {}
     for system, domains in found.items():
@@ -131,10 +131,10 @@ def _deciding(one: Comparison, correction: Correction) -> float:
 
 
 def _verdict(one: Comparison, p: float, correction: Correction, alpha: float, metric: Metric) -> Verdict | None:
-    """Return the verdict on a system; in tests over sentences all seeds must agree.
+    """Return the verdict on a system; if sentences alone were tested, all seeds must agree.
 
-    The largest p is not enough: two seeds can differ significantly in opposite directions. With fewer than three seeds,
-    every seed must also be better (or worse) than every seed of the baseline, which may have more seeds.
+    A low p for each seed is not enough: two seeds can differ significantly in opposite directions. With fewer than
+    three seeds, every seed must also be better (or worse) than every seed of the baseline, which may have more seeds.
     """
     if p >= alpha:
         return None

@@ -1,8 +1,10 @@
-"""The sufficient statistics of each sentence for every metric, and the scores of many sums of them at once.
+"""Collect the sufficient statistics of each sentence for each metric; compute scores from many sums of them at once.
 
 For BLEU these are n-gram matches and lengths, for chrF character n-grams, for COMET the score itself, for perplexity
-and accuracy what forced decoding counted. Resampling needs nothing else. The formulas are those of sacreBLEU, step by
-step, applied to many sums at once, so that the results are equal to the last bit.
+and accuracy the counts of forced decoding. Resampling needs nothing else. The formulas follow sacreBLEU step by step,
+for many sums at once, so that the results are equal to the last bit.
+
+Shapes: N sentences, C statistics of a sentence, R sums (of the test set or of resamples), O n-gram orders.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ BLEU_ORDER = 4
 
 @dataclass(frozen=True)
 class SentenceCounts:
-    """A system's translations of one test set under one metric.
+    """The statistics of a system's translations of one test set in one metric.
 
     Attributes:
-        counts_NC: a row a sentence; whole numbers, or float64 where they are measured.
+        counts_NC: one row per sentence; integers, or float64 for COMET and perplexity.
         score: sums [R, C] -> corpus scores [R].
     """
 
@@ -47,19 +49,19 @@ class SentenceCounts:
 
 
 def percent(sums_RC: Array) -> Array:
-    """Return the first sum in percent of the second; 0 of nothing."""
+    """Return 100 x first sum / second sum, [R]; 0 if the second is 0."""
     part_R, whole_R = sums_RC.astype(np.float64).T
     return np.asarray(100 * np.divide(part_R, whole_R, out=np.zeros_like(part_R), where=whole_R > 0))
 
 
 def exponential(sums_RC: Array) -> Array:
-    """Return e to the first sum for one of the second (perplexity)."""
+    """Return exp(first sum / second sum), [R]: perplexity from the sums of -ln p and of tokens."""
     lost_R, pieces_R = sums_RC.astype(np.float64).T
     return np.asarray(np.exp(np.divide(lost_R, pieces_R, out=np.zeros_like(lost_R), where=pieces_R > 0)))
 
 
 def bleu_scores(sums_RC: Array, *, smooth: bool = True) -> Array:
-    """Return BLEU; with sacreBLEU's smoothing the n-th order without a match counts as one in 2^n."""
+    """Return BLEU, [R]; with sacreBLEU's smoothing, the k-th order without a match counts as 1 / 2^k matches."""
     sums_CR = np.ascontiguousarray(sums_RC.T, dtype=np.float64)
     hyp_R, ref_R = sums_CR[:2]
     correct_OR, total_OR = sums_CR[2 : 2 + BLEU_ORDER], sums_CR[2 + BLEU_ORDER :]
@@ -77,9 +79,9 @@ def bleu_scores(sums_RC: Array, *, smooth: bool = True) -> Array:
 
 
 def chrf_scores(sums_RC: Array, beta: int = 2) -> Array:
-    """Return chrF: F of precision and recall, each averaged over the orders that both texts have.
+    """Return chrF, [R]: the F-score of precision and recall, each averaged over the orders that occur in both texts.
 
-    Shares are taken in the precision of the sums, as sacreBLEU takes them.
+    Ratios are computed in the dtype of the sums, as in sacreBLEU.
     """
     sums_CR = np.ascontiguousarray(sums_RC.T)
     hyp_OR, ref_OR, match_OR = (sums_CR[start::3] for start in range(3))
@@ -100,12 +102,12 @@ Counter = Callable[[Path, Path | None], SentenceCounts | None]
 def text_counter(
     metric: Metric, references: Sequence[str], target_lang: str, tokenizer: str = "moses"
 ) -> Callable[[Sequence[str]], SentenceCounts]:
-    """Return what counts the sentences of hypotheses by sacreBLEU's own class; references are counted once."""
+    """Return a function that counts hypotheses with sacreBLEU's own class; the references are counted only once."""
     cut = partial(tokenised_bleu.words, lang=target_lang, tokenizer=tokenizer) if metric == "bleu_tok" else list
     sacrebleu, scores = _by_sacrebleu(metric, cut(references), target_lang)
 
     def count(hypotheses: Sequence[str]) -> SentenceCounts:
-        # Its only way to counts of sentences; the pinned version has it, and tests hold the results against its own.
+        # A private method, but the only access to sentence statistics; tests compare the results with sacreBLEU's own.
         counts = sacrebleu._extract_corpus_statistics(cut(hypotheses), None)
         return SentenceCounts(np.array(counts, dtype=np.int64), scores)
 
@@ -113,7 +115,7 @@ def text_counter(
 
 
 def _by_sacrebleu(metric: Metric, references: Sequence[str], lang: str) -> tuple[Any, Callable[[Any], Any]]:
-    """Return sacreBLEU's metric with cached references, and the corpus scores of sums of its statistics."""
+    """Return sacreBLEU's metric with cached references, and the function from sums of its statistics to scores."""
     if metric == "bleu_tok":
         return tokenised_bleu.metric(references), partial(bleu_scores, smooth=False)
     found = STRING_BASED[metric].metric(lang, references)
@@ -121,7 +123,7 @@ def _by_sacrebleu(metric: Metric, references: Sequence[str], lang: str) -> tuple
     return found, _SCORES.get(metric, one_by_one)
 
 
-# Fast ways for many sums at once; sacreBLEU itself takes them one by one.
+# Vectorised over many sums; sacreBLEU itself computes one score at a time.
 _SCORES: dict[str, Callable[[Array], Array]] = {"bleu": bleu_scores, "chrf": chrf_scores, "ter": percent}
 
 
@@ -130,12 +132,12 @@ def _scores_one_by_one(sacrebleu: Any, sums_RC: Array) -> Array:
 
 
 def counter(metric: Metric, test_sets: TestSets, domain: str) -> Counter:
-    """Return what counts the sentences of a system: (folder of hypotheses, file of COMET's sentences) -> counts.
+    """Return a function (folder of hypotheses, file of COMET's sentence scores) -> statistics of a system.
 
-    It returns None where a system lacks what the metric is made of: no likelihood.json, no COMET.
+    That function returns None if the system lacks the metric's input: likelihood.json, or COMET's sentence scores.
 
-    Raises (when it counts):
-        DataError: a file is missing or is not of this test set.
+    Raises:
+        DataError: the references, or later the hypotheses, are missing or do not fit this test set.
     """
     if metric == "comet":
         return lambda folder, comet: comet_counts(_comet(comet, domain)) if comet is not None else None
@@ -146,17 +148,17 @@ def counter(metric: Metric, test_sets: TestSets, domain: str) -> Counter:
 
 
 def comet_counts(scores: Sequence[float]) -> SentenceCounts:
-    """Return what COMET, a mean of sentences' scores x 100, is made of."""
+    """Return the statistics of COMET, whose corpus score is the mean of the sentence scores x 100."""
     return SentenceCounts(np.column_stack([scores, np.ones(len(scores))]).astype(np.float64), percent)
 
 
 def accuracy_counts(correct: Sequence[int], pieces: Sequence[int]) -> SentenceCounts:
-    """Return what token accuracy, a share of all pieces in percent, is made of."""
+    """Return the statistics of token accuracy: correct tokens and all tokens of each sentence."""
     return SentenceCounts(np.column_stack([correct, pieces]).astype(np.int64), percent)
 
 
 def perplexity_counts(nll: Sequence[float], pieces: Sequence[int]) -> SentenceCounts:
-    """Return what perplexity is made of: sums of -ln p, and pieces."""
+    """Return the statistics of perplexity: the sum of -ln p and the number of tokens of each sentence."""
     return SentenceCounts(np.column_stack([nll, pieces]).astype(np.float64), exponential)
 
 

@@ -1,14 +1,14 @@
-"""Is a difference more than seeds and sentences together make? Variance components with a t interval.
+"""Test a difference of two systems against seed variance and sentence variance together, with a t interval.
 
-A system's score on a test set is its mean over all seeds and sentences, moved by the seed, by the choice of sentences,
-and by what this seed makes of these sentences. Seeds of two systems are independent; the sentences are the same for
-all. So the variance of a difference of two means over seeds is
+A system's score with one seed on one test set is modelled as a mean plus a seed effect, a sentence effect and their
+interaction. The seeds of two systems are independent; the sentences are the same for both. So the variance of a
+difference of two means over seeds is
 
     seed_a / S_a + seed_b / S_b + sentences
 
-where `sentences`, found by resampling the difference of the means, holds the choice of sentences and the interaction's
-share in it. The spread between seeds on one test set holds the interaction as well: it is taken off there, so that it
-counts once (as in a two-way analysis of variance: seeds + sentences - interaction).
+where S_a and S_b are the numbers of seeds. `sentences` is the variance of the resampled difference of the means; it
+includes the interaction. The variance between seeds on one test set includes the interaction as well. It is subtracted
+there, so that it counts once (as in a two-way analysis of variance: seeds + sentences - interaction).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class SeedTest:
     """A difference of two means over seeds, with its variance over seeds and sentences.
 
     Attributes:
-        delta: the system's mean less the baseline's.
-        low: of the 95 % interval.
-        high: of the same.
-        p: two-sided, of t = delta / standard error.
-        freedom: Satterthwaite's degrees of freedom of the standard error; None where nothing varies.
+        delta: the system's mean minus the baseline's.
+        low: lower end of the 95 % interval of delta.
+        high: upper end of this interval.
+        p: two-sided p-value of t = delta / standard error.
+        freedom: Satterthwaite's degrees of freedom of the standard error; None if nothing varies.
         seed_sd: the part of the standard error that comes from seeds.
-        sentence_sd: the part that comes from sentences; their squares add up.
-        effect: delta in standard deviations between seeds, pooled over both systems, less its bias with few seeds
-            (Hedges' g); None where no seed differs.
+        sentence_sd: the part that comes from sentences; the squares of both parts add up to that of the standard error.
+        effect: delta divided by the pooled standard deviation between seeds, corrected for its bias with few seeds
+            (Hedges' g); None if the seeds of each system have equal scores.
     """
 
     delta: float
@@ -53,13 +53,13 @@ def seed_test(baseline_S: Array, system_S: Array, baseline_RS: Array, system_RS:
 
     Args:
         baseline_S: the baseline's score with each seed.
-        system_S: the system's; seeds need not be as many, nor have the same numbers.
-        baseline_RS: the same scores on resampled test sets.
-        system_RS: of the same resamples.
-        num_sentences: of the test set.
+        system_S: the system's scores; its seeds may differ from the baseline's in number and value.
+        baseline_RS: the baseline's scores on resampled test sets.
+        system_RS: the system's scores on the same resamples.
+        num_sentences: number of sentences of the test set.
 
     Raises:
-        ValueError: fewer than `MIN_SEEDS` seeds of either, or fewer than two sentences.
+        ValueError: either has fewer than `MIN_SEEDS` seeds, or there are fewer than two sentences.
     """
     if min(len(baseline_S), len(system_S)) < MIN_SEEDS or num_sentences < 2:
         raise ValueError(f"the test needs {MIN_SEEDS} seeds of each system and two sentences")

@@ -1,7 +1,7 @@
-"""Metrics that compare plain text with references by sacreBLEU's classes: one module per metric, found by its name.
+"""Metrics that compare plain text with references, by sacreBLEU's classes: one module per metric, named after it.
 
-Each module offers `metric(target_lang, references)`, which returns sacreBLEU's metric with cached references. A name
-needs an entry in `mdnmt.config.metrics` as well. See docs/your-own-metric.md.
+Each module defines `metric(target_lang, references)`, which returns sacreBLEU's metric with cached references. A metric
+also needs an entry in `mdnmt.config.metrics`. See docs/your-own-metric.md.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def score(name: str, hypotheses: Sequence[str], references: Sequence[str], targe
         name: a key of `STRING_BASED`.
         hypotheses: plain text, one sentence each.
         references: plain text, one sentence each.
-        target_lang: decides on the tokenisation.
+        target_lang: language code of the target; selects the tokenisation.
 
     Raises:
-        DataError: the counts differ, or there is no sentence.
+        DataError: hypotheses and references differ in number, or there are none.
     """
     return corpus_score(STRING_BASED[name].metric(target_lang), hypotheses, references)

@@ -1,4 +1,4 @@
-"""Corpus chrF2 by sacreBLEU (Popovic 2015): character n-grams up to 6, recall counts twice; no tokenisation."""
+"""Corpus chrF2 by sacreBLEU (Popovic 2015): character n-grams up to 6, beta = 2; no tokenisation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
-    """Return sacreBLEU's metric; `references` are cached; no language needs a tokeniser of its own."""
+    """Return sacreBLEU's metric, which is the same for all languages; `references` are cached."""
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF(references=None if references is None else [list(references)])

@@ -9,7 +9,7 @@ from mdnmt.score.metrics.string_based.bleu import tokenization
 
 
 def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
-    """Return sacreBLEU's metric: like tercom, lower-cased, Chinese by character; 0 is best, and it can exceed 100."""
+    """Return sacreBLEU's metric: lower-cased as in tercom, Chinese by character; 0 is best, and it can exceed 100."""
     from sacrebleu.metrics.ter import TER
 
     by_character = tokenization(target_lang) == "zh"
