@@ -76,7 +76,7 @@ class Observed:
             if self.calls == 6:
                 with self.flops:
                     original(trainer)
-                self.words = trainer._meters.unread[-1].chosen.num_words
+                self.words = trainer._meters.unread[-1].chosen.num_target_tokens
             elif self.calls == 7:
                 with self.watch:
                     original(trainer)

@@ -69,11 +69,11 @@ def timed_model(options: argparse.Namespace, name: str, vocab_size: int) -> Tran
 class Ending(Transformer):
     """Random weights that end a sentence at 1.1 times the source's length, the last beams some words later."""
 
-    def step(self, word_P: Tensor, state: DecodingState) -> Tensor:
+    def step(self, token_P: Tensor, state: DecodingState) -> Tensor:
         """Return the logits of a step."""
-        logits_PV: Tensor = super().step(word_P, state)
+        logits_PV: Tensor = super().step(token_P, state)
         length_B = (state.memory.mask_B11S[:, 0, 0].sum(1) * 1.1).long()
-        late_P = (state.position - length_B).repeat_interleave(word_P.size(0) // length_B.size(0))
+        late_P = (state.position - length_B).repeat_interleave(token_P.size(0) // length_B.size(0))
         logits_PV[:, Vocab.eos] = torch.where(late_P < 0, -1e4, logits_PV.amax(1) - 2.0 + late_P)
         return logits_PV
 

@@ -132,7 +132,7 @@ def prepare_for_decoding(model: Transformer, precision: Precision = "fp32") -> T
     """
     weight = model.output_weight
     require_support(precision, weight.device)
-    if "word_logits" in vars(model):
+    if "token_logits" in vars(model):
         return model
     if precision == "fp32" and not (
         weight.device.type == "cpu" and weight.dtype == torch.float32 and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
@@ -155,5 +155,5 @@ def prepare_for_decoding(model: Transformer, precision: Precision = "fp32") -> T
 
     new = change(model)
     assert isinstance(new, Transformer)
-    vars(new)["word_logits"] = product(weight, None)
+    vars(new)["token_logits"] = product(weight, None)
     return new

@@ -77,7 +77,7 @@ class DecoderGraph(nn.Module):
 
     def forward(
         self,
-        word_P: Tensor,
+        token_P: Tensor,
         position_1: Tensor,
         mask_PS: Tensor,
         memory: list[Tensor],
@@ -86,7 +86,7 @@ class DecoderGraph(nn.Module):
     ) -> tuple[Tensor, ...]:
         """Return the logits of the next word, and the past with the newest one."""
         embedding = self.model.target_embedding
-        x_P1D = F.embedding(word_P.unsqueeze(1), embedding.weight) * embedding.scale
+        x_P1D = F.embedding(token_P.unsqueeze(1), embedding.weight) * embedding.scale
         x_P1D = x_P1D + embedding.position_table[position_1]
         seen = F.pad(torch.ones_like(past[0][:, :1, :, 0], dtype=torch.bool), (0, 1), value=True).unsqueeze(2)
         tree = _OnePrefix(seen)
@@ -96,7 +96,7 @@ class DecoderGraph(nn.Module):
         remembered = Memory(x_P1D, mask_PS[:, None, None, :], pairs)
         y_P1D = self.model.decoder(x_P1D, remembered, DomainContext(domain_B=domain_P), list(caches))
         grown = (part for cache in caches for part in (cache.keys, cache.values))
-        return self.model.word_logits(y_P1D[:, 0]), *grown
+        return self.model.token_logits(y_P1D[:, 0]), *grown
 
 
 def check_onnx(folder: Path, translator: Translator) -> None:

@@ -94,7 +94,7 @@ def build(config: WaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
 def _losses(config: WaldmConfig) -> list[Loss]:
     weighted, misaligned = config.weighted_loss != "none", config.weighted_loss == "misaligned"
     losses: list[Loss] = [
-        LabelSmoothedCrossEntropy(config.label_smoothing, word_weighted=weighted, misaligned=misaligned)
+        LabelSmoothedCrossEntropy(config.label_smoothing, token_weighted=weighted, misaligned=misaligned)
     ]
     if config.labels == "used":
         on_logits = config.proportion_loss_on_logits

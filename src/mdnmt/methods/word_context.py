@@ -46,7 +46,7 @@ def build(config: WordContextConfig, vocab: VocabSizes, num_domains: int) -> Met
     model = assemble(config, vocab, bridge=bridge, classifiers={"decoder": weights} if weights else None)
     losses: list[Loss] = [
         LabelSmoothedCrossEntropy(
-            config.label_smoothing, word_weighted=weighted, misaligned=config.weighted_loss == "misaligned"
+            config.label_smoothing, token_weighted=weighted, misaligned=config.weighted_loss == "misaligned"
         )
     ]
     if bridge or weights:

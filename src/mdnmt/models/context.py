@@ -12,10 +12,10 @@ Side = Literal["encoder", "memory", "decoder"]
 
 @dataclass
 class DomainContext:
-    """Gold labels, where a method may see them, and what blocks record for each other, for losses and for figures.
+    """Domain labels, where a method may see them, and what blocks record for each other, for losses and for figures.
 
     Attributes:
-        domain_B: gold domain of each sentence; None if it is not known (translation of new text).
+        domain_B: domain label of each sentence, gold, wrong or predicted; None if there is none (new text).
         proportion_BTK: domain proportion of each token, in a layer whose projections share one.
         use_BN: how much each sentence uses each of N numbered blocks, if the method chooses among blocks.
         unused: numbers of the blocks that no sentence uses; they are not computed.

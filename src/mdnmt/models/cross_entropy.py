@@ -42,8 +42,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         weight_VD: Tensor,
         label_N: Tensor,
         label_smoothing: float,
-        word_weight_N: Tensor | None,
-        word_loss_N: Tensor | None,
+        token_weight_N: Tensor | None,
+        token_loss_N: Tensor | None,
         piece: int,
     ) -> Tensor:
         vocab_size = weight_VD.size(0)
@@ -71,16 +71,16 @@ class _LinearCrossEntropy(torch.autograd.Function):
             log_sum_exp_N1 = sum_exp_N1.log()
             nll_N1 = log_sum_exp_N1 - label_logit_N1
             true_share_N1 = torch.full_like(nll_N1, 1.0 - label_smoothing)
-            if word_weight_N is not None:
-                nll_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
-                true_share_N1 *= word_weight_N[start : start + piece].unsqueeze(1)
+            if token_weight_N is not None:
+                nll_N1 *= token_weight_N[start : start + piece].unsqueeze(1)
+                true_share_N1 *= token_weight_N[start : start + piece].unsqueeze(1)
             uniform_N1 = log_sum_exp_N1 - mean_logit_N1
             total += (1.0 - label_smoothing) * nll_N1.double().sum() + label_smoothing * uniform_N1.double().sum()
-            if word_loss_N is not None:
-                torch.lerp(nll_N1, uniform_N1, label_smoothing, out=word_loss_N[start : start + piece].unsqueeze(1))
+            if token_loss_N is not None:
+                torch.lerp(nll_N1, uniform_N1, label_smoothing, out=token_loss_N[start : start + piece].unsqueeze(1))
             if wants_gradient:
                 # d loss / d logit_v = (s + e) p_v - e / V - s [v = label], s = (1 - e) w: without weights, s + e = 1
-                scale_N1 = (1.0 if word_weight_N is None else true_share_N1 + label_smoothing) / sum_exp_N1
+                scale_N1 = (1.0 if token_weight_N is None else true_share_N1 + label_smoothing) / sum_exp_N1
                 exp_NV.mul_(scale_N1).sub_(label_smoothing / vocab_size).scatter_add_(1, label_N1, -true_share_N1)
                 if padding:
                     logits_NP[:, vocab_size:] = 0.0
@@ -102,17 +102,17 @@ def linear_cross_entropy(
     weight_VD: Tensor,
     label_N: Tensor,
     label_smoothing: float = 0.0,
-    word_weight_N: Tensor | None = None,
-    word_loss_N: Tensor | None = None,
+    token_weight_N: Tensor | None = None,
+    token_loss_N: Tensor | None = None,
 ) -> Tensor:
     """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over tokens: a scalar.
 
     For each token it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true token included. The
-    token's weight w is a constant, 1 by default. `word_loss_N` is overwritten with these losses, without gradient. The
+    token's weight w is a constant, 1 by default. `token_loss_N` is overwritten with these losses, without gradient. The
     result is float64 if `hidden_ND` is, else float32.
     """
     piece = piece_rows(hidden_ND.device, weight_VD.size(0))
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        hidden_ND, weight_VD, label_N, label_smoothing, word_weight_N, word_loss_N, piece
+        hidden_ND, weight_VD, label_N, label_smoothing, token_weight_N, token_loss_N, piece
     )
     return loss

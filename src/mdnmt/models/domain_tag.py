@@ -30,13 +30,13 @@ class DomainTag(nn.Module):
         """Return the embedded source with its tag, [B, S + 1, D], and the mask of its tokens, [B, S + 1]."""
         assert context.domain_B is not None, "a sentence without a domain gets no tag"
         tag_B1D = self.weight[context.domain_B].unsqueeze(1)
-        words_BSD = F.embedding(source_BS, embedding.weight, padding_idx=embedding.padding_id)
+        embedded_BSD = F.embedding(source_BS, embedding.weight, padding_idx=embedding.padding_id)
         mask = F.pad(mask_BS, (1, 0), value=True)  # padding is on the right, so the tag shifts it by one
-        tag_first = torch.cat([tag_B1D, words_BSD], dim=1)
+        tag_first = torch.cat([tag_B1D, embedded_BSD], dim=1)
         if self.position == "first":
             return embedding.place(tag_first), mask
         # A tag at the end of the text comes before </s>, the last token of every sentence.
         ends_BS1 = (mask_BS & ~F.pad(mask_BS[:, 1:], (0, 1), value=False)).unsqueeze(-1)
-        tag_last = torch.cat([torch.where(ends_BS1, tag_B1D, words_BSD), torch.zeros_like(tag_B1D)], dim=1)
+        tag_last = torch.cat([torch.where(ends_BS1, tag_B1D, embedded_BSD), torch.zeros_like(tag_B1D)], dim=1)
         is_last = (mask & ~F.pad(mask_BS, (0, 1), value=False)).unsqueeze(-1)
         return embedding.place(torch.where(is_last, tag_first, tag_last)), mask

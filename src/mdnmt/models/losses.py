@@ -40,27 +40,27 @@ class LabelSmoothedCrossEntropy:
 
     name = "generation"
 
-    def __init__(self, label_smoothing: float, word_weighted: bool = False, *, misaligned: bool = False) -> None:
+    def __init__(self, label_smoothing: float, token_weighted: bool = False, *, misaligned: bool = False) -> None:
         """Make the loss; `misaligned` pairs alphas and tokens in the wrong order, as the authors' released code does.
 
         That code flattens alpha as [T, B] and the tokens as [B, T], and pairs them by position.
         """
         self.label_smoothing = label_smoothing
-        self.word_weighted = word_weighted
+        self.token_weighted = token_weighted
         self.misaligned = misaligned
         self.reduction: Reduction | None = None if misaligned else "sum"
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the sum over target tokens without padding; record the loss of each, without gradient."""
-        weight_N = self._word_weights(output, batch) if self.word_weighted else None
+        weight_N = self._token_weights(output, batch) if self.token_weighted else None
         hidden_ND = output.hidden_ND
-        word_loss_N = hidden_ND.new_empty(len(hidden_ND), dtype=torch.promote_types(hidden_ND.dtype, torch.float32))
-        output.context.record("word_loss", "decoder", word_loss_N)
+        token_loss_N = hidden_ND.new_empty(len(hidden_ND), dtype=torch.promote_types(hidden_ND.dtype, torch.float32))
+        output.context.record("token_loss", "decoder", token_loss_N)
         return linear_cross_entropy(
-            hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing, weight_N, word_loss_N
+            hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing, weight_N, token_loss_N
         )
 
-    def _word_weights(self, output: Output, batch: Batch) -> Tensor:
+    def _token_weights(self, output: Output, batch: Batch) -> Tensor:
         [alpha_BT] = output.context.recorded("word_weight", "decoder")
         laid_out = alpha_BT.t() if self.misaligned else alpha_BT
         return 1.0 + laid_out.flatten().index_select(0, batch.label_index_N)

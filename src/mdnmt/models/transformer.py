@@ -166,17 +166,17 @@ class Transformer(nn.Module):
         tree = PrefixTree()
         return DecodingState(memory, tree, [KeyValueCache(tree) for _ in self.decoder.layers], context)
 
-    def step(self, word_P: Tensor, state: DecodingState) -> Tensor:
+    def step(self, token_P: Tensor, state: DecodingState) -> Tensor:
         """Decode the newest token of each prefix (P = B * W) and return the logits [P, V] of the next token."""
         num_sentences = state.memory.output_BSD.size(0)
-        state.tree.grow(num_sentences, word_P.size(0) // num_sentences, word_P.device)
-        x_P1D = self.target_embedding(word_P.unsqueeze(1), start=state.position)
+        state.tree.grow(num_sentences, token_P.size(0) // num_sentences, token_P.device)
+        x_P1D = self.target_embedding(token_P.unsqueeze(1), start=state.position)
         # The beams of a sentence take the dimension that the tokens of a sentence have in a training pass.
         x_BWD = x_P1D.view(num_sentences, -1, x_P1D.size(-1))
         y_BWD = self.decoder(x_BWD, state.memory, replace(state.context, records={}), state.caches)
         state.position += 1
-        return self.word_logits(y_BWD.flatten(0, 1))
+        return self.token_logits(y_BWD.flatten(0, 1))
 
-    def word_logits(self, y_PD: Tensor) -> Tensor:
+    def token_logits(self, y_PD: Tensor) -> Tensor:
         """Return the logits [P, V] of the decoder's outputs."""
         return F.linear(y_PD, self.output_weight)

@@ -20,13 +20,13 @@ class UpdateBatches:
         epoch: counted from 0.
         positions: their positions in the epoch.
         batches: the row numbers of the sentences of each batch.
-        num_words: number of target tokens in all batches.
+        num_target_tokens: number of target tokens in all batches.
     """
 
     epoch: int
     positions: list[int]
     batches: list[Indices]
-    num_words: int
+    num_target_tokens: int
 
 
 class BatchSampler:
@@ -57,8 +57,8 @@ class BatchSampler:
                 progress.position += 1
             if positions:
                 chosen = [batches[position] for position in positions]
-                num_words = sum(int(self.split.target.lengths[rows].sum()) for rows in chosen)
-                return UpdateBatches(epoch, positions, chosen, num_words)
+                num_target_tokens = sum(int(self.split.target.lengths[rows].sum()) for rows in chosen)
+                return UpdateBatches(epoch, positions, chosen, num_target_tokens)
             progress.epoch, progress.position = epoch + 1, 0
 
     def epochs(self, progress: Progress) -> float:

@@ -39,7 +39,7 @@ def forward_backward(
     device: torch.device,
     dtype: torch.dtype | None,
     *,
-    num_words: int | None = None,
+    num_target_tokens: int | None = None,
     weights: Sequence[Callable[[Loss], float | None]] | None = None,
     reducer: GradientReducer | None = None,
     want_norms: bool = False,
@@ -55,14 +55,14 @@ def forward_backward(
         recipe: for the norm at which gradients are clipped.
         device: where the model is.
         dtype: of autocast; None: float32 throughout.
-        num_words: target tokens of the whole update, over all workers; None: those of `batches`.
+        num_target_tokens: target tokens of the whole update, over all workers; None: those of `batches`.
         weights: for each batch, a function that returns the factor of a loss; None: no factors.
         reducer: sums the gradients over all workers; None: there is one worker.
         want_norms: compute the norms even if gradients are not clipped.
         num_domains: number of domains for which to sum the generation loss; 0: do not sum it by domain.
     """
-    if num_words is None:
-        num_words = sum(batch.num_target_tokens for batch in batches)
+    if num_target_tokens is None:
+        num_target_tokens = sum(batch.num_target_tokens for batch in batches)
     found = []
     of_domains: Tensor | None = None
     for number, batch in enumerate(batches):
@@ -76,10 +76,10 @@ def forward_backward(
                 losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
             if reducer is not None and number + 1 == len(batches):
                 reducer.begin_last_batch()
-            torch.stack(list(losses.values())).sum().div(num_words).backward()  # type: ignore[no-untyped-call]
+            torch.stack(list(losses.values())).sum().div(num_target_tokens).backward()  # type: ignore[no-untyped-call]
         found.append({name: value.detach() for name, value in losses.items()})
-        if num_domains and (word_losses := output.context.recorded("word_loss", "decoder")):
-            of_batch = domain_sums(word_losses[0], batch, num_domains)
+        if num_domains and (token_losses := output.context.recorded("token_loss", "decoder")):
+            of_batch = domain_sums(token_losses[0], batch, num_domains)
             of_domains = of_batch if of_domains is None else of_domains + of_batch
     if reducer is not None:
         reducer.finish()
@@ -91,8 +91,8 @@ def forward_backward(
     return UpdateResult(found, norms, of_domains)
 
 
-def domain_sums(word_loss_N: Tensor, batch: Batch, num_domains: int) -> Tensor:
+def domain_sums(token_loss_N: Tensor, batch: Batch, num_domains: int) -> Tensor:
     """Return [2, K]: the summed loss of each domain's target tokens, and their number."""
     domain_N = batch.domain_B.index_select(0, batch.label_index_N // batch.target_BT.size(1))
     is_of_KN = torch.arange(num_domains, device=domain_N.device).unsqueeze(1) == domain_N
-    return torch.stack([(is_of_KN * word_loss_N).sum(1), is_of_KN.sum(1)])
+    return torch.stack([(is_of_KN * token_loss_N).sum(1), is_of_KN.sum(1)])

@@ -81,8 +81,8 @@ class Meters:
     def add(self, step: Step) -> None:
         """Add the numbers of an update."""
         self.unread.append(step)
-        # `num_words` covers all workers, so only the first one counts it.
-        self.tokens += step.chosen.num_words if self.workers.is_first else 0
+        # `num_target_tokens` covers all workers, so only the first one counts it.
+        self.tokens += step.chosen.num_target_tokens if self.workers.is_first else 0
         for losses in step.losses.values():
             for name, value in losses.items():
                 self._add(name, value)

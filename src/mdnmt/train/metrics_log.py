@@ -30,14 +30,16 @@ class MetricsLog:
     Numbers that JSON cannot represent are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, if it is
     set, receives every record after it is written.
 
-    The log also measures energy. An attempt begins with an event that names its device; this record and all later ones
-    with `seconds` get `energy`, the energy that the attempt has used so far.
+    The log also measures energy. An attempt begins with an event that names its device; this record gets `energy`, and
+    so does each later one with `seconds` if the attempt has used more since. Where nothing measures energy, only the
+    first record says so.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.mirror: Callable[[Mapping[str, Any]], None] | None = None
         self._energy: EnergyMeter | None = None
+        self._reading: dict[str, dict[str, Any]] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         # Appended directly, not through fsio: records must survive a kill, so they cannot wait for a rename.
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -49,10 +51,12 @@ class MetricsLog:
             OSError: the line was not written completely; the error names the file. Readers skip a partial line.
         """
         if "event" in record and "device" in record:
-            self._energy = EnergyMeter(record["device"], record.get("workers", 1))
+            self._energy, self._reading = EnergyMeter(record["device"], record.get("workers", 1)), {}
         plain = _finite(dict(record))
         if self._energy is not None and ("device" in record or "seconds" in record):
-            plain["energy"] = self._energy.read()
+            reading = self._energy.read()
+            if reading != self._reading:
+                plain["energy"] = self._reading = reading
         line = f"{json.dumps({**plain, _CHECK: _check(plain)}, ensure_ascii=False, allow_nan=False)}\n".encode()
         size = os.fstat(self._file).st_size
         # If a kill left the previous line incomplete, start a new line.

@@ -247,7 +247,7 @@ class Trainer:
                 self.recipe,
                 self.device,
                 self.dtype,
-                num_words=chosen.num_words,
+                num_target_tokens=chosen.num_target_tokens,
                 weights=[one.weight for one in shards],
                 reducer=self._reducer,
                 want_norms=self.runtime.on_nan == "rollback",
@@ -258,7 +258,7 @@ class Trainer:
         losses = {one.number: named for one, named in zip(shards, found.losses, strict=True)}
         self._meters.add(Step(progress.update, chosen, losses, found.norms, found.domain_sums))
         self.optimiser.step(learning_rate(progress.update, self.recipe))
-        self._throughput.add(chosen.num_words)
+        self._throughput.add(chosen.num_target_tokens)
         self.after_update()
 
     def _answer(self, what: str) -> None:

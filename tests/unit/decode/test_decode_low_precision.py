@@ -79,8 +79,8 @@ def test_every_wide_map_is_exchanged_and_shared_modules_stay_shared(random_metho
     assert not [one for one in new.modules() if isinstance(one, MixedLinear)]
     assert all(one.weight.size(0) < NARROW for one in new.modules() if isinstance(one, Linear))
     assert any(isinstance(one, MixedLinear) for one in model.modules())
-    assert new.source_embedding is new.target_embedding and "word_logits" in vars(new)
-    assert "word_logits" not in vars(model)
+    assert new.source_embedding is new.target_embedding and "token_logits" in vars(new)
+    assert "token_logits" not in vars(model)
 
 
 def test_double_precision_and_other_devices_keep_their_own_products(random_method: Any) -> None:

@@ -108,7 +108,15 @@ def test_records_of_earlier_jobs_go_with_a_pull(store: Path, address: str, tmp_p
     for path in (*records, other):
         path.parent.mkdir(exist_ok=True)
         path.write_text("{}\n", encoding="utf-8")
-    words = ["pull", str(store), address, "--results", str(tmp_path / "r"), "--benchmarks", str(tmp_path / "benchmarks")]
+    words = [
+        "pull",
+        str(store),
+        address,
+        "--results",
+        str(tmp_path / "r"),
+        "--benchmarks",
+        str(tmp_path / "benchmarks"),
+    ]
     assert main(words) == 0
     assert list((tmp_path / "benchmarks").iterdir()) == [other]
     records[0].write_text("{}\n", encoding="utf-8")

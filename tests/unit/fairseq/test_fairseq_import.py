@@ -87,7 +87,7 @@ def our_states(run: Path) -> tuple[Translator, list[Tensor], list[Tensor], Tenso
     with torch.no_grad():
         memory = model.encode(source, source != 0, context)
         y_BTD = model.decoder(model.target_embedding(torch.tensor([[1, *TARGET[:-1]]])), memory, context)
-        logits = model.word_logits(y_BTD[0])
+        logits = model.token_logits(y_BTD[0])
     return translator, found["encoder"], found["decoder"], logits, context
 
 

@@ -121,10 +121,10 @@ def test_embedding_and_positions() -> None:
 
 
 def plain_cross_entropy(
-    hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, smoothing: float, word_weight_N: Tensor | None
+    hidden_ND: Tensor, weight_VD: Tensor, label_N: Tensor, smoothing: float, token_weight_N: Tensor | None
 ) -> Tensor:
     log_p_NV = (hidden_ND @ weight_VD.t()).log_softmax(-1)
-    nll_N = F.nll_loss(log_p_NV, label_N, reduction="none") * (1.0 if word_weight_N is None else word_weight_N)
+    nll_N = F.nll_loss(log_p_NV, label_N, reduction="none") * (1.0 if token_weight_N is None else token_weight_N)
     return (1 - smoothing) * nll_N.sum() - smoothing * log_p_NV.mean(-1).sum()
 
 

@@ -59,7 +59,7 @@ def test_each_word_counts_once_more_by_its_alpha(form: str) -> None:
     empty = torch.zeros(0)
     batch = Batch(empty, empty, empty, MASK, label_BT[MASK], index_N, empty)
     output = Output(hidden_BTD[MASK], weight_VD, context)
-    loss = LabelSmoothedCrossEntropy(0.1, word_weighted=form != "plain", misaligned=form == "misaligned")
+    loss = LabelSmoothedCrossEntropy(0.1, token_weighted=form != "plain", misaligned=form == "misaligned")
     rows = list(enumerate(LENGTHS))
     alphas = [alpha_BT[row, :length].tolist() for row, length in rows]
     by_form = {"plain": [[0.0] * 4] * 3, "aligned": alphas, "misaligned": slow.misaligned(alphas)}

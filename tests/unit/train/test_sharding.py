@@ -74,7 +74,9 @@ def test_shards_add_up_to_the_batch_wherever_it_can_be_split(name: str, make_spe
             shards = shard([rows], rank, count, can_shard=True)
             batches = [collate(split, one.rows, bos=1, like=one.whole) for one in shards]
             weights = [one.weight for one in shards]
-            update = forward_backward(method, batches, spec.training, CPU, None, num_words=words, weights=weights)
+            update = forward_backward(
+                method, batches, spec.training, CPU, None, num_target_tokens=words, weights=weights
+            )
             for losses in update.losses:
                 for loss, value in losses.items():
                     sums[loss] = sums.get(loss, 0.0) + float(value)
@@ -128,7 +130,7 @@ def test_a_users_loss_with_a_reduction_is_sharded(reduction: str, make_spec: Any
         shards = [one for rank in range(count) for one in shard([rows], rank, count, can_shard=True)]
         batches = [collate(data.split("train"), one.rows, bos=1, like=one.whole) for one in shards]
         weights = [one.weight for one in shards]
-        found = forward_backward(method, batches, spec.training, CPU, None, num_words=1, weights=weights)
+        found = forward_backward(method, batches, spec.training, CPU, None, num_target_tokens=1, weights=weights)
         totals.append(sum(float(losses["own"]) for losses in found.losses))
     assert totals[0] > 0.1 and totals[1] == pytest.approx(totals[0], rel=1e-9)
 

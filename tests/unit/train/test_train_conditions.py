@@ -86,6 +86,25 @@ def test_the_record_has_the_energy_of_each_attempt(
     assert energy[1]["joules"] == measured[-1]["cpu"]["joules"] > 2
 
 
+def test_a_machine_that_measures_no_energy_says_so_once_for_each_attempt(
+    make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Meter:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def read(self) -> dict[str, Any]:
+            return {"cpu": {"not_measured": "no counter"}}
+
+    monkeypatch.setattr("mdnmt.train.metrics_log.EnergyMeter", Meter)
+    spec = make_spec()
+    begin(spec, toy_task, tmp_path)
+    record = go_on(spec, toy_task, tmp_path)
+    lines = [line for line in read_metrics(RunPaths(tmp_path).metrics) if "energy" in line]
+    assert [line["event"] for line in lines] == ["start", "resume"]
+    assert [one["energy"] for one in record["attempts"]] == [{"cpu": {"not_measured": "no counter"}}] * 2
+
+
 @pytest.mark.slow
 def test_a_run_that_is_over_is_finished_by_any_code(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

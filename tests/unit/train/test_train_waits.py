@@ -34,10 +34,10 @@ def test_sums_are_kept_without_a_copy_to_the_device() -> None:
         ids = torch.empty(2, 4, dtype=torch.int64, device=device)
         index_N, domain_B = (torch.empty(size, dtype=torch.int64, device=device) for size in (7, 2))
         batch = Batch(ids, ids > 0, ids, ids > 0, index_N, index_N, domain_B)
-        word_loss_N = torch.empty(7, device=device)
+        token_loss_N = torch.empty(7, device=device)
         with watch:
             for update in (1, 2):
-                sums = domain_sums(word_loss_N, batch, 2)
+                sums = domain_sums(token_loss_N, batch, 2)
                 meters.add(Step(update, UpdateBatches(0, [0], [np.arange(2)], 7), losses, [], sums))
     assert meters.tokens == 14 and meters.sums["generation"].device == meters.sums[DOMAINS].device == device
     assert [finding for finding in watch.findings if finding.kind != "float64"] == []
