@@ -59,14 +59,16 @@ def _compare_files(args: argparse.Namespace) -> None:
 
     from mdnmt.errors import DataError, printable_lines
     from mdnmt.report import compare_files
-    from mdnmt.score import bare_files
+    from mdnmt.score import text_files
 
     if args.other is None or args.table:
         raise DataError(
             "--reference compares two files: expected `mdnmt compare A B --reference FILE`, without --table"
         )
     files = (Path(args.study), Path(args.other))
-    found = bare_files.compare_files(args.reference, *files, args.metrics or bare_files.USUAL, args.target_lang)
+    found = text_files.compare_files(
+        args.reference, *files, args.metrics or text_files.DEFAULT_METRICS, args.target_lang
+    )
     if args.json:
         print(json.dumps(compare_files.to_json(found), indent=2))
     else:

@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> None:
     """Write the page."""
     from mdnmt.errors import ConfigError
     from mdnmt.fsio import write_text
-    from mdnmt.studies.recipes_page import recipes_page
+    from mdnmt.operations.recipes_page import recipes_page
     from mdnmt.studies.resolve import resolve
 
     study = resolve(args.folder / "config", args.study, args.folder / "resources/corpora")

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.fsio import write_sealed
     from mdnmt.score.metrics.tokenised_bleu import write_words
-    from mdnmt.score.scores_of_domains import UNASKED, score_domains
+    from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
     from mdnmt.score.test_sets import copy_sources, load_test_sets, sums_of
 
     if args.pairs is not None:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     test_sets = load_test_sets(args.task, args.limit, args.split)
     if args.copy_source:
         copy_sources(test_sets, args.hypotheses)
-    scores = score_domains(test_sets, args.hypotheses, args.domains, args.metrics or UNASKED)
+    scores = score_domains(test_sets, args.hypotheses, args.domains, args.metrics or DEFAULT_METRICS)
     if absent := [name for name in args.metrics or () if name not in scores["mean"]]:
         raise DataError(f"{args.hypotheses}: no likelihood.json, which {absent[0]} needs; `mdnmt decode` writes it")
     if args.tokenised is not None:
@@ -86,15 +86,15 @@ def _score_pairs(args: argparse.Namespace) -> None:
 
     from mdnmt.errors import ConfigError
     from mdnmt.fsio import write_json
-    from mdnmt.score.bare_files import USUAL, score_files
     from mdnmt.score.metrics.string_based import STRING_BASED
+    from mdnmt.score.text_files import DEFAULT_METRICS, score_files
 
     if wrong := [name for name in args.metrics or () if name not in STRING_BASED]:
         raise ConfigError(f"--metrics {wrong[0]}: needs a task; with --pairs there are {', '.join(STRING_BASED)}")
     if args.task or args.hypotheses or args.domains or args.tokenised or args.copy_source or args.limit:
         raise ConfigError("--pairs scores one file; leave out the options of a task")
     source, hypotheses, reference = args.pairs
-    found = score_files(reference, hypotheses, source, args.metrics or USUAL, args.target_lang)
+    found = score_files(reference, hypotheses, source, args.metrics or DEFAULT_METRICS, args.target_lang)
     for name, score in found.items():
         print(f"{METRICS[name].label} {score.score:.2f}  {score.signature}")
     if args.out:

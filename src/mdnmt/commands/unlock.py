@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> None:
         LeaseError: a snakemake or a trainer is alive here.
     """
     from mdnmt.errors import LeaseError
-    from mdnmt.studies.snakemake_locks import living_snakemake, living_trainer, locks, open_locks
+    from mdnmt.operations.snakemake_locks import living_snakemake, living_trainer, locks, open_locks
 
     found = locks(args.folder)
     if not found:

@@ -26,7 +26,7 @@ Metric = Literal[
 ]  # fmt: skip
 Position = str | int | float  # a value of a key of `at`; for numeric keys also `first` or `last`
 Reduction = Literal["mean", "min", "max"]
-OWN = "mdnmt"  # our own tables and figures count as this paper; a rule calls them mdnmt-<item>
+OWN = "mdnmt"  # our own tables and figures count as this paper; a rule calls them mdnmt-<exhibit>
 
 
 class Threshold(Frozen):
@@ -216,10 +216,10 @@ def uses(rule: AnyRule) -> list[tuple[Literal["tables", "figures"], str, tuple[s
 
 def needs(claim: Claim) -> Needs:
     """Return the tables and figures that decide a claim, each once, in the order of its rules."""
-    found = [(kind, item) for rule in claim.rules for kind, item, _ in uses(rule)]
+    found = [(kind, exhibit) for rule in claim.rules for kind, exhibit, _ in uses(rule)]
     return Needs(
-        tables=tuple(dict.fromkeys(item for kind, item in found if kind == "tables")),
-        figures=tuple(dict.fromkeys(item for kind, item in found if kind == "figures")),
+        tables=tuple(dict.fromkeys(exhibit for kind, exhibit in found if kind == "tables")),
+        figures=tuple(dict.fromkeys(exhibit for kind, exhibit in found if kind == "figures")),
     )
 
 
@@ -242,9 +242,9 @@ def metrics_of(rule: AnyRule) -> tuple[str, ...]:
     return rule.metrics if isinstance(rule, CellsRule | StarsRule | LabelsRule | AgreementRule) else ()
 
 
-def is_own(item: str) -> bool:
-    """Say whether an item is one of our own tables and figures, and not one of the paper's."""
-    return item.startswith(f"{OWN}-")
+def is_own(exhibit: str) -> bool:
+    """Say whether an exhibit is one of our own tables and figures, and not one of the paper's."""
+    return exhibit.startswith(f"{OWN}-")
 
 
 def load_claims(config_folder: Path, paper: str) -> dict[str, Claim]:
@@ -289,13 +289,13 @@ def check_claims(
     for name, claim in claims.items():
         for index, rule in enumerate(claim.rules):
             place = f"{where}: claims.{name}.rules.{index}"
-            for kind, item, looked_for in uses(rule):
-                items: Mapping[str, Any] = getattr(paper, kind)
-                _there(item, items, f"{place}: the paper has no {kind[:-1]}")
-                shown = row_names(paper.tables[item]) if kind == "tables" else paper.figures[item].methods
+            for kind, exhibit, looked_for in uses(rule):
+                exhibits: Mapping[str, Any] = getattr(paper, kind)
+                _there(exhibit, exhibits, f"{place}: the paper has no {kind[:-1]}")
+                shown = row_names(paper.tables[exhibit]) if kind == "tables" else paper.figures[exhibit].methods
                 for method in looked_for:
                     _there(method, known | set(shown), f"{place}: there is no method")
-                    _there(method, shown, f"{place}: {item} does not show")
+                    _there(method, shown, f"{place}: {exhibit} does not show")
             _check_metrics(rule, paper, place)
             if isinstance(rule, CellsRule):
                 _check_domains(rule, paper, place)
@@ -307,16 +307,16 @@ def _with_own(paper: PaperConfig, own: PaperConfig | None) -> PaperConfig:
     """Return the paper with our own tables and figures beside its own, as rules name them."""
     if own is None:
         return paper
-    tables = {f"{OWN}-{item}": table for item, table in own.tables.items()}
-    figures = {f"{OWN}-{item}": figure for item, figure in own.figures.items()}
+    tables = {f"{OWN}-{exhibit}": table for exhibit, table in own.tables.items()}
+    figures = {f"{OWN}-{exhibit}": figure for exhibit, figure in own.figures.items()}
     return paper.model_copy(update={"tables": {**paper.tables, **tables}, "figures": {**paper.figures, **figures}})
 
 
 def _check_metrics(rule: AnyRule, paper: PaperConfig, place: str) -> None:
-    for kind, item, _ in uses(rule):
-        if kind == "tables" and paper.tables[item].kind == "scores":
+    for kind, exhibit, _ in uses(rule):
+        if kind == "tables" and paper.tables[exhibit].kind == "scores":
             for metric in metrics_of(rule):
-                _there(metric, paper.tables[item].metrics, f"{place}: {item} has no metric")
+                _there(metric, paper.tables[exhibit].metrics, f"{place}: {exhibit} has no metric")
 
 
 def _check_labels(rule: LabelsRule, table: PaperTable, place: str) -> None:
@@ -328,11 +328,11 @@ def _check_labels(rule: LabelsRule, table: PaperTable, place: str) -> None:
 
 def _check_domains(rule: CellsRule, paper: PaperConfig, place: str) -> None:
     named = rule.columns if isinstance(rule.columns, tuple) else ()
-    for item in dict.fromkeys(item for pair in rule.pairs for item in pair):
-        domains = paper.tables[item].printed_columns
+    for exhibit in dict.fromkeys(exhibit for pair in rule.pairs for exhibit in pair):
+        domains = paper.tables[exhibit].printed_columns
         for domain in (*named, *rule.leaving_out, *rule.than_columns):
             if domains:
-                _there(domain, domains, f"{place}: {item} has no domain")
+                _there(domain, domains, f"{place}: {exhibit} has no domain")
 
 
 def _there(name: str, names: Iterable[str], what: str) -> None:

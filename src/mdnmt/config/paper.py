@@ -30,7 +30,7 @@ class Recipe(Frozen):
     decoding: dict[str, Any] = Field({}, description="beam search")
 
 
-class Compared(Frozen):
+class ComparedRecipe(Frozen):
     """A system that a paper compares with, and its options there."""
 
     recipe_of: Name | None = Field(None, description="another paper, whose recipe it keeps; null: that of this paper")
@@ -184,7 +184,9 @@ class PaperConfig(Frozen):
     printed_recipe: Recipe = Field(
         Recipe(), description="the options that the paper's own text gives (docs/recipes.md)"
     )
-    compared: dict[Name, Compared] = Field({}, description="method -> its own recipe, where the paper compares it")
+    compared: dict[Name, ComparedRecipe] = Field(
+        {}, description="method -> its own recipe, where the paper compares it"
+    )
     tables: dict[str, PaperTable] = Field({}, description="name -> table; a study calls it <paper>-<name>")
     figures: dict[str, PaperFigure] = Field({}, description="name -> figure; a study calls it <paper>-<name>")
 

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from mdnmt.config.decoding import Precision
 from mdnmt.errors import ConfigError
 from mdnmt.models.context import DomainContext
+from mdnmt.models.kernels.weighted_sum import weighted, weighted_sum
 from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.models.transformer import Transformer
-from mdnmt.models.weighted_sum import weighted, weighted_sum
 
 MakeProduct = Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]  # of W [O, I] and b: x -> x W^T + b
 NARROW = 32  # a Linear with fewer outputs, such as a gate, stays float32: it is cheap, and rounding may flip its choice

@@ -25,7 +25,7 @@ from mdnmt.numbers.verdicts import Printed
 Spec = TypeVar("Spec")
 
 
-class Compared(Titled):
+class ComparedTableSpec(Titled):
     """A table with the paper's numbers beside ours."""
 
     where: str = ""  # "Table 2"
@@ -34,7 +34,7 @@ class Compared(Titled):
     margin: Margin = Margin()
 
 
-class ScoreTableSpec(Compared):
+class ScoreTableSpec(ComparedTableSpec):
     """The papers' results table: systems by domains, with an average."""
 
     kind: Literal["scores"] = "scores"
@@ -67,7 +67,7 @@ class ResourceRow(Frozen):
     printed: dict[str, Printed] = Field({})  # quantity -> the published number
 
 
-class ResourceTableSpec(Compared):
+class ResourceTableSpec(ComparedTableSpec):
     """Parameters, time, throughput and memory of each system (Song et al. 2026, Table 4)."""
 
     kind: Literal["resources"] = "resources"
@@ -101,7 +101,7 @@ class CorpusRow(Frozen):
     printed: dict[str, Printed] = Field({})  # train, valid, test -> the published number
 
 
-class CorporaTableSpec(Compared):
+class CorporaTableSpec(ComparedTableSpec):
     """The data of a task: sentences of each domain in training, validation and test text."""
 
     kind: Literal["corpora"] = "corpora"

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
-from mdnmt.models.weighted_sum import weighted, weighted_sum
+from mdnmt.models.kernels.weighted_sum import weighted, weighted_sum
 
 # (input width, output width) -> a module called with (x [..., input width], context)
 ProjectionFactory = Callable[[int, int], nn.Module]

@@ -8,14 +8,14 @@ from typing import Any
 
 from mdnmt.config.metrics import METRICS
 from mdnmt.numbers.rounding import half_up, p_value, signed
-from mdnmt.score.bare_files import Compared
 from mdnmt.score.significance.paired_tests import NUM_RESAMPLES, NUM_TRIALS
 from mdnmt.score.significance.resampling import SEED
+from mdnmt.score.text_files import FileComparison
 
 AGREEMENT_SOURCE = "MT-Thresholds (Kocmi et al. 2024)"
 
 
-def to_text(found: Sequence[Compared]) -> str:
+def to_text(found: Sequence[FileComparison]) -> str:
     """Return the comparison as lines for a terminal."""
     lines = []
     for one in found:
@@ -40,7 +40,7 @@ def people(share: float | None, why_not: str | None) -> str:
     return f"prefer the same system in about {half_up(share, 0)} % of pairs with this difference, {AGREEMENT_SOURCE}"
 
 
-def to_json(found: Sequence[Compared]) -> list[dict[str, Any]]:
+def to_json(found: Sequence[FileComparison]) -> list[dict[str, Any]]:
     """Return the comparison as plain JSON values."""
     return [{**asdict(one), "signature": _signature(one.signature)} for one in found]
 

@@ -15,14 +15,14 @@ from mdnmt.score.metrics.score import Score
 from mdnmt.score.test_sets import TestSets
 
 _PREDICTED = {"perplexity": likelihood_metrics.perplexity, "accuracy": likelihood_metrics.accuracy}
-UNASKED = tuple(name for name, about in ALL.items() if about.file == "scores.json")
+DEFAULT_METRICS = tuple(name for name, about in ALL.items() if about.file == "scores.json")
 
 
 def score_domains(
     test_sets: TestSets,
     hypotheses_dir: Path,
     domains: Sequence[str] | None = None,
-    metrics: Sequence[str] = UNASKED,
+    metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> dict[str, Any]:
     """Score the hypotheses in `hypotheses_dir` for `domains` (default: all of the task).
 

@@ -22,7 +22,7 @@ SCRIPT = """
 import json
 from pathlib import Path
 from mdnmt.exhibits.table_selection import table_spec
-from mdnmt.score.scores_of_domains import UNASKED
+from mdnmt.score.scores_of_domains import DEFAULT_METRICS
 from mdnmt.score.significance.sentence_statistics import text_counter
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
@@ -31,7 +31,7 @@ study = resolve(Path("config"), "demo", Path("resources/corpora"))
 spec = table_spec(study, "jiang2020-table2", result_paths(study, Path("results")))
 references, hypotheses = json.loads(Path("lines.json").read_text())
 counts = text_counter("chrf_plus", references, "en")(hypotheses)
-print(json.dumps({"table": spec.metrics, "scored": UNASKED, "total": counts.total}))
+print(json.dumps({"table": spec.metrics, "scored": DEFAULT_METRICS, "total": counts.total}))
 """
 
 

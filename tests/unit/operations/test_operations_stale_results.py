@@ -8,8 +8,8 @@ from workflow.snakemake_project import Project
 
 from mdnmt.cli import main
 from mdnmt.fsio import write_sealed
+from mdnmt.operations.snakemake_locks import living_snakemake, living_trainer, locks
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.snakemake_locks import living_snakemake, living_trainer, locks
 from mdnmt.train.lease import RunLease
 
 OLD = "0123abcd"

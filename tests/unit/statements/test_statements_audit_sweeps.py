@@ -9,7 +9,7 @@ import pytest
 
 from mdnmt.config.published import Place, Published, PublishedNumber
 from mdnmt.statements.audit.printed_numbers import rounded, show, unit
-from mdnmt.statements.audit.sweeps import SWEEPS, Compared
+from mdnmt.statements.audit.sweeps import SWEEPS, CheckedNumber
 
 DOMAINS = ("Law", "Thesis", "Spoken")
 METRICS = ("BLEU", "chrF")
@@ -85,7 +85,7 @@ def test_numbers_that_are_not_available_are_passed_over() -> None:
 
 
 def test_an_average_that_is_cut_off_is_told_from_one_that_is_wrong() -> None:
-    def average(printed: str, scores: tuple[str, ...]) -> Compared:
+    def average(printed: str, scores: tuple[str, ...]) -> CheckedNumber:
         cells = {
             ("T1", "A", domain, "BLEU"): number(Decimal(score))
             for domain, score in zip((*DOMAINS, "Avg."), (*scores, printed), strict=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdnmt.operations.snakemake_locks import living_snakemake
 from mdnmt.operations.watch.run_states import RunState, run_states
 from mdnmt.operations.watch.slurm_jobs import SlurmJob, slurm_jobs
 from mdnmt.operations.watch.snakemake_log import StartState, newest_log, read_start_state
-from mdnmt.studies.snakemake_locks import living_snakemake
 from mdnmt.train.attempts import Call, call
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mdnmt.operations.snakemake_locks import locks, open_locks
 from mdnmt.operations.watch.overview import Overview
 from mdnmt.operations.watch.slurm_jobs import cancel
-from mdnmt.studies.snakemake_locks import locks, open_locks
 from mdnmt.train.attempts import Call
 from mdnmt.train.attempts import call as run_command
 

@@ -15,7 +15,7 @@ from mdnmt.statements.audit.cells import readable, split_cell
 from mdnmt.statements.audit.finding import AuditResult, Checked, Finding
 from mdnmt.statements.audit.findings_outcome import Outcome
 from mdnmt.statements.audit.printed_tables import AuditInput
-from mdnmt.statements.audit.sweeps import SWEEPS, Compared
+from mdnmt.statements.audit.sweeps import SWEEPS, CheckedNumber
 
 CHECKS: dict[str, Callable[[AuditInput, str, Any], Outcome]] = {
     "stated": differences.stated,
@@ -71,7 +71,7 @@ def _check_function(check: Check) -> Callable[[AuditInput, str, Any], Outcome]:
     return by_kind[check.kind]
 
 
-def _swept(inputs: AuditInput, paper: str, config: AuditConfig) -> dict[str, list[Compared]]:
+def _swept(inputs: AuditInput, paper: str, config: AuditConfig) -> dict[str, list[CheckedNumber]]:
     published = inputs.published.get(paper)
     found = {kind: list(sweep(published)) if published else [] for kind, sweep in SWEEPS.items()}
     lists = [check for check in config.checks if isinstance(check, Gains)]
@@ -79,7 +79,7 @@ def _swept(inputs: AuditInput, paper: str, config: AuditConfig) -> dict[str, lis
     return found
 
 
-def _of_sweeps(paper: str, config: AuditConfig, swept: dict[str, list[Compared]]) -> list[Finding]:
+def _of_sweeps(paper: str, config: AuditConfig, swept: dict[str, list[CheckedNumber]]) -> list[Finding]:
     findings: list[Finding] = []
     named: set[tuple[str, str]] = set()
     for entry in config.sweeps:
@@ -99,7 +99,7 @@ def _of_sweeps(paper: str, config: AuditConfig, swept: dict[str, list[Compared]]
     return findings
 
 
-def _of_entry(paper: str, entry: Sweep, cells: list[Compared]) -> Finding:
+def _of_entry(paper: str, entry: Sweep, cells: list[CheckedNumber]) -> Finding:
     hits = [compared for compared in cells if not compared.agrees]
     if len(cells) == 1:
         recomputed, comment = cells[0].recomputed, cells[0].comment
@@ -120,7 +120,7 @@ def _of_entry(paper: str, entry: Sweep, cells: list[Compared]) -> Finding:
     )
 
 
-def _unnamed(paper: str, kind: str, hit: Compared) -> Finding:
+def _unnamed(paper: str, kind: str, hit: CheckedNumber) -> Finding:
     table, row, measure = split_cell(hit.cell)
     return Finding(
         id=re.sub(r"[^A-Za-z0-9+.]+", "-", f"{paper.rstrip(digits)} {table} {kind} {row} {measure}").strip("-"),

@@ -10,7 +10,7 @@ from mdnmt.statements.audit.cells import readable_measure
 from mdnmt.statements.audit.findings_outcome import Outcome
 from mdnmt.statements.audit.printed_numbers import mean, rounded, show, show_signed, unit_of
 from mdnmt.statements.audit.printed_tables import AuditInput
-from mdnmt.statements.audit.sweeps import Compared
+from mdnmt.statements.audit.sweeps import CheckedNumber
 
 
 def _between(inputs: AuditInput, paper: str, check: Difference, row: str, other: str, measure: str) -> Decimal:
@@ -71,7 +71,7 @@ def _inside(check: Range, value: Decimal, *, exact: bool) -> bool:
     return True
 
 
-def gains(inputs: AuditInput, paper: str, check: Gains) -> Iterator[Compared]:
+def gains(inputs: AuditInput, paper: str, check: Gains) -> Iterator[CheckedNumber]:
     """Compare each gain that a text lists with the gains of the rows that it may refer to."""
     for listed in check.lists:
         for over, numbers in listed.over.items():
@@ -80,7 +80,7 @@ def gains(inputs: AuditInput, paper: str, check: Gains) -> Iterator[Compared]:
                 met = _meeting(values, number)
                 shown = ", ".join(f"{show_signed(value)} ({row})" for row, value in values.items())
                 cell = f"{listed.table} | {over} | {listed.column}/{metric}"
-                yield Compared(cell, bool(met), f"{number:+}", shown)
+                yield CheckedNumber(cell, bool(met), f"{number:+}", shown)
 
 
 def gains_of_one_row(inputs: AuditInput, paper: str, check: Gains) -> Outcome:

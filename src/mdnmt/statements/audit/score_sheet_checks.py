@@ -12,10 +12,10 @@ from decimal import Decimal
 
 from mdnmt.statements.audit.printed_numbers import mean, show, show_signed
 from mdnmt.statements.audit.score_sheet import DIFFERENCE, Column, Number, ScoreSheet
-from mdnmt.statements.audit.sweeps import Compared
+from mdnmt.statements.audit.sweeps import CheckedNumber
 
 
-def averages(sheet: ScoreSheet) -> Iterator[Compared]:
+def averages(sheet: ScoreSheet) -> Iterator[CheckedNumber]:
     """Compare each average with the mean of the row's other scores in the same metric."""
     for column in sheet.columns:
         if not column.is_average or column.is_difference:
@@ -32,7 +32,7 @@ def averages(sheet: ScoreSheet) -> Iterator[Compared]:
                 yield _compared(row, column.name, cells[column.name], true, slack, show(true))
 
 
-def differences(sheet: ScoreSheet) -> Iterator[Compared]:
+def differences(sheet: ScoreSheet) -> Iterator[CheckedNumber]:
     """Compare each column of differences with its scores minus those of the baseline."""
     for column in sheet.columns:
         scores = _scores_of(sheet, column)
@@ -59,7 +59,7 @@ def _scores_of(sheet: ScoreSheet, column: Column) -> str | None:
     return before[-1].name if bare in ("", f"/{column.metric}", column.metric) and before else None
 
 
-def bold(sheet: ScoreSheet) -> Iterator[Compared]:
+def bold(sheet: ScoreSheet) -> Iterator[CheckedNumber]:
     """Compare bold numbers with the best of their column; skip columns without bold numbers."""
     for column in sheet.columns:
         cells = {row: found[column.name] for row, found in sheet.rows.items() if column.name in found}
@@ -71,10 +71,10 @@ def bold(sheet: ScoreSheet) -> Iterator[Compared]:
             if cell.bold or cell.value == best:
                 agrees = cell.bold == (cell.value == best)
                 comment = "" if agrees else "Bold, but not the best." if cell.bold else "The best, but not bold."
-                yield Compared(f"{row} | {column.name}", agrees, cell.raw, f"best: {show(best)}", comment)
+                yield CheckedNumber(f"{row} | {column.name}", agrees, cell.raw, f"best: {show(best)}", comment)
 
 
-def stars(sheet: ScoreSheet) -> Iterator[Compared]:
+def stars(sheet: ScoreSheet) -> Iterator[CheckedNumber]:
     """Compare each starred score with the baseline: it should be better."""
     for column in sheet.columns:
         base = sheet.rows[sheet.baseline].get(column.name)
@@ -87,17 +87,17 @@ def stars(sheet: ScoreSheet) -> Iterator[Compared]:
                 gain = (against - cell.value) if column.lower_is_better else (cell.value - against)
                 where = "no difference" if column.is_difference else f"baseline {show(against)}"
                 comment = "" if gain > 0 else "Starred, but not better; a star for worse systems needs another mark."
-                yield Compared(f"{row} | {column.name}", gain > 0, f"{cell.raw}*", where, comment)
+                yield CheckedNumber(f"{row} | {column.name}", gain > 0, f"{cell.raw}*", where, comment)
 
 
-def _compared(row: str, column: str, printed: Number, true: Decimal, slack: Decimal, text: str) -> Compared:
+def _compared(row: str, column: str, printed: Number, true: Decimal, slack: Decimal, text: str) -> CheckedNumber:
     distance = abs(printed.value - true)
     agrees = distance <= slack + printed.unit / 2
     comment = "" if agrees else f"Off by {show(distance)}; rounding explains {show(slack + printed.unit / 2)} at most."
-    return Compared(f"{row} | {column}", agrees, printed.raw, text, comment)
+    return CheckedNumber(f"{row} | {column}", agrees, printed.raw, text, comment)
 
 
-CHECKS: dict[str, tuple[str, Callable[[ScoreSheet], Iterator[Compared]]]] = {
+CHECKS: dict[str, tuple[str, Callable[[ScoreSheet], Iterator[CheckedNumber]]]] = {
     "average": ("averages", averages),
     "difference": ("differences to the baseline", differences),
     "bold": ("bold numbers", bold),

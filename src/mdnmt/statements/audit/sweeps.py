@@ -15,7 +15,7 @@ TOTAL_ROWS = {"total", "sum"}
 
 
 @dataclass(frozen=True)
-class Compared:
+class CheckedNumber:
     """A printed number beside what it should be.
 
     Attributes:
@@ -47,7 +47,7 @@ def _complete(numbers: Iterable[PublishedNumber]) -> list[Decimal]:
     return there if len(there) == len(values) else []
 
 
-def averages(published: Published) -> Iterator[Compared]:
+def averages(published: Published) -> Iterator[CheckedNumber]:
     """Compare each average with the mean of the other columns of its row, in the same metric, rounded half up."""
     for place, number, printed in _available(published):
         table, row, column, metric = place
@@ -64,10 +64,10 @@ def averages(published: Published) -> Iterator[Compared]:
         comment = ""
         if rounded(true, step) != printed and true // step * step == printed:
             comment = "Cut off where it should be rounded" + ("; exactly half way." if true % step * 2 == step else ".")
-        yield Compared(cell_name(place), rounded(true, step) == printed, number.raw, f"{true:.4f}", comment)
+        yield CheckedNumber(cell_name(place), rounded(true, step) == printed, number.raw, f"{true:.4f}", comment)
 
 
-def deltas(published: Published) -> Iterator[Compared]:
+def deltas(published: Published) -> Iterator[CheckedNumber]:
     """Compare each column of differences (its name starts with a delta) with its scores minus the first row's."""
     for place, number, printed in _available(published):
         table, row, column, _ = place
@@ -85,20 +85,20 @@ def deltas(published: Published) -> Iterator[Compared]:
         agrees = rounded(true, unit(number.raw)) == printed
         needed = "" if agrees else f"The printed difference would need a score of {show(scores[first] + printed)}."
         shown = f"{show(scores[row])} - {show(scores[first])} = {show_signed(true)}"
-        yield Compared(cell_name(place), agrees, number.raw, shown, needed)
+        yield CheckedNumber(cell_name(place), agrees, number.raw, shown, needed)
 
 
-def stars(published: Published) -> Iterator[Compared]:
+def stars(published: Published) -> Iterator[CheckedNumber]:
     """Compare each starred score with the first row of its table, the baseline: it should not be lower."""
     for place, number, printed in _available(published):
         table, _, column, metric = place
         first = published.find(table, published.rows(table)[0], column, metric)
         baseline = value_of(first) if first is not None else None
         if number.star and first is not None and baseline is not None:
-            yield Compared(cell_name(place), printed >= baseline, number.raw, f"baseline {first.raw}")
+            yield CheckedNumber(cell_name(place), printed >= baseline, number.raw, f"baseline {first.raw}")
 
 
-def totals(published: Published) -> Iterator[Compared]:
+def totals(published: Published) -> Iterator[CheckedNumber]:
     """Compare each row of totals with the sum of the rows of the same part of the table."""
     for place, number, printed in _available(published):
         table, row, column, metric = place
@@ -115,10 +115,10 @@ def totals(published: Published) -> Iterator[Compared]:
         if not parts:
             continue
         true = sum(parts, Decimal(0))
-        yield Compared(cell_name(place), rounded(true, unit(number.raw)) == printed, number.raw, show(true))
+        yield CheckedNumber(cell_name(place), rounded(true, unit(number.raw)) == printed, number.raw, show(true))
 
 
-SWEEPS: dict[str, Callable[[Published], Iterator[Compared]]] = {
+SWEEPS: dict[str, Callable[[Published], Iterator[CheckedNumber]]] = {
     "average": averages,
     "delta": deltas,
     "star": stars,

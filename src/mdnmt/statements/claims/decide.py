@@ -117,7 +117,7 @@ def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
     """Return the verdict on one rule, from all that it compares; `rules` is how many its claim has."""
     every = list(comparisons(rule, spec))
     made = [one for one in every if one.missing is None]
-    missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each missing item is named once
+    missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each missing exhibit is named once
     found = (*made, *missing)
     if isinstance(rule, NotedRule):
         return Decided(rule, found, "not comparable")
@@ -146,9 +146,9 @@ def _outcome(name: str, claim: Claim, spec: ClaimsSpec) -> Outcome:
     found = [comparison for one in decided for comparison in one.found]
     made = [comparison for comparison in found if comparison.missing is None]
     needed = needs(claim)
-    items = (*needed.tables, *needed.figures)
-    here = [item for item in items if spec.tables.get(item) or spec.figures.get(item)]
-    other = list(dict.fromkeys(spec.on_other_text[item] for item in here if item in spec.on_other_text))
+    exhibits = (*needed.tables, *needed.figures)
+    here = [exhibit for exhibit in exhibits if spec.tables.get(exhibit) or spec.figures.get(exhibit)]
+    other = list(dict.fromkeys(spec.on_other_text[exhibit] for exhibit in here if exhibit in spec.on_other_text))
     return Outcome(
         id=name,
         paper=spec.paper,
@@ -165,13 +165,13 @@ def _outcome(name: str, claim: Claim, spec: ClaimsSpec) -> Outcome:
         of_in_print=sum(one.in_print is not None for one in made),
         num_seeds=min((one.num_seeds for one in made if one.num_seeds is not None), default=None),
         comparisons=tuple(found),
-        evidence=tuple(spec.key(item) for item in here),
+        evidence=tuple(spec.key(exhibit) for exhibit in here),
     )
 
 
 def _left_out(name: str, spec: ClaimsSpec) -> Iterator[str]:
-    if items := spec.left_out.get(name):
-        yield f"decided without {', '.join(title_of(item) for item in items)}, which this study leaves out"
+    if exhibits := spec.left_out.get(name):
+        yield f"decided without {', '.join(title_of(exhibit) for exhibit in exhibits)}, which this study leaves out"
 
 
 def reason(verdict: Verdict, decided: Sequence[Decided]) -> str:

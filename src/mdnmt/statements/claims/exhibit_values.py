@@ -30,9 +30,9 @@ def absent(what: Iterable[str], where: str, why: str) -> Comparison:
     return Comparison(what=f"needs {text}", missing=text)
 
 
-def absent_exhibit(item: str, spec: ClaimsSpec) -> Comparison:
+def absent_exhibit(exhibit: str, spec: ClaimsSpec) -> Comparison:
     """Return a comparison that cannot be made because a table or figure is missing."""
-    text = f"{title_of(item)} ({spec.why_missing(item)})"
+    text = f"{title_of(exhibit)} ({spec.why_missing(exhibit)})"
     return Comparison(what=f"needs {text}", missing=text)
 
 
@@ -40,26 +40,26 @@ def absent_exhibit(item: str, spec: ClaimsSpec) -> Comparison:
 class Table:
     """A table of scores or resources."""
 
-    item: str
+    exhibit: str
     grid: Grid
     spec: ClaimsSpec
 
     @classmethod
-    def of(cls, item: str, spec: ClaimsSpec) -> Table | None:
+    def of(cls, exhibit: str, spec: ClaimsSpec) -> Table | None:
         """Return a table by its name, or None if it was not made.
 
         Raises:
             DataError: the file is not a table.
         """
-        path = spec.tables.get(item)
-        return None if path is None else cls(item, read_grid(path), spec)
+        path = spec.tables.get(exhibit)
+        return None if path is None else cls(exhibit, read_grid(path), spec)
 
     def measured(self, metric: str) -> str:
         """Return the table's metric for a metric of a claim.
 
         For BLEU it is the one that the printed BLEU is compared with or, if that has no number, sacreBLEU's.
         """
-        printed = self.spec.printed_bleu.get(self.item, metric) if metric == "bleu" else metric
+        printed = self.spec.printed_bleu.get(self.exhibit, metric) if metric == "bleu" else metric
         return printed if self._has(printed) else metric
 
     def keys(self, metric: str) -> list[str]:
@@ -69,7 +69,7 @@ class Table:
 
     def column(self, domain: str) -> str:
         """Return the column of a domain of the paper's own task."""
-        return self.spec.domains.get(self.item, {}).get(domain, domain)
+        return self.spec.domains.get(self.exhibit, {}).get(domain, domain)
 
     def label(self, metric: str, key: str) -> str:
         """Return what is measured in a column, in words."""
@@ -81,7 +81,7 @@ class Table:
 
     def rows(self, method: str) -> list[tuple[GridRow, str | None]]:
         """Return the rows of a method, each with its domain if it is trained on one domain alone, else None."""
-        names = self.spec.names(self.item, method)
+        names = self.spec.names(self.exhibit, method)
         found: list[tuple[GridRow, str | None]] = [(row, None) for row in self.grid.rows if row.method in names]
         keys = {header.key for header in self.grid.headers}
         for row, name in product(self.grid.rows, names):
@@ -131,7 +131,7 @@ class Table:
     def lacks(self, row: GridRow, metric: str, key: str) -> Comparison:
         """Return a comparison that cannot be made because the row lacks this number."""
         why = "; ".join(self.grid.reasons[mark] for mark in row.marks) or "no number"
-        return absent([f"{self.label(metric, key)} of {row.label}"], title_of(self.item), why)
+        return absent([f"{self.label(metric, key)} of {row.label}"], title_of(self.exhibit), why)
 
 
 def seed_values(cell: Cell) -> tuple[float, ...]:

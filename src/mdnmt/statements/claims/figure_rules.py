@@ -19,8 +19,8 @@ Place = tuple[Position, ...]  # the values of the keys of `each`
 Found = dict[Place, dict[int | None, list[Measure]]]  # by place and seed
 
 
-def _names(spec: ClaimsSpec, item: str, method: str) -> tuple[str, ...]:
-    return () if method == ALL else spec.names(item, method)
+def _names(spec: ClaimsSpec, exhibit: str, method: str) -> tuple[str, ...]:
+    return () if method == ALL else spec.names(exhibit, method)
 
 
 def _selected(
@@ -81,17 +81,17 @@ def _where(keys: Sequence[str], place: Place) -> str:
 def measure_comparisons(rule: MeasureRule, spec: ClaimsSpec) -> Iterator[Comparison]:
     """Yield the comparisons of a figure's measures with others, or with the threshold alone."""
     than = rule.than
-    items = dict.fromkeys([rule.figure, (than and than.figure) or rule.figure])
-    there = {item: read_measures(path) for item in items if (path := spec.figures.get(item)) is not None}
-    if len(there) < len(items):
-        yield from (absent_exhibit(item, spec) for item in items if item not in there)
+    exhibits = dict.fromkeys([rule.figure, (than and than.figure) or rule.figure])
+    there = {exhibit: read_measures(path) for exhibit in exhibits if (path := spec.figures.get(exhibit)) is not None}
+    if len(there) < len(exhibits):
+        yield from (absent_exhibit(exhibit, spec) for exhibit in exhibits if exhibit not in there)
         return
     for method in rule.methods or (ALL,):
         sides = [(rule.figure, method, rule.name, rule.at)]
         if than is not None:
             at = {**rule.at, **than.at}
-            item, name = than.figure or rule.figure, than.name or rule.name
-            pairs = [[*sides, (item, other, name, at)] for other in than.methods or (method,)]
+            exhibit, name = than.figure or rule.figure, than.name or rule.name
+            pairs = [[*sides, (exhibit, other, name, at)] for other in than.methods or (method,)]
         else:
             pairs = [sides]
         for pair in pairs:
@@ -105,15 +105,15 @@ def _paired(
     spec: ClaimsSpec,
 ) -> Iterator[Comparison]:
     labels, samples = [], []
-    for item, method, name, at in sides:
-        names = _names(spec, item, method)
-        label, found = _selected(there[item], names, name, at, rule.each)
+    for exhibit, method, name, at in sides:
+        names = _names(spec, exhibit, method)
+        label, found = _selected(there[exhibit], names, name, at, rule.each)
         if rule.if_none is not None:
-            label, found = _filled(label, found, _selected(there[item], names, rule.if_none, at, rule.each))
+            label, found = _filled(label, found, _selected(there[exhibit], names, rule.if_none, at, rule.each))
         if not found:
-            yield _absent_measure(there[item], item, method, name, at, spec)
+            yield _absent_measure(there[exhibit], exhibit, method, name, at, spec)
         labels.append(label)
-        repeated = any(m.seed is not None for m in there[item] if not names or m.method in names)
+        repeated = any(m.seed is not None for m in there[exhibit] if not names or m.method in names)
         samples.append(_samples(found, rule.reduce, repeated))
     if not all(samples):
         return
@@ -134,12 +134,12 @@ def _at(name: str, at: Mapping[str, Position]) -> str:
 
 
 def _absent_measure(
-    measures: Sequence[Measure], item: str, method: str, name: str, at: Mapping[str, Position], spec: ClaimsSpec
+    measures: Sequence[Measure], exhibit: str, method: str, name: str, at: Mapping[str, Position], spec: ClaimsSpec
 ) -> Comparison:
-    names = _names(spec, item, method)
+    names = _names(spec, exhibit, method)
     if names and not any(measure.method in names for measure in measures):
-        return absent([method], title_of(item), NOT_HERE)
-    return absent([_at(name, at) + (f" of {method}" if names else "")], title_of(item), "not measured")
+        return absent([method], title_of(exhibit), NOT_HERE)
+    return absent([_at(name, at) + (f" of {method}" if names else "")], title_of(exhibit), "not measured")
 
 
 def trend_comparisons(rule: TrendRule, spec: ClaimsSpec) -> Iterator[Comparison]:

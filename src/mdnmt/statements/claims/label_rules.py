@@ -26,7 +26,7 @@ def label_comparisons(rule: LabelsRule, spec: ClaimsSpec) -> Iterator[Comparison
     known = [method for method in methods if table.rows(method)]
     lacking = [(method, labels) for labels in rule.labels for method in known if not _under(table, method, labels)]
     for method, labels in lacking:
-        yield absent([f"{method} under {labels} labels"], title_of(table.item), "not translated so")
+        yield absent([f"{method} under {labels} labels"], title_of(table.exhibit), "not translated so")
     for metric in rule.metrics:
         if not table.has(metric):
             yield absent_metric(metric, table)
@@ -58,7 +58,7 @@ def _compared(
 def _under(table: Table, method: str, labels: str) -> GridRow | None:
     """Return the row of a system under a label condition."""
     suffix = "" if labels == "given" else f"@{labels}"
-    names = {f"{name}{suffix}" for name in table.spec.names(table.item, method)}
+    names = {f"{name}{suffix}" for name in table.spec.names(table.exhibit, method)}
     return next((row for row in table.grid.rows if row.method in names), None)
 
 
@@ -76,12 +76,14 @@ def _cost(table: Table, method: str, metric: str, key: str, labels: str) -> Samp
     for condition in ("given", labels):
         row = _under(table, method, condition)
         if row is None:
-            return absent([f"{method} under {condition} labels"], title_of(table.item), "not translated so")
+            return absent([f"{method} under {condition} labels"], title_of(table.exhibit), "not translated so")
         cell = table.cell(row, metric, key)
         if cell is None or cell.mean is None:
             return table.lacks(row, metric, key)
         values.append((tuple(run.seed for run in row.runs), seed_values(cell)))
     (gold_seeds, gold), (other_seeds, other) = values
     if not gold or gold_seeds != other_seeds or len(gold) != len(other):
-        return absent([f"{table.label(metric, key)} of the same seeds of {method}"], title_of(table.item), "not there")
+        return absent(
+            [f"{table.label(metric, key)} of the same seeds of {method}"], title_of(table.exhibit), "not there"
+        )
     return of_values([one - another for one, another in zip(gold, other, strict=True)])

@@ -46,7 +46,7 @@ class Outcome(Frozen):
     of_in_print: int = 0
     num_seeds: int | None = None  # the fewest of all comparisons; None: none depends on a seed, or none was made
     comparisons: tuple[Comparison, ...] = ()
-    evidence: tuple[str, ...] = ()  # <paper>-<item>: the tables and figures that were read
+    evidence: tuple[str, ...] = ()  # <paper>-<exhibit>: the tables and figures that were read
 
 
 class Outcomes(Frozen):

@@ -12,30 +12,32 @@ from mdnmt.config.task import Name
 
 
 class ClaimsSpec(Frozen):
-    """The claims of one paper; an item is a table or figure by its key in config/papers, such as `table2`."""
+    """The claims of one paper; an exhibit is a table or figure by its key in config/papers, such as `table2`."""
 
     paper: str  # a file of config/papers
     title: str
     claims: dict[Name, Claim]
-    tables: dict[str, Path | None] = Field({})  # item -> what `mdnmt table --json` wrote; None: not made
-    figures: dict[str, Path | None] = Field({})  # item -> what `mdnmt figure` wrote beside the drawing
+    tables: dict[str, Path | None] = Field({})  # exhibit -> what `mdnmt table --json` wrote; None: not made
+    figures: dict[str, Path | None] = Field({})  # exhibit -> what `mdnmt figure` wrote beside the drawing
     made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
-    missing: dict[str, str] = Field({})  # item -> why it is not made
-    rows: dict[str, dict[str, tuple[str, ...]]] = Field({})  # item -> the `row_names` of its table; default: itself
-    domains: dict[str, dict[str, str]] = Field({})  # item -> domain of the paper's own task -> column; default: itself
-    on_other_text: dict[str, str] = Field({})  # item -> why its text is not the paper's
-    left_out: dict[str, tuple[str, ...]] = Field({})  # claim -> items that the study decides it without
-    printed_bleu: dict[str, str] = Field({})  # item -> our metric to compare with its printed BLEU; default: bleu
+    missing: dict[str, str] = Field({})  # exhibit -> why it is not made
+    rows: dict[str, dict[str, tuple[str, ...]]] = Field({})  # exhibit -> the `row_names` of its table; default: itself
+    domains: dict[str, dict[str, str]] = Field(
+        {}
+    )  # exhibit -> domain of the paper's own task -> column; default: itself
+    on_other_text: dict[str, str] = Field({})  # exhibit -> why its text is not the paper's
+    left_out: dict[str, tuple[str, ...]] = Field({})  # claim -> exhibits that the study decides it without
+    printed_bleu: dict[str, str] = Field({})  # exhibit -> our metric to compare with its printed BLEU; default: bleu
     unusable: dict[str, str] = Field({})  # metric -> why its scores decide nothing
 
-    def names(self, item: str, method: str) -> tuple[str, ...]:
+    def names(self, exhibit: str, method: str) -> tuple[str, ...]:
         """Return the names that a method may have in a table or figure."""
-        return self.rows.get(item, {}).get(method, (method,))
+        return self.rows.get(exhibit, {}).get(method, (method,))
 
-    def key(self, item: str) -> str:
-        """Return how a study names an item: <paper>-<item>."""
-        return item if is_own(item) else f"{self.paper}-{item}"
+    def key(self, exhibit: str) -> str:
+        """Return how a study names an exhibit: <paper>-<exhibit>."""
+        return exhibit if is_own(exhibit) else f"{self.paper}-{exhibit}"
 
-    def why_missing(self, item: str) -> str:
-        """Return why an item is not there."""
-        return self.missing.get(item, "not part of this study")
+    def why_missing(self, exhibit: str) -> str:
+        """Return why an exhibit is not there."""
+        return self.missing.get(exhibit, "not part of this study")

@@ -21,12 +21,12 @@ def absent_rows(table: Table, methods: Iterable[str]) -> Iterator[Comparison]:
     """Yield a comparison that cannot be made, if methods have no row."""
     names = [method for method in dict.fromkeys(methods) if not table.rows(method)]
     if names:
-        yield absent(names, title_of(table.item), NOT_HERE)
+        yield absent(names, title_of(table.exhibit), NOT_HERE)
 
 
 def absent_metric(metric: str, table: Table) -> Comparison:
     """Return a comparison that cannot be made, because the table lacks the metric."""
-    return absent([METRICS[metric]], title_of(table.item), table.why_without(metric))
+    return absent([METRICS[metric]], title_of(table.exhibit), table.why_without(metric))
 
 
 def table_comparisons(rule: CellsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
@@ -34,9 +34,9 @@ def table_comparisons(rule: CellsRule, spec: ClaimsSpec) -> Iterator[Comparison]
     for left_item, right_item in rule.pairs:
         left, right = Table.of(left_item, spec), Table.of(right_item, spec)
         if left is None or right is None:
-            for item, table in {left_item: left, right_item: right}.items():
+            for exhibit, table in {left_item: left, right_item: right}.items():
                 if table is None:
-                    yield absent_exhibit(item, spec)
+                    yield absent_exhibit(exhibit, spec)
             continue
         yield from absent_rows(left, rule.rows)
         if right_item != left_item or rule.than:
@@ -63,14 +63,14 @@ def _compared(rule: CellsRule, left: Table, right: Table, metric: str, method: s
     """Yield the comparisons of one method with another in one metric; none if the table lacks a method."""
     for key in _columns(rule, left, metric):
         others = [right.column(domain) for domain in rule.than_columns] or [key]
-        for table, column in dict.fromkeys([(left.item, key), *((right.item, column) for column in others)]):
-            if column != AVERAGE and column not in (left if table == left.item else right).keys(metric):
+        for table, column in dict.fromkeys([(left.exhibit, key), *((right.exhibit, column) for column in others)]):
+            if column != AVERAGE and column not in (left if table == left.exhibit else right).keys(metric):
                 yield absent([column], title_of(table), "no domain of this study corresponds to it")
         rows = [row for row, domain in left.rows(method) if domain in (None, key)]
         for column in others:
             for row in rows:
                 for its in _rivals(rule, right, other, column):
-                    if (left.item, row.method, key) != (right.item, its.method, column):
+                    if (left.exhibit, row.method, key) != (right.exhibit, its.method, column):
                         yield _one(rule, (left, row, key), (right, its, column), metric)
 
 
@@ -93,8 +93,8 @@ def _one(
     rival = other_row.label
     if other_key != key:
         rival += f" ({other_table.label(metric, other_key)})"
-    if other_table.item != table.item:
-        rival += f" of {title_of(other_table.item)}"
+    if other_table.exhibit != table.exhibit:
+        rival += f" of {title_of(other_table.exhibit)}"
     what = f"{table.label(metric, key)}: {row.label} against {rival}"
     printed = [table.published(row, metric, key), other_table.published(other_row, metric, other_key)]
     return compare(

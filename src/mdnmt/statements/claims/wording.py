@@ -72,12 +72,12 @@ MEASURES = {
 }
 
 
-def title_of(item: str) -> str:
+def title_of(exhibit: str) -> str:
     """Return how a reader calls a table or figure: `table5-en-de` is "Table 5 (EN-DE)"."""
-    item = item.removeprefix(f"{OWN}-")
-    found = re.fullmatch(r"(table|figure)(\d\w*)(?:-(.+))?", item)
+    exhibit = exhibit.removeprefix(f"{OWN}-")
+    found = re.fullmatch(r"(table|figure)(\d\w*)(?:-(.+))?", exhibit)
     if found is None:
-        return item.capitalize().replace("-", " ")
+        return exhibit.capitalize().replace("-", " ")
     return f"{found[1].capitalize()} {found[2]}" + (f" ({found[3].upper()})" if found[3] else "")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mdnmt.studies.recipes_page import recipes_page, values_of
+from mdnmt.operations.recipes_page import recipes_page, values_of
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
 

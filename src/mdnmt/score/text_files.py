@@ -16,13 +16,13 @@ from mdnmt.score.metrics.score import Score
 from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
 from mdnmt.score.significance.sentence_statistics import text_counter
 
-USUAL: tuple[Metric, ...] = ("bleu", "chrf")
+DEFAULT_METRICS: tuple[Metric, ...] = ("bleu", "chrf")
 NO_LANGUAGE = "en"  # used if no language is given; selects tokenisation 13a
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True)
-class Compared:
+class FileComparison:
     """The comparison of two files of translations in one metric.
 
     Attributes:
@@ -80,7 +80,11 @@ def read_aligned(reference: Path, others: Sequence[Path], target_lang: str | Non
 
 
 def score_files(
-    reference: Path, hypotheses: Path, source: Path, metrics: Sequence[Metric] = USUAL, target_lang: str | None = None
+    reference: Path,
+    hypotheses: Path,
+    source: Path,
+    metrics: Sequence[Metric] = DEFAULT_METRICS,
+    target_lang: str | None = None,
 ) -> dict[Metric, Score]:
     """Return the scores of a file of translations; of the source, only the number of lines is checked.
 
@@ -92,19 +96,23 @@ def score_files(
 
 
 def compare_files(
-    reference: Path, baseline: Path, system: Path, metrics: Sequence[Metric] = USUAL, target_lang: str | None = None
-) -> list[Compared]:
+    reference: Path,
+    baseline: Path,
+    system: Path,
+    metrics: Sequence[Metric] = DEFAULT_METRICS,
+    target_lang: str | None = None,
+) -> list[FileComparison]:
     """Compare two files of translations in each metric, by paired bootstrap and approximate randomisation.
 
     Raises:
         DataError: see `read_aligned`.
     """
     references, one, other = read_aligned(reference, (baseline, system), target_lang)
-    lang, found = target_lang or NO_LANGUAGE, list[Compared]()
+    lang, found = target_lang or NO_LANGUAGE, list[FileComparison]()
     for metric in metrics:
         count = text_counter(metric, references, lang)
         result = compare_pair(count(one), count(other))
         signature = string_based.score(metric, other, references, lang).signature
         share = agreement(metric, signature, result.delta)
-        found.append(Compared(metric, result, signature, share, why_not_covered(metric, signature)))
+        found.append(FileComparison(metric, result, signature, share, why_not_covered(metric, signature)))
     return found

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from mdnmt.models import weighted_sum
 from mdnmt.models.context import DomainContext
 from mdnmt.models.experts import Experts
+from mdnmt.models.kernels import weighted_sum
 from mdnmt.models.projection import MixedLinear
 
 WORDS, PARTS, WIDTH = 7, 3, 5
