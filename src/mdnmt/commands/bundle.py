@@ -14,6 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
     parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
     parser.add_argument("--runs-only", action="store_true", help="add no tasks and record no exhibits")
+    parser.add_argument("--drop-others", action="store_true", help="first remove runs that the study does not have")
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign it with this Ed25519 private key (PEM)")
     parser.add_argument(
         "--page", type=Path, metavar="FILE", help="write its runs, tables and claims to this Markdown page"
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
     """Add finished runs, or restore parts of one."""
     from mdnmt.errors import ConfigError
     from mdnmt.exchange.bundle import MANIFEST, Bundle
-    from mdnmt.exchange.pack_study import pack_study
+    from mdnmt.exchange.pack_study import drop_other_runs, pack_study
     from mdnmt.exchange.results_page import results_page, systems
     from mdnmt.exchange.signature import read_private_key, sign
     from mdnmt.exchange.systems_table import fill
@@ -45,6 +46,8 @@ def run(args: argparse.Namespace) -> None:
         raise ConfigError("expected a study, or --restore RUN --parts ...; found neither")
     key = read_private_key(args.sign) if args.sign else None
     study = resolve(args.config_folder, args.study, args.corpora)
+    for line in drop_other_runs(study, bundle) if args.drop_others else ():
+        print(line)
     for line in pack_study(study, args.results, bundle, runs_only=args.runs_only):
         print(line)
     size = sum(int(entry["size_bytes"]) for entry in bundle.archives.values())

@@ -125,8 +125,17 @@ class Bundle:
         fsio.write_bytes(path, packed)
         sha256 = hashlib.sha256(packed).hexdigest()
         self.archives[key] = {"sha256": sha256, "size_bytes": len(packed), "files": files}
-        fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
+        self._write_manifest()
         return True
+
+    def drop(self, key: str) -> None:
+        """Remove an archive from the manifest, then its file."""
+        del self.archives[key]
+        self._write_manifest()
+        self.path(key).unlink(missing_ok=True)
+
+    def _write_manifest(self) -> None:
+        fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
 
     def read(self, run: str) -> dict[str, bytes]:
         """Return name -> bytes of a run's files; raises as `unpack`."""

@@ -5,11 +5,19 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from mdnmt.exchange.bundle import Bundle
+from mdnmt.exchange.bundle import RUNS, Bundle
 from mdnmt.exchange.evidence import bundle_exhibits, bundle_tasks
 from mdnmt.exchange.finished import bundle_finished
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
+
+
+def drop_other_runs(study: Study, bundle: Bundle) -> list[str]:
+    """Remove the runs that a study does not have, such as those of earlier options; return a line for each."""
+    others = sorted(set(bundle.runs) - {run.address for run in study.runs})
+    for address in others:
+        bundle.drop(f"{RUNS}/{address}")
+    return [f"removed {address}" for address in others]
 
 
 def pack_study(study: Study, results: Path, bundle: Bundle, *, runs_only: bool = False) -> list[str]:

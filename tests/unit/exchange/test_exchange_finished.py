@@ -94,6 +94,27 @@ def test_a_bundled_run_is_updated_when_it_has_gained_something_and_never_loses_a
     assert "valid-00000000/hyp/hyp.law.txt" in Bundle(project / "bundle").files(name)
 
 
+def test_runs_that_the_study_no_longer_has_leave_the_bundle_on_request(
+    made: tuple[Path, Study], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["bundle", "tiny", "--bundle", "bundle", "--runs-only"]
+    assert main(words) == 0
+    before = Bundle(project / "bundle").runs
+    file = project / "config/studies/tiny.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("seeds: 3", "seeds: [2, 3]"), encoding="utf-8")
+    gone = [name for name in before if "/seed1-" in name]
+    assert gone and main(words) == 0 and Bundle(project / "bundle").runs == before, "not without being asked"
+    capsys.readouterr()
+    assert main([*words, "--drop-others"]) == 0
+    assert capsys.readouterr().out.splitlines()[: len(gone)] == [f"removed {name}" for name in gone]
+    left = Bundle(project / "bundle")
+    assert left.runs == [name for name in before if name not in gone]
+    assert sorted(path.name for path in (project / "bundle").rglob("*.tar.xz")) == sorted(
+        left.archive(name).name for name in left.runs
+    )
+
+
 def test_the_plan_counts_bundled_runs_as_done(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bundle", "tiny", "--bundle", "docs/replication/bundle", "--runs-only"]) == 0
     shutil.rmtree("results/runs")
