@@ -183,8 +183,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, needs_seal: bool = False) -> Any:
     """Return the JSON value in `path`, without its seal.
+
+    Args:
+        path: the file.
+        needs_seal: refuse an unsealed file, wherever it is.
 
     Raises:
         DamagedFile: it is no JSON, or was altered, or belongs elsewhere, or what it was made from has changed since.
@@ -199,7 +203,7 @@ def read_json(path: Path) -> Any:
         if value.pop(SEAL) != _seal(value):
             raise DamagedFile(path, "was altered, its contents do not give the seal that it was written with")
         _check_origin(path, value)
-    elif not is_listed and _must_be_sealed(path):
+    elif needs_seal or (not is_listed and _must_be_sealed(path)):
         raise DamagedFile(path, f"has no seal, and no {SUMS} beside it vouches for it")
     return value
 

@@ -12,7 +12,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.loader import find_named, load_model
 
 # A measure is `column/metric`. A cell is `table | row | column/metric`, or `paper: table | row | column/metric` in
-# another paper. `rows of T2` is the number of rows of a table. A plain number stands for itself.
+# another paper. `rows of T2` is the number of rows of a table. A plain number is that number.
 Cell = str | Decimal
 
 

@@ -52,14 +52,13 @@ class Bundle:
         self.archives: dict[str, dict[str, Any]] = {}
         path = folder / MANIFEST
         if path.is_file():
-            found = fsio.read_json(path)
+            found = fsio.read_json(path, needs_seal=True)
             archives = found.get("archives") if isinstance(found, dict) else None
             if not isinstance(archives, dict) or not all(_KEY.fullmatch(key) for key in archives):
                 raise DataError(f"{path}: expected the manifest of a bundle, with `archives`")
             # The seal covers the values. The text is compared as well, so that even a changed space is found.
             text = path.read_text(encoding="utf-8")
-            read = json.loads(text)
-            if fsio.SEAL not in read or text != json.dumps(read, indent=2, sort_keys=True, ensure_ascii=False) + "\n":
+            if text != json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n":
                 raise DataError(f"{path}: was altered, it is not written as a manifest is; restore it with git")
             self.archives = archives
 

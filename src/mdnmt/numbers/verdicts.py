@@ -75,7 +75,7 @@ def judge(
     The verdict is about the difference between the mean of our seeds and the printed number. The printed number is
     taken as one run with the spread of ours, so the 95 % interval of the difference is +- t s sqrt(1 + 1/n), plus half
     a unit of the last printed digit. Reproduced: the interval lies inside the margin. If the spread of the printed run
-    alone is as wide as the margin, no number of seeds can achieve this, and it is enough that the difference lies
+    alone is as wide as the margin, more seeds do not help, and it is enough that the difference lies
     inside the margin and is not significant. Not reproduced: the interval lies outside the margin. Inconclusive:
     neither, or fewer than three seeds. Not comparable: what was measured differs.
 

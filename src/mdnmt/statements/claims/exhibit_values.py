@@ -57,7 +57,7 @@ class Table:
     def measured(self, metric: str) -> str:
         """Return the table's metric for a metric of a claim.
 
-        For BLEU it is the one that the printed BLEU is compared with or, if that has no number, sacreBLEU's.
+        For BLEU it is the one that the printed BLEU is compared with or, if none is printed, sacreBLEU's.
         """
         printed = self.spec.printed_bleu.get(self.exhibit, metric) if metric == "bleu" else metric
         return printed if self._has(printed) else metric
