@@ -131,6 +131,13 @@ def test_it_verifies_also_after_a_human_has_completed_it(
     assert status == 0 and out.endswith("ok, 0 differs, 0 not checked\n"), out
 
 
+def test_sums_without_their_seal_are_found(certificate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sums = certificate / "sums.json"
+    sums.write_text(sums.read_text(encoding="utf-8").replace('"seal"', '"teal"'), encoding="utf-8")
+    status, out = said(capsys, "verify", str(certificate), "--quiet")
+    assert status != 0 and "sums.json: differs" in out and "has no seal" in out, out
+
+
 def test_a_changed_file_is_found(certificate: Path, made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verdicts = certificate / "verdicts.csv"
     verdicts.write_text(verdicts.read_text(encoding="utf-8").replace("not comparable", "reproduced"), encoding="utf-8")

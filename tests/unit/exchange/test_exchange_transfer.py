@@ -101,6 +101,14 @@ def test_the_commands_take_folders_of_runs_and_studies(
     assert out.count("expected what mdnmt push put there") == 3 and err.startswith("mdnmt pull: 3 of 6 runs")
 
 
+def test_a_manifest_without_its_seal_is_refused(store: Path, address: str, tmp_path: Path) -> None:
+    manifest = store / "runs" / address / "manifest.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"seal"', '"teal"'), encoding="utf-8")
+    with pytest.raises(DataError, match="has no seal"):
+        pull(str(store), tmp_path / "results", address)
+    assert is_empty(tmp_path / "results")
+
+
 def test_records_of_earlier_jobs_go_with_a_pull(store: Path, address: str, tmp_path: Path) -> None:
     name = address.replace("/", "-")
     records = [tmp_path / "benchmarks" / f"{kind}-{name}{end}.jsonl" for kind, end in (("train", ""), ("decode", "-t"))]
