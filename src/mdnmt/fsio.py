@@ -183,12 +183,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def read_json(path: Path, *, needs_seal: bool = False) -> Any:
+def read_json(path: Path) -> Any:
     """Return the JSON value in `path`, without its seal.
-
-    Args:
-        path: the file.
-        needs_seal: refuse an unsealed file, wherever it is.
 
     Raises:
         DamagedFile: it is no JSON, or was altered, or belongs elsewhere, or what it was made from has changed since.
@@ -203,7 +199,7 @@ def read_json(path: Path, *, needs_seal: bool = False) -> Any:
         if value.pop(SEAL) != _seal(value):
             raise DamagedFile(path, "was altered, its contents do not give the seal that it was written with")
         _check_origin(path, value)
-    elif needs_seal or (not is_listed and _must_be_sealed(path)):
+    elif not is_listed and _must_be_sealed(path):
         raise DamagedFile(path, f"has no seal, and no {SUMS} beside it vouches for it")
     return value
 
@@ -309,7 +305,7 @@ def _checked(path: Path) -> tuple[bytes, bool]:
 
 def _must_be_sealed(path: Path) -> bool:
     """Say whether the JSON file that belongs here is written with a seal."""
-    return path.name == SUMS or (bool(address(path)) and path.name not in _IN_MANIFEST)
+    return path.name in (SUMS, "bundle.json") or (bool(address(path)) and path.name not in _IN_MANIFEST)
 
 
 def _seal(value: Any) -> str | None:

@@ -52,7 +52,7 @@ class Bundle:
         self.archives: dict[str, dict[str, Any]] = {}
         path = folder / MANIFEST
         if path.is_file():
-            found = fsio.read_json(path, needs_seal=True)
+            found = fsio.read_json(path)
             archives = found.get("archives") if isinstance(found, dict) else None
             if not isinstance(archives, dict) or not all(_KEY.fullmatch(key) for key in archives):
                 raise DataError(f"{path}: expected the manifest of a bundle, with `archives`")

@@ -270,7 +270,7 @@ def _read_manifest(path: Path, kind: str, address: str) -> dict[str, dict[str, A
     Raises:
         DataError: the manifest was altered, is invalid, or belongs to something else.
     """
-    found = fsio.read_json(path, needs_seal=True)
+    found = fsio.read_json(path)
     files = found.get("files") if isinstance(found, dict) else None
     names, needed = (_SENT, _NEEDED) if kind == "run" else (_TRANSLATIONS, set[str]())
     if not isinstance(files, dict) or found.get(kind) != address or not files or needed - files.keys():
