@@ -25,7 +25,7 @@ from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batches import Indices, collate, spread
 
 BATCH_TOKENS = 2000
-PLACES = 5  # decimals in sentences.json; more than the colours of a figure can show
+PLACES = 3  # decimals of stored values, well below the differences that claims are about; more would double the files
 
 
 def analyse(
@@ -42,7 +42,7 @@ def analyse(
     tokens of the validation text, without smoothing (as the authors' code plots them), and arrays about each token (see
     `WordRecords.arrays`). attention.npz has the same for domain attention over domain vectors. gates.json has the mean
     gates of each domain. lexicon.json has the training-text counts of the analysed words. Files about parts that a
-    method lacks are empty.
+    method lacks are empty. Values are rounded to `PLACES` decimals.
 
     Args:
         translator: the run.
@@ -140,7 +140,8 @@ def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArr
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # not compressed: the xz of a bundle packs raw arrays better
+    rounded = {name: values.round(PLACES) for name, values in arrays.items()}
+    np.savez(buffer, **rounded)  # not compressed: the xz of a bundle packs raw arrays better
     fsio.write_bytes(path, buffer.getvalue())
 
 

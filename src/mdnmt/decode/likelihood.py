@@ -12,6 +12,7 @@ from mdnmt.errors import DataError
 from mdnmt.fsio import read_json, write_text
 
 LIKELIHOOD = "likelihood.json"
+PLACES = 4  # decimals of a sentence's negative log-likelihood; more would double the file and change no printed score
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Likelihoods:
 
 
 def write_likelihoods(folder: Path, found: Likelihoods) -> None:
-    """Write likelihood.json: {"vocabulary": ..., "domains": {domain: {"pieces", "nll", "correct"}}}.
+    """Write likelihood.json: {"vocabulary": ..., "domains": {domain: {"pieces", "nll", "correct"}}}, `nll` rounded.
 
     Raises:
         DataError: a likelihood is NaN or infinite.
@@ -54,7 +55,13 @@ def write_likelihoods(folder: Path, found: Likelihoods) -> None:
                 f"line {wrong[0]} of {name}: the likelihood of its reference is not a finite number; the model's "
                 "weights are damaged or have diverged"
             )
-    value = {"vocabulary": found.vocabulary, "domains": {name: asdict(each) for name, each in found.domains.items()}}
+    value = {
+        "vocabulary": found.vocabulary,
+        "domains": {
+            name: asdict(each) | {"nll": [round(value, PLACES) for value in each.nll]}
+            for name, each in found.domains.items()
+        },
+    }
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     write_text(folder / LIKELIHOOD, f"{text}\n")
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from mdnmt.analysis.lexicon import training_counts
-from mdnmt.analysis.model_internals import analyse
+from mdnmt.analysis.model_internals import PLACES, analyse
 from mdnmt.analysis.word_records import END, START, MeanGates, words_of
 from mdnmt.cli import main
 from mdnmt.config.study import AnalysisConfig
@@ -26,6 +26,7 @@ from mdnmt.train.batches import collate, spread
 from mdnmt.train.run import train_run
 
 CPU = torch.device("cpu")
+ROUNDING = 0.51 * 10**-PLACES  # of the values that `analyse` stores
 FEW = AnalysisConfig(proportion_sentences=3, vector_sentences=4, sample_sentences=2)
 BUILDERS: dict[str, dict[str, Any]] = {
     "waldm": {},
@@ -97,7 +98,7 @@ def test_every_piece_is_said_to_be_of_its_word_place_and_domain(
         # Pieces share an occurrence exactly where a word goes on.
         starts = np.diff(stored[f"{side}_occurrence"], prepend=-1)
         assert len(np.unique(stored[f"{side}_occurrence"])) == sum(starts != 0)
-        np.testing.assert_allclose(stored[side].sum(-1), 1.0, atol=1e-5)
+        np.testing.assert_allclose(stored[side].sum(-1), 1.0, atol=2e-3)
 
 
 def test_a_piece_carries_what_the_layers_decided_on_it(run: Any, toy_task: Path, tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_a_piece_carries_what_the_layers_decided_on_it(run: Any, toy_task: Path,
         for at in range(stored["encoder"].shape[1] - width + 1)
         if stored["encoder_word"][at : at + width].tolist() == number_T and stored["encoder_position"][at] == 0
     ]
-    assert any(np.allclose(stored["encoder"][:, at : at + width], want_LTN, atol=1e-5) for at in starts)
+    assert any(np.allclose(stored["encoder"][:, at : at + width], want_LTN, rtol=0, atol=ROUNDING) for at in starts)
     assert json.loads((tmp_path / "meta.json").read_text())["slots"] == list(data.domains)
     sentence = json.loads((tmp_path / "sentences.json").read_text())[0]
     assert np.shape(sentence["attention"]) == (1, len(sentence["source_tokens"]), 3)

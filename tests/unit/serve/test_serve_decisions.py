@@ -12,12 +12,14 @@ import pytest
 import torch
 from page_server import service_of, serving, translate
 
+from mdnmt.analysis.model_internals import PLACES
 from mdnmt.cli import main
 from mdnmt.decode.translator import Translator
 from mdnmt.serve.decisions import decisions
 from mdnmt.tasks.task_data import TaskData
 
 CPU = torch.device("cpu")
+ROUNDING = 0.51 * 10**-PLACES  # of the values that `analyse` stores
 SIDES = ("encoder", "memory", "decoder")
 FILES = {"waldm": "proportions.npz", "dsa": "attention.npz"}
 
@@ -52,7 +54,7 @@ def test_they_equal_analyse(form: str, finished: Callable[[str], Path], toy_task
         for text, chosen in (("source", SIDES[:2]), ("target", SIDES[2:])):
             wanted = np.concatenate([arrays[side][:, arrays[f"{side}_domain"] == label] for side in chosen])
             assert np.asarray(found[text]["values"]).shape == wanted.shape
-            np.testing.assert_allclose(found[text]["values"], wanted, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(found[text]["values"], wanted, rtol=0, atol=ROUNDING)
             assert len(found[text]["rows"]) == len(wanted) and len(found[text]["tokens"]) == wanted.shape[1]
 
 
@@ -76,7 +78,7 @@ def test_they_equal_analyse_over_http(finished: Callable[[str], Path], toy_task:
     assert status == 200
     wanted = np.concatenate([arrays[side][:, arrays[f"{side}_domain"] == 1] for side in ("encoder", "memory")])
     found = events[1]["decisions"]
-    np.testing.assert_allclose(found["source"]["values"], wanted, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found["source"]["values"], wanted, rtol=0, atol=ROUNDING)
     assert found["components"] == list(data.domains)
     assert found["source"]["rows"] == ["encoder layer 1", "encoder layer 2", "encoder output"]
     assert found["source"]["tokens"][-1] == "</s>" and found["target"]["tokens"][0] == "<s>"
