@@ -1,0 +1,62 @@
+"""The sentences and tables of docs/replication.md that are written by hand agree with the generated results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "replication" / "results.md").read_text(encoding="utf-8")
+VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not comparable")
+OPEN = "open"  # what the table of the headline claims calls a claim without verdict
+
+
+def cells(page: str) -> list[list[str]]:
+    """Return the cells of each table row that begins with a name in code type."""
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+
+
+def verdicts() -> dict[str, str]:
+    """Return the verdict of each claim in the generated results."""
+    return {row[0].strip("`"): row[3] for row in cells(RESULTS) if len(row) == 5 and row[3] in VERDICTS}
+
+
+def test_every_claim_has_a_verdict_in_the_results() -> None:
+    assert len(verdicts()) == 87
+
+
+@pytest.mark.parametrize("source", ["docs/replication.md", "README.md"])
+def test_the_number_of_claims_with_each_verdict(source: str) -> None:
+    page = " ".join((ROOT / source).read_text(encoding="utf-8").split())
+    found = re.search(r"(\d+) are reproduced,? (?:and )?(\d+) are not(?:, (\d+) are inconclusive)?", page)
+    assert found, "expected a sentence such as: 5 are reproduced, 7 are not, 14 are inconclusive"
+    stated = [int(number) for number in found.groups() if number]
+    counted = [list(verdicts().values()).count(verdict) for verdict in VERDICTS]
+    assert stated == counted[: len(stated)]
+
+
+def test_hand_written_rows_state_the_verdicts_of_the_results() -> None:
+    known, rows = verdicts(), 0
+    for row in cells(PAGE):
+        for claim in re.findall(r"`([a-z0-9-]+)`", row[0]):
+            if claim not in known:
+                continue
+            stated = [cell.replace("*", "") for cell in row[1:]]
+            wanted = (known[claim], OPEN) if known[claim] == "not comparable" else (known[claim],)
+            assert any(cell == verdict or re.match(rf"{verdict}[ :]", cell) for cell in stated for verdict in wanted), (
+                claim,
+                row,
+            )
+            rows += 1
+    assert rows > 30
+
+
+def test_claims_named_as_inconclusive_in_the_text_are() -> None:
+    sentence = re.search(r"more are inconclusive because[^.]*\.", PAGE)
+    assert sentence
+    named = re.findall(r"`([a-z0-9-]+)`", sentence[0])
+    assert named and {verdicts()[claim] for claim in named} == {"inconclusive"}
