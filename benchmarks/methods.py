@@ -30,7 +30,7 @@ from mdnmt import fsio, methods, provenance
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.method import load_method
 from mdnmt.config.training import Training
-from mdnmt.decode.length_batches import translate_ids
+from mdnmt.decode.batching import translate_ids
 from mdnmt.methods.method import Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Split

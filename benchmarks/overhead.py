@@ -35,7 +35,7 @@ from typing import Any
 
 from mdnmt import fsio, provenance
 
-TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.length_batches, mdnmt.score.metrics.score, sacrebleu"
+TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.batching, mdnmt.score.metrics.score, sacrebleu"
 TRAINING = f"{TRANSLATING}, mdnmt.train.run"
 SCORING = "import mdnmt.score.metrics.score, mdnmt.score.test_sets, sacrebleu"
 SCORING_BY_COMET = "import mdnmt.score.metrics.comet, mdnmt.train.device"

@@ -24,7 +24,7 @@ from workload import COMMON, SIZES
 from mdnmt import fsio, methods, provenance
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.decoding import PRECISIONS, Decoding
-from mdnmt.decode.length_batches import translate_ids
+from mdnmt.decode.batching import translate_ids
 from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import DecodingState, Transformer
 from mdnmt.tasks.segmentation.vocabulary import Vocab

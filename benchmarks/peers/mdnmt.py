@@ -105,7 +105,7 @@ def decode(options: argparse.Namespace) -> Result:
     from mdnmt import methods
     from mdnmt.checkpoints.weights import load_model
     from mdnmt.config.decoding import Decoding
-    from mdnmt.decode.length_batches import translate_ids
+    from mdnmt.decode.batching import translate_ids
     from mdnmt.methods.method import VocabSizes
     from mdnmt.tasks.segmentation.vocabulary import Vocab
 

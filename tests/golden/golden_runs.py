@@ -24,8 +24,8 @@ from mdnmt.config.decoding import Decoding
 from mdnmt.config.method import load_method
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
+from mdnmt.decode.batching import translate_ids
 from mdnmt.decode.forced_decoding import decoder_states, force_decode
-from mdnmt.decode.length_batches import translate_ids
 from mdnmt.fsio import write_text
 from mdnmt.methods import validate
 from mdnmt.tasks.task_data import TaskData

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from mdnmt.decode.translator import Translator
 from mdnmt.models.context import DomainContext
-from mdnmt.tasks.task_data import Split, TaskData
-from mdnmt.train.batches import Indices, collate
+from mdnmt.tasks.task_data import Indices, Split, TaskData
+from mdnmt.train.batches import collate
 
 BATCH_SENTENCES = 100
 

@@ -16,13 +16,13 @@ from mdnmt import fsio
 from mdnmt.analysis.lexicon import training_counts
 from mdnmt.analysis.word_records import MeanGates, WordRecords, shares
 from mdnmt.config.study import AnalysisConfig
-from mdnmt.decode.length_batches import length_batches
+from mdnmt.decode.batching import length_batches
 from mdnmt.decode.translator import Translator
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext, Side
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.task_data import Split, TaskData
-from mdnmt.train.batches import Indices, collate, spread
+from mdnmt.tasks.task_data import Indices, Split, TaskData
+from mdnmt.train.batches import collate, spread
 
 BATCH_TOKENS = 2000
 PLACES = 3  # decimals of stored values, well below the differences that claims are about; more would double the files

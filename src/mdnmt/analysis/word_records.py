@@ -14,8 +14,7 @@ from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext, Side
 from mdnmt.tasks.segmentation.bpe import MARKER
 from mdnmt.tasks.segmentation.vocabulary import Vocab
-from mdnmt.tasks.task_data import Split, TaskData
-from mdnmt.train.batches import Indices
+from mdnmt.tasks.task_data import Indices, Split, TaskData
 
 SIDES: tuple[Side, ...] = ("encoder", "memory", "decoder")
 END, START = -1, -2  # word numbers of </s> after the source and of <s> before the target

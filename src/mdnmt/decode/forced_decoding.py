@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mdnmt.decode.length_batches import length_batches
+from mdnmt.decode.batching import length_batches
 from mdnmt.decode.likelihood import Likelihood
 from mdnmt.models.context import DomainContext
 from mdnmt.models.transformer import Transformer

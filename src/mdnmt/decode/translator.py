@@ -19,8 +19,8 @@ from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.decoding import Decoding, Weights
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.run import RunSpec
+from mdnmt.decode.batching import translate_ids
 from mdnmt.decode.forced_decoding import decoder_states, force_decode
-from mdnmt.decode.length_batches import translate_ids
 from mdnmt.decode.likelihood import Likelihood
 from mdnmt.decode.low_precision import prepare_for_decoding, require_support
 from mdnmt.errors import ConfigError, DataError

@@ -78,8 +78,8 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
     return Setup(
         read=read,
         build=build,
-        keep=lambda _, kept: keep_segmentation(folder, kept),
-        parameters=lambda spec, data: count_parameters(empty(folder)),
+        copy_segmentation=lambda _, kept: keep_segmentation(folder, kept),
+        count_parameters=lambda spec, data: count_parameters(empty(folder)),
     )
 
 

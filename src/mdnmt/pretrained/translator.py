@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding, Split, Weights
+from mdnmt.decode.batching import length_batches
 from mdnmt.decode.forced_decoding import force_decode
-from mdnmt.decode.length_batches import length_batches
 from mdnmt.decode.likelihood import Likelihood
 from mdnmt.decode.translator import Translation, Translator, label_of, read_record, weights_of
 from mdnmt.errors import DataError

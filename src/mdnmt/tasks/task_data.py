@@ -15,6 +15,8 @@ from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import read_json, read_lines, unreadable
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 
+Indices = NDArray[np.int64]  # numbers of sentences in a split
+
 MANIFEST = "task.json"
 SPLITS = ("train", "valid", "test")
 

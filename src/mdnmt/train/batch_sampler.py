@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mdnmt.config.training import Training
-from mdnmt.tasks.task_data import Split
-from mdnmt.train.batches import Indices, epoch_batches
+from mdnmt.tasks.task_data import Indices, Split
+from mdnmt.train.batches import epoch_batches
 from mdnmt.train.domain_sampling import domain_shares
 from mdnmt.train.progress import Progress
 

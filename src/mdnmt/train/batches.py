@@ -9,12 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mdnmt.decode.length_batches import length_batches
+from mdnmt.decode.batching import length_batches
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.task_data import Ragged, Split
+from mdnmt.tasks.task_data import Indices, Ragged, Split
 from mdnmt.train.domain_sampling import sample
-
-Indices = NDArray[np.int64]
 
 
 def usable(split: Split, domain_ids: list[int], max_length: int) -> Indices:

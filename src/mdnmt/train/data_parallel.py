@@ -69,7 +69,7 @@ class Workers:
             [state] = np.random.SeedSequence([seed, update, self.rank]).generate_state(1, np.uint64)
             torch.manual_seed(int(state))
 
-    def most(self, values: Sequence[int]) -> list[int]:
+    def maximum(self, values: Sequence[int]) -> list[int]:
         """Return the elementwise maximum over all workers."""
         if self.count == 1:
             return list(values)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mdnmt.config.training import DomainSampling
 from mdnmt.errors import ConfigError
+from mdnmt.tasks.task_data import Indices
 
-Indices = NDArray[np.int64]
 Labels = NDArray[np.integer[Any]]
 
 

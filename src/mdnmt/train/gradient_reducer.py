@@ -57,7 +57,7 @@ class GradientReducer:
             self._send()
         for wait in self._waits:
             wait()
-        somebody_has = self._workers.most(self._has)
+        somebody_has = self._workers.maximum(self._has)
         for parameter, known in zip(self._parameters, somebody_has, strict=True):
             if not known:
                 parameter.grad = None

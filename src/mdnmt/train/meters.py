@@ -137,7 +137,7 @@ class Meters:
         """
         wrong = (number for number, step in enumerate(self.unread) if _is_wrong(step))
         first = next(wrong, len(self.unread) - 1)
-        first = -self.workers.most([-first])[0]
+        first = -self.workers.maximum([-first])[0]
         if first < 0:
             return None
         step = self.unread[first]

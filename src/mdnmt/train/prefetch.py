@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.task_data import Split
+from mdnmt.tasks.task_data import Indices, Split
 from mdnmt.train.batch_sampler import BatchSampler, UpdateBatches
-from mdnmt.train.batches import Indices, collate
+from mdnmt.train.batches import collate
 from mdnmt.train.progress import Progress
 from mdnmt.train.sharding import Shard
 
@@ -111,7 +111,7 @@ class Prefetcher:
         chosen = self._sampler.next(cursor)
         shards = self._shard(chosen.batches)
         batches = [
-            collate(self._split, one.rows, bos=self._bos, like=one.whole, width_multiple=self._width_multiple)
+            collate(self._split, one.rows, bos=self._bos, like=one.batch_rows, width_multiple=self._width_multiple)
             for one in shards
         ]
         if self._device.type == "cuda":

@@ -84,14 +84,14 @@ class Setup:
     Attributes:
         read: returns the task's data in the model's tokens.
         build: returns the method, on the device.
-        keep: copies the files that turn text into the model's tokens to a folder of the run.
-        parameters: returns the number of the model's parameters before it is built.
+        copy_segmentation: copies the files that turn text into the model's tokens to a folder of the run.
+        count_parameters: returns the number of the model's parameters before it is built.
     """
 
     read: Callable[[RunSpec, TaskData], TaskData] = lambda spec, data: data
     build: Callable[[RunSpec, TaskData, torch.device], Method] = build_method
-    keep: Callable[[TaskData, Path], None] = copy_segmentation
-    parameters: Callable[[RunSpec, TaskData], int] = count_parameters
+    copy_segmentation: Callable[[TaskData, Path], None] = copy_segmentation
+    count_parameters: Callable[[RunSpec, TaskData], int] = count_parameters
 
 
 def train_run(
@@ -143,7 +143,7 @@ def train_run(
         data = _load_data(spec, task_folder)
         make_deterministic(spec.seed, threads)
         chosen = choose_device(device)
-        _refuse_too_large(spec, data, setup.parameters(spec, data), chosen, run_folder)
+        _refuse_too_large(spec, data, setup.count_parameters(spec, data), chosen, run_folder)
         data = setup.read(spec, data)
         method = setup.build(spec, data, chosen)
         start = read_initial(spec, initial)
@@ -162,7 +162,7 @@ def train_run(
             _train(trainer, start, stop, tensorboard)
         if first:
             origin = {"initial_model_sha256": start.sha256} if start is not None else {}
-            setup.keep(data, paths.segmentation)
+            setup.copy_segmentation(data, paths.segmentation)
             _finish(spec, data, trainer, paths, method_name, origin)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mdnmt.errors import ConfigError
 from mdnmt.methods.method import Method
 from mdnmt.models.losses import Loss, Reduction
-from mdnmt.train.batches import Indices
+from mdnmt.tasks.task_data import Indices
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,18 @@ class Shard:
     Attributes:
         number: index of the batch in its update, from 0.
         rows: the sentences of this worker.
-        whole: all sentences of the batch; they determine the padded widths.
+        batch_rows: all sentences of the batch; they determine the padded widths.
     """
 
     number: int
     rows: Indices
-    whole: Indices
+    batch_rows: Indices
 
     def weight(self, loss: Loss) -> float | None:
         """Return the factor with which the losses of all shards add up to the loss of the batch; None: 1."""
-        if len(self.rows) == len(self.whole) or reduction_of(loss) == "sum":
+        if len(self.rows) == len(self.batch_rows) or reduction_of(loss) == "sum":
             return None
-        return len(self.rows) / len(self.whole)
+        return len(self.rows) / len(self.batch_rows)
 
 
 def reduction_of(loss: Loss) -> Reduction | None:

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from mdnmt.methods.method import TokenCounts
-from mdnmt.tasks.task_data import Ragged, TaskData
-from mdnmt.train.batches import Indices
+from mdnmt.tasks.task_data import Indices, Ragged, TaskData
 
 
 def count_tokens(data: TaskData, rows: Indices, device: torch.device) -> TokenCounts:

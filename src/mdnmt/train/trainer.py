@@ -193,7 +193,7 @@ class Trainer:
                     self._advance()
                     self._stop_if_asked(stop)
                 except NotFinite as error:
-                    self._answer(str(error))
+                    self._handle_broken_batch(str(error))
         finally:
             self._prefetcher.close()
 
@@ -227,7 +227,7 @@ class Trainer:
 
     def _agreed(self, wish: bool) -> bool:
         """Return whether `wish` is true on any worker."""
-        return bool(self.workers.most([wish])[0])
+        return bool(self.workers.maximum([wish])[0])
 
     @property
     def seconds(self) -> float:
@@ -261,7 +261,7 @@ class Trainer:
         self._throughput.add(chosen.num_target_tokens)
         self.after_update()
 
-    def _answer(self, what: str) -> None:
+    def _handle_broken_batch(self, what: str) -> None:
         """Write the broken batches to a file, then stop or roll back, as configured; all workers do the same."""
         broken = self._meters.broken_update()
         if broken is None:

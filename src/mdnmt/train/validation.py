@@ -13,11 +13,11 @@ from sacrebleu.metrics.bleu import BLEU
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
-from mdnmt.decode.length_batches import length_batches, translate_ids
+from mdnmt.decode.batching import length_batches, translate_ids
 from mdnmt.models.transformer import Transformer
 from mdnmt.tasks.segmentation.bpe import join_pieces
-from mdnmt.tasks.task_data import Split, TaskData
-from mdnmt.train.batches import Indices, collate, spread, usable
+from mdnmt.tasks.task_data import Indices, Split, TaskData
+from mdnmt.train.batches import collate, spread, usable
 
 GREEDY = Decoding(beam_size=1, max_length_ratio=1.2, max_length_extra=10)
 SAMPLE_SEED = 1  # not the run's seed, so that all methods and seeds are measured on the same sentences

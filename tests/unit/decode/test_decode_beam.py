@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from reference import beam as slow
 
 from mdnmt.config.decoding import Decoding
+from mdnmt.decode.batching import length_batches, translate_ids
 from mdnmt.decode.beam import Hypothesis, beam_search, best_continuations
-from mdnmt.decode.length_batches import length_batches, translate_ids
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 
 SOURCES = [[5, 6, 2], [7, 4, 9, 3, 5, 2], [3, 2], [2], [8, 8, 2]]

@@ -12,7 +12,7 @@ from method_forms import CONFIGS, FORMS
 from torch import Tensor
 
 from mdnmt.config.decoding import PRECISIONS, Decoding, Precision
-from mdnmt.decode.length_batches import translate_ids
+from mdnmt.decode.batching import translate_ids
 from mdnmt.decode.low_precision import NARROW, PRODUCTS, prepare_for_decoding, quantise
 from mdnmt.decode.translator import require_precision
 from mdnmt.errors import ConfigError
@@ -128,10 +128,8 @@ def test_autocast_reaches_every_batch_and_settles_the_products(random_method: An
         seen.append((torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")))
         return [[]]
 
-    monkeypatch.setattr("mdnmt.decode.length_batches.beam_search", watched)
-    monkeypatch.setattr(
-        "mdnmt.decode.length_batches.prepare_for_decoding", lambda *_: pytest.fail("prepared under autocast")
-    )
+    monkeypatch.setattr("mdnmt.decode.batching.beam_search", watched)
+    monkeypatch.setattr("mdnmt.decode.batching.prepare_for_decoding", lambda *_: pytest.fail("prepared under autocast"))
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)

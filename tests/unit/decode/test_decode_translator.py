@@ -17,7 +17,7 @@ import torch
 
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
-from mdnmt.decode.length_batches import translate_ids
+from mdnmt.decode.batching import translate_ids
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import CheckpointError, ConfigError, DataError
 from mdnmt.paths import RunPaths

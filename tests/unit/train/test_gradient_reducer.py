@@ -35,7 +35,7 @@ class Twins(Workers):
         self.events.append("send")
         return wait
 
-    def most(self, values: Sequence[int]) -> list[int]:
+    def maximum(self, values: Sequence[int]) -> list[int]:
         return list(values)
 
     def shared_json(self, value: Any) -> Any:

@@ -43,7 +43,7 @@ def test_every_sentence_is_computed_once(sizes: list[int], count: int, cut: bool
     for number, batch in enumerate(batches):
         mine = [one for one in shards if one.number == number]
         assert sorted(np.concatenate([one.rows for one in mine])) == sorted(batch)
-        assert all(len(one.rows) and one.whole is batch for one in mine)
+        assert all(len(one.rows) and one.batch_rows is batch for one in mine)
         assert cut or len(mine) == 1
         assert max(len(one.rows) for one in mine) - min(len(one.rows) for one in mine) <= 1
 
@@ -72,7 +72,7 @@ def test_shards_add_up_to_the_batch_wherever_it_can_be_split(name: str, make_spe
             # What is drawn in training (latent depth) is drawn alike for all rows: not at all.
             method.model.eval()
             shards = shard([rows], rank, count, can_shard=True)
-            batches = [collate(split, one.rows, bos=1, like=one.whole) for one in shards]
+            batches = [collate(split, one.rows, bos=1, like=one.batch_rows) for one in shards]
             weights = [one.weight for one in shards]
             update = forward_backward(
                 method, batches, spec.training, CPU, None, num_target_tokens=words, weights=weights
@@ -128,7 +128,7 @@ def test_a_users_loss_with_a_reduction_is_sharded(reduction: str, make_spec: Any
     totals = []
     for count in (1, 3):
         shards = [one for rank in range(count) for one in shard([rows], rank, count, can_shard=True)]
-        batches = [collate(data.split("train"), one.rows, bos=1, like=one.whole) for one in shards]
+        batches = [collate(data.split("train"), one.rows, bos=1, like=one.batch_rows) for one in shards]
         weights = [one.weight for one in shards]
         found = forward_backward(method, batches, spec.training, CPU, None, num_target_tokens=1, weights=weights)
         totals.append(sum(float(losses["own"]) for losses in found.losses))

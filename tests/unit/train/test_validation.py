@@ -15,7 +15,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
-from mdnmt.decode.length_batches import translate_ids
+from mdnmt.decode.batching import translate_ids
 from mdnmt.tasks.segmentation.bpe import join_pieces
 from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.run import build_method

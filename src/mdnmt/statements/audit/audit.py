@@ -12,12 +12,12 @@ from mdnmt.config.audit import AuditConfig, Check, Gains, Noted, Sweep
 from mdnmt.errors import ConfigError
 from mdnmt.statements.audit import comparisons, differences
 from mdnmt.statements.audit.cells import readable, split_cell
+from mdnmt.statements.audit.check_result import CheckResult
 from mdnmt.statements.audit.finding import AuditResult, Checked, Finding
-from mdnmt.statements.audit.findings_outcome import Outcome
 from mdnmt.statements.audit.printed_tables import AuditInput
 from mdnmt.statements.audit.sweeps import SWEEPS, CheckedNumber
 
-CHECKS: dict[str, Callable[[AuditInput, str, Any], Outcome]] = {
+CHECKS: dict[str, Callable[[AuditInput, str, Any], CheckResult]] = {
     "stated": differences.stated,
     "range": differences.within,
     "gains": differences.gains_of_one_row,
@@ -57,12 +57,12 @@ def audit(inputs: AuditInput) -> AuditResult:
     return AuditResult(papers=tuple(inputs.configs), findings=tuple(findings), checked=tuple(checked))
 
 
-def _check_function(check: Check) -> Callable[[AuditInput, str, Any], Outcome]:
+def _check_function(check: Check) -> Callable[[AuditInput, str, Any], CheckResult]:
     if check.kind in CHECKS:
         return CHECKS[check.kind]
     from mdnmt.statements.audit import sizes  # imported here because it needs torch
 
-    by_kind: dict[str, Callable[[AuditInput, str, Any], Outcome]] = {
+    by_kind: dict[str, Callable[[AuditInput, str, Any], CheckResult]] = {
         "parameters": sizes.parameters,
         "size_ratio": sizes.size_ratio,
         "vocabulary": sizes.vocabulary,
@@ -136,7 +136,7 @@ def _unnamed(paper: str, kind: str, hit: CheckedNumber) -> Finding:
     )
 
 
-def _of_check(paper: str, check: Check, outcome: Outcome) -> Finding:
+def _of_check(paper: str, check: Check, outcome: CheckResult) -> Finding:
     return Finding(
         id=check.id,
         paper=paper,

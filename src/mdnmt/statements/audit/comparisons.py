@@ -6,12 +6,12 @@ from decimal import Decimal
 
 from mdnmt.config.audit import Distance, Names, Order, SameRow
 from mdnmt.statements.audit.cells import other_paper, readable_measure, split_measure
-from mdnmt.statements.audit.findings_outcome import Outcome
+from mdnmt.statements.audit.check_result import CheckResult
 from mdnmt.statements.audit.printed_numbers import mean, show
 from mdnmt.statements.audit.printed_tables import AuditInput
 
 
-def order(inputs: AuditInput, paper: str, check: Order) -> Outcome:
+def order(inputs: AuditInput, paper: str, check: Order) -> CheckResult:
     """Report where a row is not better than another, although the text says so."""
     broken: list[str] = []
     compared = agreed = 0
@@ -31,14 +31,14 @@ def order(inputs: AuditInput, paper: str, check: Order) -> Outcome:
                 values_of = ", ".join(f"{row} {show(values[row])}" for row in not_better)
                 where = "on average" if check.averaged else name
                 broken.append(f"{where}: {values_of} against {other} {show(values[other])}")
-    return Outcome("; ".join(broken) or f"true of all {compared}", compared, agreed)
+    return CheckResult("; ".join(broken) or f"true of all {compared}", compared, agreed)
 
 
 def _better(first: Decimal, second: Decimal, *, smaller: bool) -> bool:
     return first < second if smaller else first > second
 
 
-def distance(inputs: AuditInput, paper: str, check: Distance) -> Outcome:
+def distance(inputs: AuditInput, paper: str, check: Distance) -> CheckResult:
     """Compute how far the numbers of each pair are apart."""
     found: list[str] = []
     agreed = 0
@@ -47,10 +47,10 @@ def distance(inputs: AuditInput, paper: str, check: Distance) -> Outcome:
         apart = abs(left - right)
         agreed += apart <= check.at_most if check.at_most is not None else apart > (check.more_than or 0)
         found.append(f"{show(left)} and {show(right)}" + (f" ({whose})" if (whose := other_paper(second)) else ""))
-    return Outcome("; ".join(found), len(check.pairs), agreed)
+    return CheckResult("; ".join(found), len(check.pairs), agreed)
 
 
-def same_row(inputs: AuditInput, paper: str, check: SameRow) -> Outcome:
+def same_row(inputs: AuditInput, paper: str, check: SameRow) -> CheckResult:
     """Find the row of another table that has the same numbers as a row."""
     found: list[str] = []
     agreed = 0
@@ -63,10 +63,10 @@ def same_row(inputs: AuditInput, paper: str, check: SameRow) -> Outcome:
         ]
         agreed += expected in same
         found.append(f"{row} has the numbers of {' and '.join(same) or 'no row'}")
-    return Outcome("; ".join(found), len(check.rows), agreed)
+    return CheckResult("; ".join(found), len(check.rows), agreed)
 
 
-def names(inputs: AuditInput, paper: str, check: Names) -> Outcome:
+def names(inputs: AuditInput, paper: str, check: Names) -> CheckResult:
     """Compare the names in two tables."""
     published = inputs.published[paper]
     listed = published.rows if check.of == "rows" else published.columns
@@ -75,4 +75,4 @@ def names(inputs: AuditInput, paper: str, check: Names) -> Outcome:
     alone += [(check.tables[1], [name for name in second if name not in first])]
     parts = [f"only in {table}: {', '.join(found)}" for table, found in alone if found]
     shared = len(set(first) & set(second))
-    return Outcome("; ".join(parts) or "the same", len({*first, *second}), shared)
+    return CheckResult("; ".join(parts) or "the same", len({*first, *second}), shared)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from mdnmt.config.audit import Difference, GainList, Gains, Range, Stated
 from mdnmt.statements.audit.cells import readable_measure
-from mdnmt.statements.audit.findings_outcome import Outcome
+from mdnmt.statements.audit.check_result import CheckResult
 from mdnmt.statements.audit.printed_numbers import mean, rounded, show, show_signed, unit_of
 from mdnmt.statements.audit.printed_tables import AuditInput
 from mdnmt.statements.audit.sweeps import CheckedNumber
@@ -27,7 +27,7 @@ def _whose(check: Difference, row: str, other: str) -> str:
     return f" ({' '.join(names)})" if names else ""
 
 
-def stated(inputs: AuditInput, paper: str, check: Stated) -> Outcome:
+def stated(inputs: AuditInput, paper: str, check: Stated) -> CheckResult:
     """Compute the number that a text states, for each pair of rows that it may refer to."""
     found: list[str] = []
     met = False
@@ -36,10 +36,10 @@ def stated(inputs: AuditInput, paper: str, check: Stated) -> Outcome:
             value = mean(_between(inputs, paper, check, row, other, measure) for measure in check.measures)
             met |= rounded(value, unit_of(check.number)) == check.number
             found.append(_text(check, value) + _whose(check, row, other))
-    return Outcome(", ".join(found), 1, int(met))
+    return CheckResult(", ".join(found), 1, int(met))
 
 
-def within(inputs: AuditInput, paper: str, check: Range) -> Outcome:
+def within(inputs: AuditInput, paper: str, check: Range) -> CheckResult:
     """Compute the differences for which a text gives a range."""
     found: dict[str, list[str]] = {}
     outside: list[str] = []
@@ -58,7 +58,7 @@ def within(inputs: AuditInput, paper: str, check: Range) -> Outcome:
     parts = [(f"{name} " if len(found) > 1 else "") + ", ".join(values) for name, values in found.items()]
     if outside:
         parts.append(f"outside: {', '.join(outside)}; still once rounded like the range: {', '.join(still) or 'none'}")
-    return Outcome("; ".join(parts), compared, compared - len(outside))
+    return CheckResult("; ".join(parts), compared, compared - len(outside))
 
 
 def _inside(check: Range, value: Decimal, *, exact: bool) -> bool:
@@ -83,7 +83,7 @@ def gains(inputs: AuditInput, paper: str, check: Gains) -> Iterator[CheckedNumbe
                 yield CheckedNumber(cell, bool(met), f"{number:+}", shown)
 
 
-def gains_of_one_row(inputs: AuditInput, paper: str, check: Gains) -> Outcome:
+def gains_of_one_row(inputs: AuditInput, paper: str, check: Gains) -> CheckResult:
     """Report each list of gains over a row in which no single row has all of the gains."""
     mixed: list[str] = []
     compared = 0
@@ -98,7 +98,7 @@ def gains_of_one_row(inputs: AuditInput, paper: str, check: Gains) -> Outcome:
             if meetable and not set.intersection(*meetable):
                 text = ", ".join(f"{metric} of {' or '.join(sorted(rows))}" for metric, rows in met.items() if rows)
                 mixed.append(f"over {over} ({listed.table}): {text}")
-    return Outcome("; ".join(mixed) or "each list is of one row", compared, compared - len(mixed))
+    return CheckResult("; ".join(mixed) or "each list is of one row", compared, compared - len(mixed))
 
 
 def _gains(inputs: AuditInput, paper: str, listed: GainList, over: str, metric: str) -> dict[str, Decimal]:

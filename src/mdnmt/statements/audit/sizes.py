@@ -10,7 +10,7 @@ from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import Architecture, VocabSizes
 from mdnmt.models.balance_loss import impact_factor
 from mdnmt.statements.audit.cells import split_cell
-from mdnmt.statements.audit.findings_outcome import Outcome
+from mdnmt.statements.audit.check_result import CheckResult
 from mdnmt.statements.audit.printed_numbers import exact, millions, rounded, show, unit
 from mdnmt.statements.audit.printed_tables import AuditInput
 
@@ -40,7 +40,7 @@ def _architecture(inputs: AuditInput, reading: Reading) -> Architecture:
     return validate(config.builder, options, where=f"config/audit: {reading.label}")
 
 
-def parameters(inputs: AuditInput, paper: str, check: Parameters) -> Outcome:
+def parameters(inputs: AuditInput, paper: str, check: Parameters) -> CheckResult:
     """Count the parameters of a model as the paper describes it, and of other readings of the description."""
     counts = [(reading, count(inputs, reading, check, check.domains)) for reading in check.readings]
     agreed = 0
@@ -49,10 +49,10 @@ def parameters(inputs: AuditInput, paper: str, check: Parameters) -> Outcome:
         printed, step = inputs.value(paper, *split_cell(cell)), unit(number.raw)
         agreed += any(reading.text and rounded(Decimal(found), step) == printed for reading, found in counts)
     text = ", ".join(f"{millions(found)} ({reading.label})" for reading, found in counts)
-    return Outcome(text, len(check.cells), agreed)
+    return CheckResult(text, len(check.cells), agreed)
 
 
-def size_ratio(inputs: AuditInput, paper: str, check: SizeRatio) -> Outcome:
+def size_ratio(inputs: AuditInput, paper: str, check: SizeRatio) -> CheckResult:
     """Compute the ratio of two models' numbers of parameters, for each number of domains."""
     del paper
     found: list[str] = []
@@ -69,7 +69,7 @@ def size_ratio(inputs: AuditInput, paper: str, check: SizeRatio) -> Outcome:
             f"k = {domains}: {millions(sizes[0])} / {millions(sizes[1])} = {sizes[0] / sizes[1]:.2f}, "
             f"without embeddings and output {bodies[0] / bodies[1]:.2f}"
         )
-    return Outcome("; ".join(found), len(check.domains), agreed)
+    return CheckResult("; ".join(found), len(check.domains), agreed)
 
 
 def _rows(sizes: Sizes) -> int:
@@ -84,7 +84,7 @@ def _body_and_row(inputs: AuditInput, reading: Reading, sizes: Sizes, domains: i
     return size - row * _rows(sizes), row
 
 
-def vocabulary(inputs: AuditInput, paper: str, check: Vocabulary) -> Outcome:
+def vocabulary(inputs: AuditInput, paper: str, check: Vocabulary) -> CheckResult:
     """Compute the range of the total rows of embeddings and output layer that each printed size allows."""
     ranges: list[tuple[Decimal, Decimal]] = []
     found: list[str] = []
@@ -97,10 +97,10 @@ def vocabulary(inputs: AuditInput, paper: str, check: Vocabulary) -> Outcome:
         found.append(f"{reading.label}: {show(low, 0)} to {show(high, 0)} rows beside {millions(body)}")
     low, high = max(pair[0] for pair in ranges), min(pair[1] for pair in ranges)
     both = f"both: {show(low, 0)} to {show(high, 0)}" if low < high else "no number of rows meets both"
-    return Outcome("; ".join([*found, both]), 1, int(low < high))
+    return CheckResult("; ".join([*found, both]), 1, int(low < high))
 
 
-def peak(inputs: AuditInput, paper: str, check: Peak) -> Outcome:
+def peak(inputs: AuditInput, paper: str, check: Peak) -> CheckResult:
     """Compute the largest impact factor of a training."""
     del inputs, paper
     values = (
@@ -109,4 +109,4 @@ def peak(inputs: AuditInput, paper: str, check: Peak) -> Outcome:
     )
     largest = exact(round(max(values), 9))
     text = f"the largest value is {show(largest)} for H = {check.high} and L = {check.low}"
-    return Outcome(text, 1, int(largest == exact(check.high)))
+    return CheckResult(text, 1, int(largest == exact(check.high)))

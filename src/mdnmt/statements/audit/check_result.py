@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The outcome of one check.
+class CheckResult:
+    """The result of one check.
 
     Attributes:
         recomputed: what came out, in words.
