@@ -67,7 +67,7 @@ class LearningRatesSpec(FigureSpec):
         if not self.systems:
             return self.not_drawn("the study takes its learning rates from no sweep")
         rates = sorted({rate for one in self.systems for rate in one.losses})
-        detail = "Validation loss per token at the end of short runs of one seed. Ringed: the rate that was chosen."
+        detail = "Validation loss per token at the end of training, one run per rate. Ringed: the chosen rate."
         head, foot = 0.5 + detail_height(detail), 0.7
         height = head + ROW * len(self.systems) + foot
         figure = new_figure(height)
