@@ -117,6 +117,7 @@ def test_run_states(tmp_path: Path) -> None:
         [training] = run_states(tmp_path, {RUN: 100})
     # Ten updates in five seconds since the resume; the slow first attempt counts no more.
     assert training.state == "training" and training.seconds_left == 40.0 and training.holder is not None
+    assert training.error is None  # the file says how the attempt would have ended if it had been killed
     for name in ("run.json", "model.safetensors"):
         (folder / name).write_text("{}")
     assert run_states(tmp_path, {RUN: 100})[0].state == "done"

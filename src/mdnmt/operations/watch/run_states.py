@@ -17,15 +17,15 @@ class RunState:
     """One run.
 
     Attributes:
-        name: task/method/seed<k>-<hash>, as its folder.
+        name: task/method/seed<k>-<hash>, like its folder.
         state: "done", "training", "stopped" (begun, but not being trained) or "to do".
-        update: reached so far.
-        updates: the most it will make; None: not known.
-        seconds_left: at the speed of its present attempt; None: not known.
-        attempts: how often it was begun.
-        holder: who trains it, in words.
+        update: the update reached so far.
+        updates: its maximum number of updates; None: not known.
+        seconds_left: time left at the speed of the current attempt; None: not known.
+        attempts: how often it was started or resumed.
+        holder: a description of the process that trains it.
         job: the SLURM job that trains it.
-        error: how its last attempt without progress ended.
+        error: how its last failed attempt ended.
         loss: the last loss on the training batches.
     """
 
@@ -42,11 +42,11 @@ class RunState:
 
 
 def run_states(folder: Path, updates: dict[str, int | None]) -> list[RunState]:
-    """Return the runs of a project.
+    """Return the states of a project's runs.
 
     Args:
-        folder: the project's.
-        updates: name of a run -> the updates that it will make at most, of the runs that are to be looked at.
+        folder: the project's folder.
+        updates: name of each run to look at -> its maximum number of updates; None: not known.
     """
     return [_state(name, RunPaths(folder / "results" / "runs" / name), most) for name, most in updates.items()]
 
@@ -70,7 +70,8 @@ def _state(name: str, paths: RunPaths, updates: int | None) -> RunState:
         attempts=attempts,
         holder=live,
         job=holder.job if holder else None,
-        error=_last_error(paths.folder / "attempts.json"),
+        # While an attempt runs, the file says what would be known if it were killed.
+        error=None if live else _last_error(paths.folder / "attempts.json"),
         loss=next(
             (float(one["loss"]) for one in reversed(records) if one.get("split") == "train" and "loss" in one), None
         ),
@@ -82,7 +83,7 @@ def _update(record: dict[str, Any]) -> int:
 
 
 def _seconds_left(records: list[dict[str, Any]], update: int, updates: int | None) -> float | None:
-    """Return the time left at the speed since the last start: of a resumed run, only its present attempt counts."""
+    """Return the time left at the speed of the current attempt; earlier attempts of a resumed run do not count."""
     begun = [number for number, record in enumerate(records) if record.get("event") in ("start", "resume")]
     if not begun or updates is None:
         return None
