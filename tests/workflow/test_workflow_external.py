@@ -42,7 +42,7 @@ def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> No
     plan = project.plan()
     assert {"score_external", "ter_external", "comet_external", "significance"} <= plan.rules
     assert not {"task", "train", "decode", "score"} & plan.rules
-    assert "External systems, of which nothing is trained: Theirs <b>." in project.mdnmt("plan", "tiny").stdout
+    assert "External systems, not trained here: Theirs <b>." in project.mdnmt("plan", "tiny").stdout
     project.snakemake("--cores", "2", "--quiet", "all")
 
     cells = dict(zip(["bleu", "ter", "comet", "perplexity"], row(project).cells[::3], strict=True))

@@ -1,4 +1,4 @@
-"""Count how often systems translate ambiguous words as the domain does, with examples."""
+"""Count how often systems translate ambiguous words the way their domain does, with examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument("--words", type=Path, required=True, help="output of `mdnmt ambiguous-words` for the task")
     parser.add_argument("--spec", required=True, help="the systems, as JSON (mdnmt.analysis.word_choice.ChoiceSpec)")
-    parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
+    parser.add_argument("--limit", type=int, help="number of sentences that were decoded per domain (default: all)")
     parser.add_argument("--out", type=Path, required=True, help="ambiguity.json to write")
 
 

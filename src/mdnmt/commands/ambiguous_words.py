@@ -10,7 +10,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `mdnmt ambiguous-words`."""
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data")
     parser.add_argument(
-        "--spec", default="{}", help="which words count, as JSON (mdnmt.analysis.ambiguous_words.AmbiguityConfig)"
+        "--spec", default="{}", help="which words to find, as JSON (mdnmt.analysis.ambiguous_words.AmbiguityConfig)"
     )
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
 

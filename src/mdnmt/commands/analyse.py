@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Analyse."""
+    """Analyse the run and write the results."""
     from mdnmt.analysis.model_internals import analyse, tied_slots
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.study import AnalysisConfig

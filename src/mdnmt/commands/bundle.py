@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("study", nargs="?", help="add its finished runs, its tasks and its exhibits")
+    parser.add_argument("study", nargs="?", help="study whose finished runs, tasks and exhibits are added")
     parser.add_argument("--bundle", type=Path, default=Path("docs/replication/bundle"), help="default: %(default)s")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
@@ -20,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--page", type=Path, metavar="FILE", help="write its runs, tables and claims to this Markdown page"
     )
     parser.add_argument(
-        "--fill", type=Path, metavar="FILE", help="put the table of systems between its two marks in this Markdown page"
+        "--fill", type=Path, metavar="FILE", help="put the table of systems between the two marks in this Markdown page"
     )
-    restore = parser.add_argument_group("as the workflow calls it: bring parts of a run back")
+    restore = parser.add_argument_group("for the workflow: restore parts of a run")
     restore.add_argument("--restore", metavar="RUN", help="<task>/<method>/seed<k>-<fp>")
     restore.add_argument("--parts", nargs="+", default=[], help="files and folders of the run")
 

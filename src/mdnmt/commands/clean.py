@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Hold the results against all studies of the config folder."""
+    """Compare the results with all studies of the config folder, and list or remove what none of them names."""
     import sys
 
     from mdnmt.config.loader import load_model
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> None:
 
     seeds = load_model(args.config / "config.yaml", ProjectConfig).seeds
     names = sorted(path.stem for path in (args.config / "studies").glob("*.yaml"))
-    # With the seeds that a user set for all studies, and with each study's own: neither may be lost.
+    # Keep the runs of both: the seeds set for all studies in config.yaml, and each study's own seeds.
     studies, broken = [], []
     for name in names:
         try:
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
             print(f"mdnmt clean: study {name} is left out: {error}", file=sys.stderr)
     if broken and args.yes:
         raise ConfigError(
-            f"nothing was removed: what belongs to {', '.join(broken)} is not known while it cannot be read; mend it, "
+            f"nothing was removed: the folders of {', '.join(broken)} are not known while it cannot be read; fix it, "
             "or move its file out of the folder, and start again"
         )
     stale = find_stale(studies, args.results, wait=args.yes)

@@ -12,17 +12,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hypotheses", type=Path, help="directory with hyp.<domain>.txt, one per line")
     parser.add_argument("--spec", default="{}", help="the model and its options, as JSON (mdnmt.config.comet)")
     parser.add_argument("--out", type=Path, help="comet.json to write; the scores of sentences go beside it")
-    parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
+    parser.add_argument("--limit", type=int, help="number of sentences that were decoded per domain (default: all)")
     parser.add_argument("--weights", type=Path, default="resources/comet", help="folder of the models")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
     parser.add_argument(
-        "--make-toy", type=Path, metavar="FOLDER", help="write a tiny model of random weights there, and score nothing"
+        "--make-toy", type=Path, metavar="FOLDER", help="write a tiny model with random weights there; score nothing"
     )
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the scores of `args.hypotheses` and print them, one line per domain; or make the toy."""
+    """Write the scores of `args.hypotheses` and print them, one line per domain; or write the toy model."""
     from mdnmt.config.comet import CometConfig
     from mdnmt.config.loader import parse_spec
     from mdnmt.errors import ConfigError

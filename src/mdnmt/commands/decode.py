@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Decode."""
+    """Translate and force-decode the split, domain by domain, and write the results."""
     import json
     import time
 

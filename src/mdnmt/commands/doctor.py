@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the findings; the status is 2 when a person should mend something, 0 when not."""
+    """Print the findings; return 2 if there is something to fix, else 0."""
     from mdnmt.config.task import load_task
     from mdnmt.errors import EXIT_USER
     from mdnmt.tasks.doctor.checks import check_task
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     errors = warnings = 0
     with texts_of(task, args.config, args.corpora) as (texts, missing):
         for domain, names in missing.items():
-            print(f"{domain}: not fetched, not looked at: {', '.join(names)}; `mdnmt fetch {' '.join(names)}`")
+            print(f"{domain}: not fetched, so not checked: {', '.join(names)}; `mdnmt fetch {' '.join(names)}`")
         for report in check_task(task, texts, missing):
             print(report.heading, flush=True)
             for finding in report.findings:

@@ -11,17 +11,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder",
         type=Path,
-        help="with hyp.<domain>.txt, one translation a line, or hyp.<domain>.tsv: sha256 of the source line, tab, "
+        help="with hyp.<domain>.txt, one translation per line, or hyp.<domain>.tsv: sha256 of the source line, tab, "
         "translation",
     )
     parser.add_argument("--task", type=Path, required=True, help="directory of the task, with task.json and text/")
     parser.add_argument("--out", type=Path, help="folder for the hypotheses (default: only check)")
-    parser.add_argument("--limit", type=int, help="write the first sentences of each domain (default: all)")
+    parser.add_argument("--limit", type=int, help="number of sentences to write per domain (default: all)")
     parser.add_argument("--sums", metavar="JSON", help="name -> sha256 that the files must have")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Check the translations, write them if asked for, and print one line a file."""
+    """Check the translations, write them if asked to, and print one line per file."""
     import json
 
     from mdnmt.errors import ConfigError

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text.add_argument("--text", type=Path, metavar="DIR", help="also write the text to DIR, as train.<lang>")
     text.add_argument("--pair", default="en-fr", metavar="EN-FR", help="the languages (default: %(default)s)")
     text.add_argument("--lines", type=int, metavar="N", help="only the first N lines")
-    workflow = parser.add_argument_group("as the workflow calls it: one corpus")
+    workflow = parser.add_argument_group("for the workflow: one corpus")
     workflow.add_argument("--spec", metavar="JSON", help="what to fetch, as the workflow writes it")
     workflow.add_argument("--out", type=Path, metavar="DIR", help="the folder of the corpus")
     workflow.add_argument(
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int | None:
-    """Fetch the corpora and print what exists."""
+    """Fetch the corpora, and print one line for each with its number of files and size."""
     from mdnmt.config.loader import parse_spec
     from mdnmt.corpora.corpus_spec import FetchSpec
     from mdnmt.corpora.fetch import fetch
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int | None:
         return None
     corpora = dict.fromkeys(args.corpora) | (corpora_of_study(args.config, args.study) if args.study else {})
     if not corpora:
-        raise ConfigError("say which: names of corpora, or --study")
+        raise ConfigError("expected names of corpora, or --study; found neither")
     if args.text is not None and len(corpora) > 1:
         raise ConfigError(f"--text takes one corpus, found {', '.join(corpora)}; use a separate folder for each")
     failed = []
@@ -81,10 +81,10 @@ def run(args: argparse.Namespace) -> int | None:
 
 
 def _write_recorded(args: argparse.Namespace) -> None:
-    """Write one line for each locked file of the corpora that were asked for: name, file, checksum.
+    """Write one line for each locked file of the given corpora: name, file, checksum.
 
     Raises:
-        FetchError: neither lock names a corpus.
+        FetchError: a corpus is in neither of the two locks.
     """
     from mdnmt.corpora.corpus_lock import OWN_LOCK, read_lock
     from mdnmt.errors import FetchError

@@ -1,4 +1,4 @@
-"""Make a finished run of another toolkit's checkpoint."""
+"""Import another toolkit's checkpoint as a finished run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="none: text is tokenised already (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--domains", nargs="+", default=[], metavar="NAME", help="WALDM: in the order of its labels")
-    parser.add_argument("--source-lang", metavar="LANG", help="default: what checkpoint or dictionary say")
-    parser.add_argument("--target-lang", metavar="LANG", help="default: what checkpoint or dictionary say")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="to write; new, or empty")
+    parser.add_argument("--source-lang", metavar="LANG", help="default: from the checkpoint or the dictionary")
+    parser.add_argument("--target-lang", metavar="LANG", help="default: from the checkpoint or the dictionary")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="folder to write; new or empty")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the folder and say so."""
+    """Write the folder and print its name."""
     from mdnmt.errors import ConfigError
     from mdnmt.fairseq.import_run import import_run
 
@@ -46,4 +46,4 @@ def run(args: argparse.Namespace) -> None:
         domains=args.domains,
         languages=(args.source_lang, args.target_lang),
     )
-    print(f"{args.out}: written; mdnmt translate, export and serve take it as a run")
+    print(f"{args.out}: written; mdnmt translate, export and serve accept it as a run")

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _asker(takes_defaults: bool) -> Callable[[str, str], str]:
-    """Return what asks a question, with the answer that Enter gives."""
+    """Return a function (question, default) that asks and returns the answer; Enter gives the default."""
 
     def ask(question: str, default: str) -> str:
         if takes_defaults:
@@ -90,12 +90,12 @@ def _direction(
     """Return source and target language.
 
     Raises:
-        ConfigError: the files do not say, and nobody else does.
+        ConfigError: a language is not known, or does not fit the text.
     """
     from mdnmt.errors import ConfigError
 
     if not languages and not (source and target):
-        raise ConfigError("the names of the files do not say their languages; say them with --from and --to")
+        raise ConfigError("the names of the files do not say their languages; give them with --from and --to")
     if source is None and target is not None:
         source = next(lang for lang in languages if lang != target)
     default = "en" if "en" in languages else languages[0] if languages else ""

@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> None:
         raise MdnmtError(f"found --repeats {args.repeats}, expected 1 or more")
     runs: dict[str, str] = json.loads(args.runs)
     rows: dict[str, dict[str, Any]] = {}
-    device = "none"  # is looked for in the processes: here it would take torch
-    # All begin as copies of one that has imported what they need: small runs take less time than importing torch, or
-    # than sacremoses needs for its patterns.
+    device = "none"  # the child processes choose it: choosing it here would import torch
+    # Fork each child from a process that has imported torch and sacremoses already: the imports take longer than small
+    # runs do.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["mdnmt.analysis.resources", "sacremoses"])
     with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as processes:
@@ -74,7 +74,7 @@ def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: st
         "cpu": made["cpu"],
         "cores": args.threads or made["cores"],
         "device": device,
-        # Above a few per cent somebody else was at work meanwhile, and the figures say little.
+        # Above a few per cent, other processes were busy meanwhile and the figures mean little.
         "busy_percent": max((row["others_percent"] for row in rows.values() if "others_percent" in row), default=None),
         "others_on_gpu": max((row["others_on_gpu"] for row in rows.values() if "others_on_gpu" in row), default=None),
     }

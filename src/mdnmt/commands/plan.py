@@ -19,8 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cells", metavar="TABLE", help="list the runs that each row of this table needs")
     claims = parser.add_mutually_exclusive_group()
     claims.add_argument("--power", action="store_true", help="which claims the study can decide, with which seeds")
-    claims.add_argument("--budget", type=_hours, metavar="HOURS", help="rows and seeds that decide most claims: 20h")
-    claims.add_argument("--next", action="store_true", help="the run that would add most decided claims now")
+    claims.add_argument(
+        "--budget", type=_hours, metavar="HOURS", help="rows and seeds that decide the most claims in e.g. 20h"
+    )
+    claims.add_argument("--next", action="store_true", help="the run that would add the most decided claims now")
     parser.add_argument("--json", action="store_true", help="everything, as JSON")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
@@ -64,15 +66,15 @@ def run(args: argparse.Namespace) -> None:
     elif args.json:
         print(json.dumps(as_json(plan), indent=2))
     else:
-        # Titles are a user's text; a terminal must not obey it.
+        # Titles are user text, which must not control the terminal.
         print(printable_lines(cells_text(plan, table) if table else plan_text(plan)))
 
 
 def _power(plan: Plan, args: argparse.Namespace) -> str:
-    """Return what is asked for about the claims of a study.
+    """Return the text that --power, --budget or --next asks for.
 
     Raises:
-        ConfigError: the study has no claims, or --json or --cells was given as well.
+        ConfigError: the study can decide no claim, or --json or --cells was given as well.
     """
     from mdnmt.errors import ConfigError
     from mdnmt.operations.power import power_text
@@ -107,7 +109,7 @@ def _overrides(pairs: list[str]) -> dict[str, Any]:
     """Return KEY=VALUE pairs, values read as YAML, as Snakemake reads them.
 
     Raises:
-        ConfigError: one has no key.
+        ConfigError: a pair has no key, or its value is not YAML.
     """
     import yaml
 
@@ -126,7 +128,7 @@ def _overrides(pairs: list[str]) -> dict[str, Any]:
 
 
 def _device(name: str) -> str:
-    """Return the kind of device that a run would be given here."""
+    """Return the kind of device that a run would use here."""
     if name != "auto":
         return name.partition(":")[0]
     import torch

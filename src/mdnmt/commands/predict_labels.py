@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the guesses, and print how often they are right."""
+    """Write the predicted labels, and print their accuracy."""
     from mdnmt.analysis.domain_classifier import predict
     from mdnmt.fsio import write_sealed
     from mdnmt.tasks.task_data import TaskData
@@ -21,4 +21,6 @@ def run(args: argparse.Namespace) -> None:
     found = predict(TaskData.load(args.task))
     write_sealed(args.out, found)
     for domain, entry in found["test"].items():
-        print(f"{domain}: {100 * entry['accuracy']:.1f} % of {len(entry['labels'])} test sentences guessed rightly")
+        print(
+            f"{domain}: {100 * entry['accuracy']:.1f} % of {len(entry['labels'])} test sentences classified correctly"
+        )

@@ -1,4 +1,4 @@
-"""Copy finished runs from a shared folder or a web server into the results, verified."""
+"""Copy finished runs from a shared folder or a web server into the results, and verify them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Pull each run; one that fails does not keep the others."""
+    """Pull each run; a failure does not stop the others."""
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.exchange.transfer import (
         address_of,
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
 
     addresses = [address_of(name) for name in args.runs]
     if args.study:
-        # Without them the study cannot be read.
+        # The study cannot be resolved without its translations from elsewhere.
         for place in external_folders(args.study, args.config_folder):
             print(f"{place}: {'pulled' if pull_external(args.store, place) else 'is here already'}", flush=True)
         addresses += runs_of_study(args.study, args.config_folder, args.corpora)

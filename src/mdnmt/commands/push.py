@@ -17,14 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Push each run, and of a study the translations from elsewhere."""
+    """Push each run, and a study's translations from elsewhere."""
     from mdnmt.errors import ConfigError
     from mdnmt.exchange.bundle import RUNS
     from mdnmt.exchange.transfer import address_of, external_folders, push, push_external, runs_of_study
     from mdnmt.paths import RunPaths
 
     if "://" in str(args.store) or ":/" in str(args.store):
-        raise ConfigError(f"{args.store}: expected a folder; only pull takes an address of the web")
+        raise ConfigError(f"{args.store}: expected a folder; only pull takes a web address")
     addresses = [address_of(name) for name in args.runs]
     if args.study:
         every = runs_of_study(args.study, args.config_folder, args.corpora)

@@ -10,7 +10,7 @@ _SETS_CORES = ("--cores", "-c", "--jobs", "-j", "--profile", "--workflow-profile
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("study", help="of config/studies")
+    parser.add_argument("study", help="a study of config/studies")
     parser.add_argument(
         "options", nargs=argparse.REMAINDER, metavar="OPTION", help="for snakemake, e.g. --cores 2 (default: all) or -n"
     )
@@ -40,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "snakemake", *cores, *options[:at], *study, *options[at:]]
     is_dry = not {"-n", "--dry-run", "--dryrun"}.isdisjoint(options)
     if not is_dry:
-        unlock.run(argparse.Namespace(folder=Path()))  # of a snakemake that was killed
+        unlock.run(argparse.Namespace(folder=Path()))  # remove the lock of a snakemake that was killed
         if "--logger" not in options:
             command += ["--logger", "mdnmt"]
     again = ["mdnmt", "run", args.study, *options]
-    # The rules call `mdnmt`: the one of this environment must be found first.
+    # The rules call `mdnmt`, and must find that of this environment first.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     process = subprocess.Popen(command, env={**os.environ, "MDNMT_COMMAND": shlex.join(again), "PATH": path})
     while True:

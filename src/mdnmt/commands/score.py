@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--hypotheses", type=Path, help="directory with hyp.<domain>.txt, one per line")
     parser.add_argument("--out", type=Path, help="scores.json to write")
-    parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
+    parser.add_argument("--limit", type=int, help="number of sentences that were decoded per domain (default: all)")
     parser.add_argument("--domains", nargs="+", metavar="DOMAIN", help="score only these (default: all of the task)")
     parser.add_argument(
         "--metrics",

@@ -1,4 +1,4 @@
-"""Open a page that translates with finished runs and shows what they decide on each word."""
+"""Open a page that translates with finished runs and shows their decisions for each word."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8765, help="0: any free one (default: %(default)s)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.add_argument("--beam-size", type=int, default=5, help="default: %(default)s")
-    parser.add_argument("--max-characters", type=int, default=20_000, help="of a text (default: %(default)s)")
+    parser.add_argument("--max-characters", type=int, default=20_000, help="per text (default: %(default)s)")
     parser.add_argument("--max-sentence", type=int, default=1_000, help="characters (default: %(default)s)")
-    parser.add_argument("--requests-per-minute", type=int, default=60, help="of one client (default: %(default)s)")
+    parser.add_argument("--requests-per-minute", type=int, default=60, help="per client (default: %(default)s)")
     parser.add_argument("--pretrained", type=Path, default="resources/pretrained", help="folder of pretrained weights")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", type=int, help="of the CPU: so many runs work at the same time (default: all)")
+    parser.add_argument("--threads", type=int, help="CPU threads; as many runs work at the same time (default: all)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> None:
             app, log_level="warning", access_log=False, lifespan="off", ws="none", http="h11", server_header=False,
             timeout_graceful_shutdown=1,
         )  # fmt: skip
-        listener.listen(128)  # who comes before the server does waits
+        listener.listen(128)  # clients that connect before the server starts wait
         _announce(args, listener.getsockname()[1])
         try:
             uvicorn.Server(config).run(sockets=[listener])
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound, before anything is loaded."""
+    """Return a bound socket, so that a port in use is reported before anything is loaded."""
     import socket
 
     from mdnmt.errors import ConfigError

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='{"task": DIR, "baseline": "mixed", "limit": N or null, "metrics": ["bleu", "chrf"], '
         '"num_resamples": 1000, "num_trials": 10000, "correction": "holm" or "none", '
         '"systems": {"mixed": {"1": "<directory of the hypotheses of seed 1>"}, ...}, '
-        '"comet": the same of the scores of sentences (comet-*.segments.json), where "metrics" has comet}',
+        '"comet": the same with sentence scores (comet-*.segments.json), if "metrics" has comet}',
     )
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
 

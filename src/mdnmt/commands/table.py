@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
         if path is not None:
             fsio.write_text(path, draw(grid))
     if args.json is not None:
-        # The page refuses a table of other runs, and one of whose forms was edited.
+        # The report refuses a table made from other runs, and one whose CSV, Markdown, LaTeX or HTML was edited.
         forms = [path for path, _ in drawn if path is not None]
         made_from = [*forms, *fsio.sealed(table_files(spec))]
         fsio.write_sealed(args.json, grid.model_dump(mode="json"), made_from, made_with=spec.model_dump(mode="json"))

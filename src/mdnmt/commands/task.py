@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int | None:
 
 
 def _hold(out: Path, lock: Path) -> None:
-    """Hold what was made against the lock; a task that differs is not left as one that is whole."""
+    """Check the result against the lock; on a mismatch, remove its manifest, so that it does not count as built."""
     from mdnmt.errors import DataError
     from mdnmt.fsio import read_json
     from mdnmt.tasks.task_data import MANIFEST

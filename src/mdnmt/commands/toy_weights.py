@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Make them."""
+    """Write the weights."""
     from mdnmt.pretrained.toy import make_toy
 
     make_toy(args.out)

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Train."""
+    """Train the run."""
     import torch
 
     from mdnmt.train.data_parallel import LostWorker
@@ -99,7 +99,7 @@ def _train(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _group(args: argparse.Namespace) -> Iterator[Workers]:
-    """Yield the workers that train together: those started here, or those that torchrun or the like started."""
+    """Yield the workers that train together, started here or by a launcher such as torchrun."""
     from mdnmt.errors import ConfigError
     from mdnmt.train.data_parallel import from_environment
     from mdnmt.train.launch import launched
@@ -107,7 +107,7 @@ def _group(args: argparse.Namespace) -> Iterator[Workers]:
     workers = from_environment()
     if args.workers < 1 or (workers.count > 1 and args.workers not in {1, workers.count}):
         there = f", and WORLD_SIZE is {workers.count}" if workers.count > 1 else ""
-        raise ConfigError(f"found --workers {args.workers}{there}, expected 1 or more, and no other number than that")
+        raise ConfigError(f"found --workers {args.workers}{there}, expected 1 or more; under torchrun 1 or WORLD_SIZE")
     if workers.count > 1 or args.workers == 1:
         yield workers
         return
@@ -128,7 +128,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def _attempt(args: argparse.Namespace) -> Iterator[None]:
-    """Count the attempt of a cluster's job, and ask SLURM to requeue the job if it should run again."""
+    """Count the attempt of a cluster job, and ask SLURM to requeue the job if it should run again."""
     from mdnmt.errors import Interrupted, LeaseError
     from mdnmt.train.attempts import counted, requeue
 

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Translate standard input to standard output, line by line, both UTF-8 whatever the locale."""
+    """Translate standard input to standard output, line by line; both are UTF-8 whatever the locale."""
     import io
     import sys
     from itertools import islice
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _write(lines: list[str]) -> None:
-    """Print lines; Ctrl-C waits until they are written, so that it leaves no half line."""
+    """Print lines; Ctrl-C waits until they are written, so no partial line is left."""
     import signal
     import sys
 

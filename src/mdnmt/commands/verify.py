@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     found = verify_certificate(folder, results) if whole else verify(Bundle(folder), results)
     signed = check_signature(folder / (fsio.SUMS if whole else MANIFEST), key)
     counts = {"ok": 0, "differs": 0, "not checked": 0}
-    # That there is no signature is said at the end: nobody asked for one.
+    # A missing signature that nobody asked for is only mentioned in the last line.
     for one in chain([signed] if signed.detail != UNSIGNED else [], found):
         counts[one.status] += 1
         if one.status != "ok" or not args.quiet:

@@ -28,10 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int | None:
-    """Print the table, once or again and again; with --restart run the command and look after it.
+    """Print the table once or repeatedly; with --restart, run the command and supervise it.
 
     Raises:
-        ConfigError: the study has a mistake, or --restart names no command.
+        ConfigError: the study is invalid, or --restart names no command.
     """
     import select
 
@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int | None:
     name = (named or [None])[-1] if args.restart else next(iter(args.words), None)
 
     def updates() -> dict[str, int | None]:
-        # Looked up each time: a run whose corpora were not there may have become possible.
+        # Resolved each time, because corpora that were missing may have been fetched.
         study = resolve(folder / "config", name or project.study, folder / "resources/corpora", project.seeds)
-        # Of a budget in epochs the run itself says how many updates it is.
+        # For a budget in epochs, the run's own log gives the number of updates.
         return {
             f"{name_of(one)}-{one.fingerprint}": one.spec.training.max_updates
             if one.spec and one.spec.training.max_epochs is None

@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, required=True, help="folder of the run")
     parser.add_argument("--task", type=Path, required=True, help="folder of the task's data, from generated corpora")
     parser.add_argument("--hypotheses", type=Path, required=True, help="directory with hyp.<domain>.txt, one per line")
-    parser.add_argument("--limit", type=int, help="first sentences of each domain that were decoded (default: all)")
+    parser.add_argument("--limit", type=int, help="number of sentences that were decoded per domain (default: all)")
     parser.add_argument("--out", type=Path, required=True, help="words.json to write")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")

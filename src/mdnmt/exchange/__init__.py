@@ -1,1 +1,1 @@
-"""Evidence of finished runs, in a form that can be committed and checked without training."""
+"""Exchange finished runs, and their evidence in a form that can be committed and checked without training."""

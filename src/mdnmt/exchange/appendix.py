@@ -1,4 +1,4 @@
-"""The documents of a certificate for people: artifact appendix, codecheck.yml and commands."""
+"""The documents of a certificate that people read or complete: artifact appendix, codecheck.yml and commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ APPENDIX, CODECHECK, COMMANDS = "README.md", "codecheck.yml", "commands.sh"
 
 @dataclass(frozen=True)
 class Field:
-    """What a human must add, and where: a field of README.md that ends with a colon, or a key of a file."""
+    """What a human must add, and where: a field of README.md (it ends with a colon), or a key of another file."""
 
     what: str
     where: str
@@ -47,16 +47,16 @@ def write_appendix(facts: StudyFacts, made: dict[str, Any], findings: list[Findi
     """Return the artifact appendix as Markdown.
 
     Args:
-        facts: of the study.
-        made: what wrote it (`mdnmt.provenance.collect`).
-        findings: of `mdnmt verify`.
-        size_bytes: of the certificate.
+        facts: facts about the study.
+        made: provenance of the certificate (`mdnmt.provenance.collect`).
+        findings: findings of `mdnmt verify`.
+        size_bytes: size of the certificate.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("mdnmt.exchange", "."),
-        autoescape=False,  # Markdown: foreign text passes the filter md
+        autoescape=False,  # the output is Markdown; the filter md escapes foreign text
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
@@ -114,7 +114,7 @@ def _rows(facts: StudyFacts) -> list[dict[str, str]]:
 
 
 def write_codecheck(facts: StudyFacts) -> str:
-    """Return codecheck.yml, in version 1.0 of its specification; what only people know is empty."""
+    """Return codecheck.yml, in version 1.0 of its specification; fields that only people can fill are empty."""
     cells, claims = (sum(facts.counts(kind).values()) for kind in ("cell", "claim"))
     value = {
         "version": "https://codecheck.org.uk/spec/config/1.0",
@@ -137,8 +137,8 @@ def write_commands(facts: StudyFacts, commit: str | None) -> str:
     """Return a script that installs the environment, makes the study and packs its evidence.
 
     Args:
-        facts: of the study.
-        commit: of the source code, if it is known.
+        facts: facts about the study.
+        commit: commit of the source code, if it is known.
     """
     study = shlex.quote(facts.name)
     lines = ["#!/bin/sh", "# Make the study again. Run this in a checkout of the source code.", "set -eu"]

@@ -25,7 +25,7 @@ from mdnmt.studies.study import Run
 
 MANIFEST = "bundle.json"
 SIGNATURE = "signature.json"  # of the manifest, if it is signed
-UNPACKED_BYTES_MAX = 200_000_000  # of one archive
+UNPACKED_BYTES_MAX = 200_000_000  # per archive
 RUNS, TASKS, STUDIES = "runs", "tasks", "studies"
 # The record and curves of a run with their checksums, its translations, scores and analyses; never weights.
 _KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
@@ -38,7 +38,7 @@ class Bundle:
     """A folder of archives and its manifest.
 
     Attributes:
-        folder: where it is.
+        folder: the bundle's folder.
         archives: key -> `sha256` and `size_bytes` of the archive, and `files`: name -> sha256.
     """
 
@@ -59,7 +59,7 @@ class Bundle:
             # The seal covers the values. The text is compared as well, so that even a changed space is found.
             text = path.read_text(encoding="utf-8")
             if text != json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n":
-                raise DataError(f"{path}: was altered, it is not written as a manifest is; restore it with git")
+                raise DataError(f"{path}: was altered, its layout is not that of a manifest; restore it with git")
             self.archives = archives
 
     @property
@@ -68,7 +68,7 @@ class Bundle:
         return self.keys(RUNS)
 
     def keys(self, kind: str) -> list[str]:
-        """Return what the bundle has of a kind (runs, tasks, studies), without the kind in front."""
+        """Return the keys of one kind (runs, tasks, studies), without the kind in front."""
         return [key.removeprefix(f"{kind}/") for key in self.archives if key.startswith(f"{kind}/")]
 
     def path(self, key: str) -> Path:
@@ -84,13 +84,13 @@ class Bundle:
         return dict(self.archives.get(f"{RUNS}/{run}", {}).get("files", {}))
 
     def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
-        """Pack a run's folder, and list it in the manifest; the same folder gives the same bytes.
+        """Pack a run's folder and list it in the manifest; the same folder gives the same bytes.
 
-        A bundled run is only replaced by one that has all its files and something new.
+        A bundled run is replaced only if the folder has all its files and a new or changed one.
 
         Args:
             run: its address.
-            folder: where it is.
+            folder: its folder.
             left_out: names of files that must not be in the bundle.
 
         Returns:
@@ -164,7 +164,7 @@ class Bundle:
         return found
 
     def restore(self, run: str, folder: Path, parts: Iterable[str]) -> None:
-        """Write parts of a run back: files, or whole folders, and their checksums.
+        """Write files or whole folders of a run back, with their checksums.
 
         A file that exists with the same bytes is left alone; others are replaced.
 

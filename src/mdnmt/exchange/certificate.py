@@ -33,7 +33,7 @@ BUNDLE, SBOM, VERIFICATION = "bundle", "environment/sbom.json", "verification.tx
 COMPLETED_BY_HAND = {appendix.APPENDIX, appendix.CODECHECK, ro_crate.METADATA}
 _DESCRIPTIONS = {
     "Snakefile": "The workflow that made the study",
-    "workflow/": "Its rules",
+    "workflow/": "The rules of the workflow",
     "config/": "The study",
     "environment/lock/": "Every package of the environment with the sha256 of its files",
     "LICENSE": "Licence of the code",
@@ -42,7 +42,7 @@ _DESCRIPTIONS = {
     f"{BUNDLE}/{MANIFEST}": "The sha256 of every archive of the evidence and of every file in it",
     "numbers.csv": "Every number of the study",
     "verdicts.csv": "The verdict on each cell and claim of the papers",
-    VERIFICATION: "What mdnmt verify says of the bundle",
+    VERIFICATION: "What mdnmt verify says about the bundle",
     appendix.APPENDIX: "Artifact appendix, with the fields that a human must fill",
     appendix.CODECHECK: "Configuration of a CODECHECK, with the fields that a human must fill",
     appendix.COMMANDS: "The commands that make the study",
@@ -99,12 +99,12 @@ def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
     """Write the certificate of a study; on failure nothing is left behind.
 
     Args:
-        study: which one.
-        sources: where its parts come from.
+        study: the study.
+        sources: where the parts of the certificate come from.
         out: a folder that does not exist yet.
 
     Returns:
-        What `mdnmt verify` says of its bundle.
+        What `mdnmt verify` says about its bundle.
 
     Raises:
         MdnmtError: a file is missing or was altered, or the bundle does not verify.
@@ -183,10 +183,10 @@ def is_certificate(folder: Path) -> bool:
 
 
 def verify_certificate(folder: Path, results: Path) -> Iterator[Finding]:
-    """Yield what is found about each file of a certificate, then about its bundle.
+    """Yield a finding for each file of a certificate, then the findings about its bundle.
 
     Args:
-        folder: of the certificate; an absolute path.
+        folder: folder of the certificate; an absolute path.
         results: where tasks may be built; an absolute path.
     """
     try:

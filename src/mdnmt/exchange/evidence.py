@@ -37,7 +37,7 @@ from mdnmt.studies.study import Study
 
 SPECS = "specs.json"
 KINDS = ("significance", "tables", "figures", "claims", "numbers")  # in the order in which they are made
-# Kind -> key -> specification, as JSON: the order of its keys is that of rows and claims, and a sealed file sorts keys.
+# Kind -> key -> specification as JSON text: its keys are in the order of rows and claims, and a sealed file sorts keys.
 Specs = dict[str, dict[str, str]]
 
 
@@ -89,7 +89,7 @@ def _significance(text: str) -> dict[str, Any]:
         for key in ("systems", "comet")
     )
     test_sets = load_test_sets(Path(spec["task"]), spec["limit"])
-    # As it comes back from a file.
+    # The same types as a record that is read from a file.
     found: dict[str, Any] = json.loads(json.dumps(compare_systems(test_sets, spec["baseline"], systems, tests, comet)))
     return found
 
@@ -98,15 +98,15 @@ def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, s
     """Return the specifications of all exhibits of a study, and "<kind>/<key>" -> why one cannot be recorded.
 
     Args:
-        study: with the runs that are in the bundle and no others.
-        places: below the relative folder `results`.
+        study: the study with only the runs that are in the bundle.
+        places: paths below the relative folder `results`.
     """
     found: Specs = {kind: {} for kind in KINDS}
     left_out = {}
     for key in study.config.tables:
         table = table_spec(study, key, places)
         if withheld := withheld_systems(study, key):
-            left_out[f"tables/{key}"] = f"needs translations of {', '.join(withheld)}, not said to be redistributable"
+            left_out[f"tables/{key}"] = f"needs translations of {', '.join(withheld)}, not marked as redistributable"
             continue
         if why := _why_unusable(study, study.config.tables[key].task, table_files(table)):
             left_out[f"tables/{key}"] = why
@@ -129,7 +129,7 @@ def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, s
 
 
 def _claims(study: Study, paper: str, places: ResultPaths, left_out: dict[str, str]) -> str:
-    """Return the specification of a paper's claims; an item that is not recorded is missing, with the reason."""
+    """Return the specification of a paper's claims, in which exhibits that are left out are missing with the reason."""
     spec = claims_spec(study, paper, places)
     absent = {item: left_out.get(f"tables/{spec.key(item)}") for item in spec.tables}
     absent |= {item: left_out.get(f"figures/{spec.key(item)}") for item in spec.figures}
@@ -148,7 +148,7 @@ def _why_unusable(study: Study, task: str, files: list[Path]) -> str:
         return f"no run on {task} is in the bundle"
     has_words = any("ambiguity" in path.parts or path.name.startswith("analysis-") for path in files)
     if has_words and (withheld := withheld_corpora(study.tasks[task])):
-        return f"may show words of {', '.join(withheld)}, whose licence does not let a bundle hold them"
+        return f"may show words of {', '.join(withheld)}, whose licence does not allow them in a bundle"
     own = [path for path in files if path.parts[:2] == ("results", study.name) and "significance" not in path.parts]
     return next((f"{path} is not made yet" for path in own if not path.exists()), "")
 
@@ -190,11 +190,11 @@ def bundle_tasks(study: Study, places: ResultPaths, bundle: Bundle) -> list[str]
 
 
 def link_text(name: str, results: Path) -> list[str]:
-    """Link test and validation text that the bundle lacks to that of the same task, built here.
+    """Link test and validation text that the bundle lacks to the text of the same task built here.
 
     Args:
-        name: of the task's folder, below `results/tasks` of the working directory.
-        results: where the task may be built; an absolute path.
+        name: name of the task's folder, below `results/tasks` of the working directory.
+        results: folder of results in which the task may be built; an absolute path.
 
     Returns:
         The domains whose text is missing.
@@ -221,9 +221,9 @@ def bundle_exhibits(study: Study, places: ResultPaths, bundle: Bundle) -> dict[s
     """Record the study's exhibits, made from what the bundle has; return "<kind>/<key>" -> why one is left out.
 
     Args:
-        study: with the runs that are in the bundle and no others.
-        places: below the relative folder `results` of the working directory.
-        bundle: with the runs and tasks of the study; its folder is an absolute path.
+        study: the study with only the runs that are in the bundle.
+        places: paths below the relative folder `results` of the working directory.
+        bundle: the bundle with the runs and tasks of the study; its folder is an absolute path.
     """
     found, left_out = exhibit_specs(study, places)
     inputs = [
@@ -255,7 +255,7 @@ def _inputs(kind: str, spec: str) -> list[Path]:
 
 @contextlib.contextmanager
 def unpacked(bundle: Bundle, kinds: Iterable[str] = (RUNS, TASKS)) -> Iterator[Path]:
-    """Yield a temporary folder with `results/` as the bundle has it.
+    """Yield a temporary folder with `results/` unpacked from the bundle.
 
     Raises:
         DataError: an archive is missing or was altered.

@@ -31,15 +31,15 @@ def what_is_missing(study: Study, run: Run, places: ResultPaths, analyses: dict[
 
 
 def _shown_files(study: Study, places: ResultPaths) -> set[Path]:
-    """Return the files that the study's figures read; the bundle takes only these of an analysis."""
+    """Return the files that the study's figures read; of an analysis, the bundle takes only these."""
     return {path for key in study.config.figures for path in figure_spec(study, key, places).inputs()}
 
 
 def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
-    """Add the study's finished runs to the bundle, and what bundled runs have gained since.
+    """Add the study's finished runs to the bundle, and new files of runs that it has already.
 
     Returns:
-        The names of the runs that were added or updated, and for trained runs that were not: name -> what is missing.
+        Addresses of runs that were added or updated; and for trained but unfinished runs, address -> what is missing.
     """
     analyses = analysed_runs(study, places)
     shown = _shown_files(study, places)

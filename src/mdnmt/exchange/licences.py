@@ -1,11 +1,11 @@
-"""What of a task's text a bundle may hold: nothing of corpora whose licence does not let anybody pass them on."""
+"""Which text of a task a bundle may hold: none from corpora that may not be redistributed."""
 
 from __future__ import annotations
 
 from mdnmt.studies.external_systems import external_of_table
 from mdnmt.studies.study import Study, Task
 
-# Files of an analysis that hold words of the text: sample sentences, and words in the order in which they were read.
+# Files of an analysis that hold text: sample sentences, and words in the order of their first occurrence.
 WITH_WORDS = frozenset({"sentences.json", "lexicon.json"})
 
 
@@ -24,6 +24,6 @@ def withheld_systems(study: Study, key: str) -> tuple[str, ...]:
 
 
 def open_domains(task: Task) -> tuple[str, ...]:
-    """Return the domains of a task all of whose text may be in a bundle."""
+    """Return the domains of a task whose whole text may be in a bundle."""
     withheld = set(withheld_corpora(task))
     return tuple(name for name, domain in task.config.domains.items() if withheld.isdisjoint(domain.corpora))

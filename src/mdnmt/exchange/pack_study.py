@@ -1,4 +1,4 @@
-"""Pack all that is finished of a study into a bundle."""
+"""Pack the finished runs of a study, their tasks and exhibits into a bundle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mdnmt.studies.study import Study
 
 
 def drop_other_runs(study: Study, bundle: Bundle) -> list[str]:
-    """Remove the runs that a study does not have, such as those of earlier options; return a line for each."""
+    """Remove bundled runs that a study does not have, such as those of earlier options; return a line for each."""
     others = sorted(set(bundle.runs) - {run.address for run in study.runs})
     for address in others:
         bundle.drop(f"{RUNS}/{address}")
@@ -24,13 +24,13 @@ def pack_study(study: Study, results: Path, bundle: Bundle, *, runs_only: bool =
     """Add finished runs, their tasks and the exhibits made from them.
 
     Args:
-        study: which runs and exhibits.
-        results: where they are.
-        bundle: where they go; its folder is an absolute path.
+        study: the study with the runs and exhibits.
+        results: folder of results.
+        bundle: the bundle to add them to; its folder is an absolute path.
         runs_only: add no tasks and record no exhibits.
 
     Returns:
-        One line for each run and task that was added, and for what was left out with the reason.
+        One line for each run and task that was added, and one with the reason for each item that was left out.
 
     Raises:
         MdnmtError: a file is missing, or was altered.
@@ -42,7 +42,7 @@ def pack_study(study: Study, results: Path, bundle: Bundle, *, runs_only: bool =
         return lines
     bundled = study.only(lambda run: run.address in bundle.runs)
     lines += [f"added task {name}" for name in bundle_tasks(bundled, result_paths(bundled, results), bundle)]
-    # Specifications name files as they are in a fresh clone, where the results are in `results`.
+    # Specifications name files relative to the project, as in a fresh clone, where the results are in `results`.
     with contextlib.chdir(results.resolve().parent):
         left_out = bundle_exhibits(bundled, result_paths(bundled, Path("results")), bundle)
     return [*lines, *(f"left out: {name} {why}" for name, why in left_out.items())]

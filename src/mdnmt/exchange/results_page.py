@@ -27,11 +27,11 @@ RUN_COLUMNS = ("task", "method", "seeds", "parameters", "updates", "minutes", "v
 
 
 def results_page(bundle: Bundle, study: str) -> str:
-    """Return the page as Markdown. Rows of tables that nobody trained are left out.
+    """Return the page as Markdown. Table rows without a trained run are left out.
 
     Args:
-        bundle: with the runs and the exhibits of the study.
-        study: its name.
+        bundle: a bundle with the runs and exhibits of the study.
+        study: name of the study.
 
     Raises:
         DataError: the bundle has no such study, or an archive was altered.
@@ -91,7 +91,7 @@ def systems(bundle: Bundle, study: str) -> str:
 
 @contextlib.contextmanager
 def _study(bundle: Bundle, study: str) -> Iterator[tuple[Path, Path]]:
-    """Unpack runs and exhibits; yield the folder of all and that of the study's exhibits."""
+    """Unpack runs and exhibits; yield the folder that holds them, and the folder of the study's exhibits in it."""
     with unpacked(bundle, (RUNS, STUDIES)) as root:
         folder = root / "results" / study
         if not folder.is_dir():
@@ -110,7 +110,7 @@ def _systems(folder: Path, tables: list[Grid]) -> str:
 
 
 def fall_of_loss(curves: Path) -> float:
-    """Return by what share the validation loss of a run fell over the last tenth of its updates (curves.tsv)."""
+    """Return the share by which the validation loss of a run fell over the last tenth of its updates (curves.tsv)."""
     table = pd.read_csv(curves, sep="\t")
     valid = table[(table["split"] == "valid") & (table["domain"] == "all")].groupby("update")["loss"].last()
     before = valid[valid.index <= 0.9 * valid.index.max()]

@@ -27,7 +27,11 @@ MEDIA_TYPES = {
 
 
 def require_rocrate() -> None:
-    """Refuse to go on without the optional package."""
+    """Raise an error if the optional package rocrate is not installed.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
     try:
         import rocrate  # noqa: F401
     except ModuleNotFoundError:
@@ -38,10 +42,10 @@ def write_metadata(folder: Path, facts: StudyFacts, made: dict[str, Any], files:
     """Write ro-crate-metadata.json.
 
     Args:
-        folder: of the certificate.
-        facts: of the study.
-        made: what wrote it (`mdnmt.provenance.collect`).
-        files: name -> description of each file and folder (with a slash behind it) of the certificate.
+        folder: folder of the certificate.
+        facts: facts about the study.
+        made: provenance of the certificate (`mdnmt.provenance.collect`).
+        files: name -> description of each file and folder of the certificate; names of folders end with a slash.
     """
     from rocrate.model.contextentity import ContextEntity
     from rocrate.rocrate import ROCrate

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 PAYLOAD_TYPE = "application/vnd.mdnmt.manifest-sha256+json"
 UNSIGNED = "unsigned"
-_BYTES_MAX = 10_000  # of a signature or key; real ones have some hundred
+_BYTES_MAX = 10_000  # of a signature or key; real ones have a few hundred
 
 
 def read_private_key(path: Path) -> Ed25519PrivateKey:
     """Read a private key.
 
     Raises:
-        ConfigError: the package is not installed, or the file holds no such key.
+        ConfigError: the package cryptography is not installed, or the file holds no such key.
     """
     require_cryptography()
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -68,7 +68,11 @@ def read_public_key(path: Path) -> Ed25519PublicKey:
 
 
 def require_cryptography() -> None:
-    """Refuse to go on without the optional package."""
+    """Raise an error if the optional package cryptography is not installed.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
     try:
         import cryptography  # noqa: F401
     except ModuleNotFoundError:
@@ -88,7 +92,7 @@ def key_id(key: Ed25519PublicKey) -> str:
 
 
 def sign(manifest: Path, key: Ed25519PrivateKey) -> str:
-    """Write the signature of a manifest beside it; return the name of the key."""
+    """Write the signature of a manifest beside it; return the key's name (`key_id`)."""
     payload = canonical_json({"file": manifest.name, "sha256": sha256_file(manifest)}).encode("ascii")
     name = key_id(key.public_key())
     fsio.write_text(manifest.parent / SIGNATURE, _envelope(payload, name, key.sign(_signed_bytes(payload))))
@@ -99,8 +103,8 @@ def check_signature(manifest: Path, key: Ed25519PublicKey | None) -> Finding:
     """Say whether a manifest is unsigned, resealed since it was signed, signed with another key, or good.
 
     Args:
-        manifest: the file beside which the signature is.
-        key: of the signer who is expected; None: anyone, so that only a change after signing is found.
+        manifest: the manifest; its signature is beside it.
+        key: the expected signer's key; None: any key, so only changes after signing are found.
     """
     path = manifest.parent / SIGNATURE
     if not path.is_file():
@@ -112,7 +116,7 @@ def check_signature(manifest: Path, key: Ed25519PublicKey | None) -> Finding:
         said = json.loads(payload)
         signed = {said["file"]: said["sha256"]}
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Finding(SIGNATURE, "differs", f"altered: {SIGNATURE} is not written as a signature is")
+        return Finding(SIGNATURE, "differs", f"altered: {SIGNATURE} does not have the layout of a signature")
     if key is not None:
         if name != key_id(key):
             why = f"foreign: signed with key {name[:16]}, expected {_short(key)}"

@@ -1,4 +1,4 @@
-"""What a certificate says of a study, read from its bundle: runs, corpora, metrics and verdicts."""
+"""The facts that a certificate states about a study, read from its bundle: runs, corpora, metrics and verdicts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ VERDICT_COLUMNS = ("kind", "exhibit", "row", "column", "published", "ours", "dif
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """All that a certificate says of a study.
+    """The facts that a certificate states about a study.
 
     Attributes:
-        name: of the study.
-        title: of the study.
-        description: of the study, in a sentence.
+        name: name of the study.
+        title: title of the study.
+        description: description of the study, in a sentence.
         runs: address -> the record of the run (run.json).
         corpora: name -> title, licence, homepage and redistributable.
         external: name -> label, provenance, redistributable and files (name -> sha256, by task) of each system that is
@@ -51,11 +51,11 @@ class StudyFacts:
     numbers: str
 
     def counts(self, kind: str) -> dict[str, int]:
-        """Return verdict -> how many cells or claims have it."""
+        """Return verdict -> number of cells or claims (`kind`) that have it."""
         return dict(Counter(row["verdict"] for row in self.verdicts if row["kind"] == kind))
 
     def provenance(self, key: str) -> list[str]:
-        """Return the different values that the runs' provenance has under a key, sorted."""
+        """Return the sorted distinct values of a key in the runs' provenance."""
         found = {record.get("provenance", {}).get(key) for record in self.runs.values()}
         return sorted(str(value) for value in found if value is not None)
 
@@ -69,15 +69,15 @@ class StudyFacts:
 
 
 def read_facts(study: Study, bundle: Bundle, root: Path) -> StudyFacts:
-    """Return what a bundle says of a study.
+    """Return the facts about a study that its bundle records.
 
     Args:
-        study: as it is configured now; its runs must be those of the bundle.
-        bundle: with the study.
-        root: the folder to which the bundle was unpacked, with `results/` in it.
+        study: the study as configured now; runs that the bundle lacks are left out.
+        bundle: a bundle with the study.
+        root: the folder into which the bundle was unpacked, with `results/` in it.
 
     Raises:
-        DataError: the bundle has no runs of the study as it is configured now, or a file does not fit.
+        DataError: the bundle has no run of the study as it is configured now, or a file is invalid.
     """
     addresses = [run.address for run in study.makeable() if run.address in bundle.runs]
     if not addresses:
@@ -148,7 +148,7 @@ def _cells(key: str, grid: Grid) -> list[dict[str, str]]:
 
 
 def _claims(outcomes: Outcomes) -> list[dict[str, str]]:
-    """Return a row for each claim of a paper; `ours` is how many of its comparisons hold."""
+    """Return a row for each claim of a paper; `ours` is the number of its comparisons that hold."""
     return [
         {
             "kind": "claim", "exhibit": outcomes.paper, "row": one.id, "column": one.where, "published": one.says,

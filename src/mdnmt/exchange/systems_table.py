@@ -17,11 +17,11 @@ def systems_table(numbers: pd.DataFrame, baseline: str) -> str:
     """Return the tables as Markdown: test BLEU, means over seeds.
 
     The mean over domains has its standard deviation over seeds. A difference is that of the means over domains, with
-    its 95 % interval (Welch) where both systems have two seeds.
+    its 95 % interval (Welch) if both systems have at least two seeds.
 
     Args:
         numbers: all numbers of a study; see `mdnmt.numbers.table`.
-        baseline: the method that each other one is compared with.
+        baseline: the method that the others are compared with.
     """
     is_shown = (numbers["split"] == "test") & (numbers["metric"] == "bleu") & (numbers["label_condition"] == "gold")
     return "\n\n".join(_task(str(task), rows, baseline) for task, rows in numbers[is_shown].groupby("task", sort=False))

@@ -1,8 +1,8 @@
-"""Exchange finished runs, and translations from elsewhere, between machines: by a shared folder or a web server.
+"""Exchange finished runs, and translations from elsewhere, between machines through a shared folder or a web server.
 
 A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
 `manifest.json`, which lists their sha256. Translations from elsewhere are in `external/`, under the folder that the
-study names. What is pulled is verified in a temporary folder, then renamed into place.
+study names. Pulled files are verified in a temporary folder, then renamed into place.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _NEEDED = {"run.json", "model.safetensors"}
 
 
 def address_of(run: str) -> str:
-    """Return the address of a run that is named by its address or by its folder.
+    """Return the address of a run, given its address or its folder.
 
     Raises:
         ConfigError: it is neither.
@@ -64,7 +64,7 @@ def runs_of_study(name: str, config: Path, corpora: Path) -> list[str]:
 
 
 def external_folders(name: str, config: Path) -> list[str]:
-    """Return the folders with translations from elsewhere that a study names, whether they are here or not."""
+    """Return the folders with translations from elsewhere that a study names, whether they exist here or not."""
     systems = load_study(config, name).external.values()
     return [folder for system in systems for task in system.hypotheses for folder in system.folders(task)]
 
@@ -72,10 +72,10 @@ def external_folders(name: str, config: Path) -> list[str]:
 def push(results: Path, store: Path, address: str) -> bool:
     """Copy a finished run to a store, and return whether the store changed.
 
-    A run in the store is only replaced by one that has all its files.
+    A run in the store is replaced only by one that has all its files.
 
     Raises:
-        DataError: the run is not finished, or was altered, or lacks files that the store has of it.
+        DataError: the run is not finished, was altered, or lacks files that the store has.
     """
     source = results / RUNS / address
     names = [path.relative_to(source).as_posix() for path in sorted(source.rglob("*")) if path.is_file()]
@@ -102,7 +102,7 @@ def push_external(folder: str, store: Path) -> bool:
 
 
 def _publish(source: Path, names: list[str], store: Path, place: str, about: dict[str, str]) -> bool:
-    """Copy files to a place in the store, with a manifest; return whether it changed."""
+    """Copy files to a place in the store, with a manifest; return whether the store changed."""
     [(kind, address)], target = about.items(), store / place
     files: dict[str, dict[str, Any]] = {
         name: {"sha256": sha256_file(source / name), "size_bytes": (source / name).stat().st_size} for name in names
@@ -128,9 +128,9 @@ def pull(store: str, results: Path, address: str) -> bool:
     """Copy a run from a store to the results and verify it; return whether it was copied.
 
     Args:
-        store: a folder, or its address: file://, http:// or https://.
-        results: where the run goes.
-        address: of the run.
+        store: a folder, or an address that begins with file://, http:// or https://.
+        results: the folder of results that receives the run.
+        address: address of the run.
 
     Raises:
         DataError: the store has no such run, or its files do not match its manifest, address or records.
@@ -151,9 +151,9 @@ def pull(store: str, results: Path, address: str) -> bool:
 
 
 def drop_benchmarks(folder: Path, address: str) -> None:
-    """Remove the benchmark records of a run's earlier jobs here.
+    """Remove the benchmark records of earlier jobs of a run.
 
-    Snakemake counts them among a job's outputs: one that is older than the run's weights would make it translate again.
+    Snakemake counts them among a job's outputs: a record older than the run's weights would make it translate again.
     """
     name = address.replace("/", "-")
     for path in [folder / f"train-{name}.jsonl", *folder.glob(f"decode-{name}-*.jsonl")]:
@@ -163,10 +163,10 @@ def drop_benchmarks(folder: Path, address: str) -> None:
 def pull_external(store: str, folder: str) -> bool:
     """Copy translations from elsewhere from a store to the folder that a study names; return whether they were copied.
 
-    Whether they fit the test sets is checked when the study is made.
+    Whether they match the test sets is checked when the study is made.
 
     Raises:
-        DataError: the store has none of this folder, or other ones than are here, or they are not text.
+        DataError: the store has none for this folder, it has others than those here, or they are not text.
         ConfigError: the folder is outside of the project.
         FetchError: a file cannot be downloaded.
     """
@@ -190,7 +190,7 @@ def pull_external(store: str, folder: str) -> bool:
 
 
 def _take(store: str, place: str, new: Path, kind: str, address: str) -> dict[str, dict[str, Any]]:
-    """Copy the files of a place in a store to a new folder, checked against their manifest, which is returned."""
+    """Copy the files of a place in a store to a new folder, check them against their manifest, and return it."""
     fetch = _fetcher(store, place)
     new.mkdir(parents=True)
     fetch(MANIFEST, new / MANIFEST, None)
@@ -204,7 +204,7 @@ def _take(store: str, place: str, new: Path, kind: str, address: str) -> dict[st
 
 
 def _external_place(folder: str) -> str:
-    """Return where a store keeps the translations of a folder.
+    """Return the place in a store for the translations of a folder.
 
     Raises:
         ConfigError: the folder is not a relative path into the project.
@@ -213,7 +213,7 @@ def _external_place(folder: str) -> str:
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise ConfigError(
             f"{folder}: translations in a folder outside of the project cannot be exchanged; move it into the project, "
-            "name it so in the study, then push again"
+            "give its new path in the study, then push again"
         )
     return f"{EXTERNAL}/{path}"
 
@@ -226,7 +226,7 @@ def _require_same(folder: Path, files: dict[str, dict[str, Any]], place: str) ->
 
 
 def unbuilt_task(results: Path, address: str) -> Path | None:
-    """Return the folder of a pulled run's task if it is not built here; without it Snakemake would train again."""
+    """Return the folder of a pulled run's task if it is not built here; without it, Snakemake would train again."""
     record = fsio.read_json(results / RUNS / address / "run.json")
     folder = results / "tasks" / f"{address.partition('/')[0]}-{record['spec']['task_fingerprint']}"
     return None if (folder / "task.json").is_file() else folder
@@ -265,7 +265,7 @@ def verify_run(folder: Path, address: str, names: list[str]) -> None:
 
 
 def _read_manifest(path: Path, kind: str, address: str) -> dict[str, dict[str, Any]]:
-    """Return name -> sha256 and size of the files of a run (`kind` run) or of translations (external) in a store.
+    """Return name -> sha256 and size of the files of a run (`kind`: run) or of translations (external) in a store.
 
     Raises:
         DataError: the manifest was altered, is invalid, or belongs to something else.
@@ -318,7 +318,7 @@ def _fetcher(store: str, place: str) -> Fetch:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a regular file; links are refused, as they could lead out of the run."""
+    """Copy a regular file; links are refused, because they could lead out of the run's folder."""
     if source.is_symlink() or not source.is_file():
         raise DataError(f"{source}: missing, or not a plain file")
     with fsio.atomic_path(target) as temporary:

@@ -1,7 +1,7 @@
 """Verify a bundle: compare every file with its hash, and every number with the one computed from its sources.
 
 Each stage is checked separately: scores and tests against the translations, tables against the recorded scores and
-tests, claims against the recorded tables. So a forged number is found even if all hashes were computed again.
+tests, claims against the recorded tables. So a forged number is found even if all hashes were recomputed.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ class Finding:
     detail: str = ""
 
     def line(self) -> str:
-        """Return it as one printable line."""
+        """Return the finding as one printable line."""
         return printable(f"{self.what}: {self.status}{': ' if self.detail else ''}{self.detail}")
 
 
 def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
-    """Yield what is found about each file, task, run and exhibit of a bundle.
+    """Yield a finding for each unlisted or damaged file, and for each task, run and exhibit of a bundle.
 
     Args:
-        bundle: its folder is an absolute path.
-        results: a folder where tasks may be built; their text is used where the bundle has none; an absolute path.
+        bundle: the bundle; its folder is an absolute path.
+        results: folder of results in which tasks may be built; their text is used where the bundle has none; an
+            absolute path.
     """
     listed = {bundle.folder / MANIFEST, bundle.folder / SIGNATURE, *(bundle.path(key) for key in bundle.archives)}
     for path in sorted(set(bundle.folder.rglob("*")) - listed):
@@ -74,7 +75,7 @@ def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
 
 
 def _checked(what: str, look: Callable[[], Finding | str]) -> Finding:
-    """Run a check, which returns a finding or a difference ("": none); an error in a file counts as a difference."""
+    """Run a check that returns a finding or a difference ("": none); an error in a file counts as a difference."""
     try:
         found = look()
     except _MISTAKES as error:
@@ -87,7 +88,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _task(name: str, results: Path, lacking: dict[str, list[str]], rebuild: str) -> Finding | str:
-    """Compare a task's text with its record and with the task that is built here; take from there what is missing."""
+    """Compare a task's text with its record and with the same task built here, which also supplies missing text."""
     folder, built = Path("results", TASKS, name), results / TASKS / name
     record = fsio.read_json(folder / "task.json")
     for file, said in record["files"].items():
@@ -95,7 +96,7 @@ def _task(name: str, results: Path, lacking: dict[str, list[str]], rebuild: str)
         if here.is_file() and sha256_file(here) != said["sha256"]:
             return f"{file}: its sha256 is not that of task.json"
         if there.is_file() and sha256_file(there) != said["sha256"]:
-            return f"{file}: {there} is another; if the task there is whole, its text is not that of the bundle"
+            return f"{file}: {there} has another sha256; if that task is complete, its text is not that of the bundle"
     lacking[name] = link_text(name, results)
     for scored in sorted((*folder.glob("copied-*"), *folder.glob("external-*"))):
         if (scored / "hyp").is_dir() and (found := _scores(scored, folder, "test", lacking[name])):
@@ -103,13 +104,13 @@ def _task(name: str, results: Path, lacking: dict[str, list[str]], rebuild: str)
     if lacking[name]:
         domains = ", ".join(lacking[name])
         return Finding(
-            f"{TASKS}/{name}", "not checked", f"references missing of {domains}: build them with `{rebuild}`"
+            f"{TASKS}/{name}", "not checked", f"references missing for {domains}: build them with `{rebuild}`"
         )
     return ""
 
 
 def _run(folder: Path, lacking: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
-    """Compare the scores of each translation of a run with those that the translations give."""
+    """Compare the recorded scores of a run with those computed from its translations."""
     key = folder.relative_to("results").as_posix()
     translated = sorted(path.parent for path in folder.glob("*/hyp"))
     if not translated:
@@ -128,13 +129,13 @@ def _run(folder: Path, lacking: dict[str, list[str]], rebuild: str) -> Iterator[
 
         found = _checked(what, look)
         if found.status == "ok" and lacking[task]:
-            why = f"references missing of {', '.join(lacking[task])}: build them with `{rebuild}`; all else is ok"
+            why = f"references missing for {', '.join(lacking[task])}: build them with `{rebuild}`; all else is ok"
             found = Finding(what, "not checked", why)
         yield found
 
 
 def _scores(test: Path, task: Path, split: Any, absent: list[str]) -> str:
-    """Return how the recorded scores of a folder of translations differ from those computed again."""
+    """Return how the recorded scores of a folder of translations differ from recomputed ones; "" if they agree."""
     recorded = fsio.read_json(test / "scores.json")
     test_sets = load_test_sets(task, _limit(test / "hyp", load_test_sets(task, None, split), absent), split)
     there = [name for name in test_sets.domains if (test / "hyp" / f"hyp.{name}.txt").is_file()]
@@ -165,7 +166,7 @@ def _limit(hypotheses: Path, test_sets: TestSets, absent: list[str]) -> int | No
 
 
 def _study(study: str, lacking: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
-    """Compare every recorded exhibit of a study with the one that its specification gives."""
+    """Compare every recorded exhibit of a study with the one recomputed from its specification."""
     path = Path("results", study, SPECS)
     try:
         found = fsio.read_json(path)["specs"]
@@ -177,7 +178,7 @@ def _study(study: str, lacking: dict[str, list[str]], rebuild: str) -> Iterator[
         what = f"{STUDIES}/{study}/{kind}/{key}" if kind != "numbers" else f"{STUDIES}/{study}/numbers.csv"
         absent = lacking.get(Path(json.loads(spec)["task"]).name, []) if kind == "significance" else []
         if absent:
-            why = f"references missing of {', '.join(absent)}: build them with `{rebuild}`"
+            why = f"references missing for {', '.join(absent)}: build them with `{rebuild}`"
             yield Finding(what, "not checked", why)
             continue
 
@@ -192,9 +193,9 @@ def _study(study: str, lacking: dict[str, list[str]], rebuild: str) -> Iterator[
 
 
 def difference(recorded: Any, found: Any, where: str = "") -> str:
-    """Return the first place where two JSON values differ, and the two values there; "" where they are equal.
+    """Return the first place where two JSON values differ, and the two values there; "" if they are equal.
 
-    Numbers may differ by rounding (`TOLERANCE`), also where both are text.
+    Numbers may differ by rounding (`TOLERANCE`), even if both are text.
     """
     if isinstance(recorded, dict) and isinstance(found, dict):
         for key in dict.fromkeys((*recorded, *found)):

@@ -1,1 +1,1 @@
-"""Trained models in the formats of other toolkits."""
+"""Export trained models to the formats of other toolkits."""

@@ -1,4 +1,4 @@
-"""Plain Transformers as models of CTranslate2."""
+"""Write plain Transformers as CTranslate2 models."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def usage(model: PlainTransformer) -> str:
     if model.tags:
         tag = next(iter(model.tags.values()))
         tagged = f'["{tag}", *{tagged}]' if model.tag_first else f'[*{tagged}, "{tag}"]'
-        note = f"The piece of the sentence's domain is one of `{'`, `'.join(model.tags.values())}`.\n"
+        note = f"The tag of the sentence's domain is one of `{'`, `'.join(model.tags.values())}`.\n"
     return f"""```python
 import ctranslate2
 from segment import Segmenter
@@ -82,5 +82,5 @@ def _put_norm(norm: Any, model: PlainTransformer, name: str) -> None:
 
 
 def _array(tensor: Tensor) -> Any:
-    # A copy: CTranslate2 treats arrays in the same memory as tied, and slices of one matrix share memory.
+    # Copy, because CTranslate2 treats arrays in the same memory as tied, and slices of one matrix share memory.
     return tensor.cpu().float().numpy().copy()

@@ -29,7 +29,7 @@ class Format:
 
     Attributes:
         title: its name in prose.
-        packages: the packages needed to write it.
+        packages: the optional packages needed to write it.
         prepare: called with (the run's folder, its translator) before anything is written; raises if the format cannot
             represent the model. Returns a function that writes the model into an empty folder and returns the usage
             example.
@@ -86,7 +86,7 @@ FORMATS: dict[str, Format] = {
 
 
 def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Path) -> None:
-    """Write the run in `run_folder` to the new folder `out`, which appears when it is complete.
+    """Write the run in `run_folder` to the new folder `out`, which appears only when it is complete.
 
     Raises:
         ConfigError: a package is not installed; `out` is not empty; the format cannot represent the run; or the licence
@@ -101,7 +101,7 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
         raise ConfigError(f"{out}: exists and is not an empty folder; name a new folder")
     record, spec = read_record(RunPaths(run_folder).record)
     if spec.builder == PRETRAINED:
-        raise ConfigError(f"{run_folder}: pretrained weights are already in a format of Hugging Face; expected another")
+        raise ConfigError(f"{run_folder}: pretrained weights are already in a Hugging Face format; expected other ones")
     corpora = training_corpora(record, config_folder)
     translator = Translator(run_folder, torch.device("cpu"))
     write_model = wanted.prepare(run_folder, translator)
@@ -126,7 +126,7 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
 
 
 def _write_segmentation(run_folder: Path, translator: Translator, folder: Path) -> bool:
-    """Copy codes and vocabularies; return whether segment.py, which is written beside them, can use them."""
+    """Copy codes and vocabularies, and segment.py if it can use them; return whether it can."""
     source, target = RunPaths(run_folder).segmentation, folder / "segmentation"
     langs = (translator.source_lang, translator.target_lang)
     target.mkdir()

@@ -1,7 +1,7 @@
-"""Plain Transformers as models of Hugging Face's transformers: Marian (post-norm) and Pegasus (pre-norm).
+"""Write plain Transformers as Hugging Face models: Marian (post-norm) and Pegasus (pre-norm).
 
-Both add a stored table of positions to scaled embeddings. M2M100, the other pre-norm class with sinusoids, computes its
-own table, which begins one position later.
+Both add a stored table of positions to scaled embeddings. M2M100, the other pre-norm class with sinusoids, does not
+fit: it computes its own table, which begins one position later.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def usage(model: PlainTransformer) -> str:
     if model.tags:
         tag = next(iter(model.tags.values()))
         source = f'"{tag} " + {source}' if model.tag_first else f'{source} + " {tag}"'
-        note = f"The piece of the sentence's domain is one of `{'`, `'.join(model.tags.values())}`.\n"
+        note = f"The tag of the sentence's domain is one of `{'`, `'.join(model.tags.values())}`.\n"
     return f"""The class is `{kind}`; its tokenizers read and write BPE pieces that are separated by spaces.
 
 ```python
@@ -74,7 +74,7 @@ print(segmenter.decode(target.convert_ids_to_tokens(found)))
 
 
 def _one_table(model: PlainTransformer) -> bool:
-    # Otherwise the source pieces follow the target pieces in one table: both classes have one for both sides.
+    # Both classes have one table for both sides. If ours differ, the source pieces follow the target pieces in it.
     return model.source_tokens == model.target_tokens and torch.equal(model.source_embedding, model.target_embedding)
 
 
@@ -156,14 +156,14 @@ def _renamed(model: PlainTransformer, ours: str, theirs: str) -> dict[str, Tenso
 
 
 def _write_tokenizer(folder: Path, tokens: list[str], first: int) -> None:
-    """Write a tokenizer of pieces that are separated by spaces; it ends a sentence with </s>.
+    """Write a tokenizer for pieces separated by spaces; it ends a sentence with </s>.
 
     Args:
-        folder: to write it to.
-        tokens: pieces by number; the special ones keep their numbers.
-        first: what is added to the numbers of the others.
+        folder: where to write it.
+        tokens: pieces in the order of their numbers.
+        first: what is added to all numbers except that of <pad>.
     """
-    # The special pieces of the source have vectors of their own where the tables are two.
+    # If there are two tables, the special pieces of the source have vectors of their own.
     number = {token: first + place for place, token in enumerate(tokens)}
     number[SPECIALS[Vocab.pad]] = Vocab.pad
     pad, _, end, unknown = SPECIALS

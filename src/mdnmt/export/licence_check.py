@@ -1,4 +1,4 @@
-"""Whether the licences of a run's corpora allow its model to be passed on."""
+"""Check whether the licences of a run's corpora allow its model to be passed on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdnmt.errors import ConfigError
 
 @dataclass(frozen=True)
 class TrainingCorpus:
-    """A corpus that a run was trained on, and the domains that have text of it."""
+    """A corpus that a run was trained on, and the domains built from it."""
 
     name: str
     config: CorpusConfig
@@ -22,13 +22,13 @@ class TrainingCorpus:
 
 
 def training_corpora(record: dict[str, Any], config_folder: Path) -> list[TrainingCorpus]:
-    """Return the corpora of a run's domains, by the task's file; a run's record names its task only.
+    """Return the corpora of a run's domains, read from the task's file, because the run's record names only its task.
 
-    Of an imported model they are not known: whether it may be passed on is the user's decision, as with text of one's
-    own.
+    The corpora of an imported model are not known; none are returned. As with their own text, users decide whether to
+    pass it on.
 
     Raises:
-        ConfigError: the task's file is missing, or knows a domain of the run no longer; or a corpus may not be
+        ConfigError: the task's file is missing, or no longer has a domain of the run; or a corpus may not be
             redistributed.
     """
     if "imported" in record:
@@ -48,7 +48,7 @@ def training_corpora(record: dict[str, Any], config_folder: Path) -> list[Traini
     ]
     found = [corpus for corpus in found if corpus.domains]
     for corpus in found:
-        # Generated text has no owner, and the user decides about a model of text that is named in the task's own file.
+        # Generated text has no owner, and users decide about their own text, which the task's file names directly.
         is_own = any(task.domains[domain].is_own for domain in corpus.domains)
         if not (corpus.config.redistributable or corpus.config.source.provider == "generated" or is_own):
             raise ConfigError(

@@ -39,7 +39,7 @@ def model_card(
     translator: Translator,
     has_script: bool,
 ) -> str:
-    """Return the text of README.md."""
+    """Return README.md as Markdown."""
     spec = record["spec"]
     model = translator.model
     pair = f"{translator.source_lang} to {translator.target_lang}"
@@ -77,7 +77,7 @@ def model_card(
         "",
         "## Limits",
         "",
-        f"- It translates single sentences from {pair}, in the domains above; elsewhere it was not tested.",
+        f"- It translates single sentences from {pair}, in the domains above; it was not tested on others.",
         "- It repeats the errors and biases of the text that it was trained on.",
         "- It can leave out, repeat or invent text. A person should check what matters.",
         *(["- It needs the domain of each sentence."] if translator.needs_domain else []),

@@ -1,4 +1,4 @@
-"""Write any of our own models as two ONNX graphs: the encoder, and one decoder step that keeps keys and values.
+"""Write a trained model as two ONNX graphs: the encoder, and one decoder step that caches keys and values.
 
 Shapes: B sentences, P prefixes (beams of any sentences), S source pieces, N target pieces before the newest, H heads,
 E width of a head, V vocabulary, L decoder layers.
@@ -32,7 +32,7 @@ OPSET = 18
 
 
 class _OnePrefix(PrefixTree):
-    """Each row is one prefix, which sees all its cells."""
+    """A tree in which each row is one prefix that sees all its cells."""
 
     def __init__(self, mask_P11N: Tensor) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _OnePrefix(PrefixTree):
 
 
 class _Past(KeyValueCache):
-    """Keys and values [P, H, N, E] of a layer, which grow by one word."""
+    """Keys and values [P, H, N, E] of a layer, to which a step appends one token."""
 
     def __init__(self, tree: PrefixTree, keys: Tensor, values: Tensor) -> None:
         super().__init__(tree)
@@ -56,7 +56,7 @@ class _Past(KeyValueCache):
 
 
 class EncoderGraph(nn.Module):
-    """source [B, S], domain [B] (of some methods) -> mask [B, S], keys and values [B, H, S, E] of L layers."""
+    """source [B, S], domain [B] (some methods) -> mask [B, S], keys and values [B, H, S, E] of L layers."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class EncoderGraph(nn.Module):
 
 
 class DecoderGraph(nn.Module):
-    """One step: word [P], position [1], mask [P, S], memory and past of L layers, domain -> logits [P, V], past."""
+    """One step: token [P], position [1], mask [P, S], memory and past of L layers, domain -> logits [P, V], past."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class DecoderGraph(nn.Module):
         past: list[Tensor],
         domain_P: Tensor | None = None,
     ) -> tuple[Tensor, ...]:
-        """Return the logits of the next word, and the past with the newest one."""
+        """Return the logits of the next token, and the past extended by the newest one."""
         embedding = self.model.target_embedding
         x_P1D = F.embedding(token_P.unsqueeze(1), embedding.weight) * embedding.scale
         x_P1D = x_P1D + embedding.position_table[position_1]
@@ -92,7 +92,7 @@ class DecoderGraph(nn.Module):
         tree = _OnePrefix(seen)
         pairs = list(zip(memory[::2], memory[1::2], strict=True))
         caches = [_Past(tree, keys, values) for keys, values in zip(past[::2], past[1::2], strict=True)]
-        # The decoder reads no other part of the memory.
+        # The decoder reads only mask and keys and values of the memory; x_P1D fills the field that it does not read.
         remembered = Memory(x_P1D, mask_PS[:, None, None, :], pairs)
         y_P1D = self.model.decoder(x_P1D, remembered, DomainContext(domain_B=domain_P), list(caches))
         grown = (part for cache in caches for part in (cache.keys, cache.values))
@@ -103,12 +103,12 @@ def check_onnx(folder: Path, translator: Translator) -> None:
     """Refuse methods that the graphs cannot represent.
 
     Raises:
-        ConfigError: blocks are skipped by the domain (latent depth).
+        ConfigError: which blocks are used depends on the domain (latent depth).
     """
     if translator.model.block_choice is not None:
         raise ConfigError(
-            f"{folder}: the method skips blocks by the domain (latent depth, LDSPSLV), which the ONNX graphs cannot "
-            "represent; export another method"
+            f"{folder}: the method skips blocks depending on the domain (latent depth, LDSPSLV), which the ONNX graphs "
+            "cannot represent; export another method"
         )
 
 

@@ -64,7 +64,7 @@ class Translator:
         return state
 
     def step(self, words: list[int], position: int, state: dict[str, Any]) -> Any:
-        """Read the newest word of each prefix; return the logits [P, V] of the next one, and update the state."""
+        """Read the newest piece of each prefix; return the logits [P, V] of the next one, and update the state."""
         inputs = {"word": np.array(words, dtype=np.int64), "position": np.array([position], dtype=np.int64)}
         logits, *grown = self.decoder.run(None, {**inputs, **state})
         for output, value in zip(self.decoder.get_outputs()[1:], grown):  # noqa: B905
@@ -78,7 +78,7 @@ class Translator:
         return np.concatenate([self.step([word], place, state) for place, word in enumerate(words)])
 
     def score(self, source: list[str], target: list[str], domain: str | None = None) -> float:
-        """Return the log-probability of a translation with its end."""
+        """Return the log-probability of a translation, including its end."""
         ids = [*(self.target_number.get(piece, UNKNOWN) for piece in target), END]
         return float(log_softmax(self.logits(source, target, domain))[range(len(ids)), ids].sum())
 

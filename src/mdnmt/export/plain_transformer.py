@@ -1,4 +1,4 @@
-"""Runs whose translation is that of a plain Transformer, and their weights."""
+"""The weights of runs that translate like a plain Transformer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdnmt.methods import validate
 from mdnmt.methods.method import Architecture, with_size
 from mdnmt.paths import RunPaths
 
-# A domain tag is one more word of the source; the classifiers of multi-task learning take no part in translation.
+# A domain tag is one more source token; the classifiers of multi-task learning take no part in translation.
 BUILDERS = ("transformer", "multitask", "domain_tag")
 
 
@@ -30,7 +30,7 @@ class PlainTransformer:
         source_embedding: [source tokens, D].
         target_embedding: [target tokens, D].
         output_weight: [target tokens, D].
-        positions: [longest sentence, D], added to embeddings that are multiplied by sqrt(D).
+        positions: [longest sentence, D], added to the embeddings after these are multiplied by sqrt(D).
         tags: domain -> source piece that stands for it; empty for other methods.
         tag_first: the tag is the first piece of the source sentence; else the last one before </s>.
     """
@@ -47,7 +47,7 @@ class PlainTransformer:
     tag_first: bool
 
     def split_projection(self, name: str, parts: tuple[str, ...]) -> dict[str, Tensor]:
-        """Return weight and bias of each part of a projection that is one matrix here: {"query.weight": ..., ...}."""
+        """Return weight and bias of each part of a projection stored as one matrix: {"query.weight": ..., ...}."""
         return {
             f"{part}.{kind}": tensor
             for kind in ("weight", "bias")

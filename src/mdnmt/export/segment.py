@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent / "segmentation"
-# Invisible characters that mean nothing in a sentence: marks of byte order and of direction, for example.
+# Invisible characters that mean nothing in a sentence, such as byte-order and direction marks.
 _INVISIBLE = [0x00AD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _CONTROL = [*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)]
 _REMOVED = dict.fromkeys(code for code in [*_INVISIBLE, *_CONTROL] if not chr(code).isspace())
@@ -44,7 +44,7 @@ class Segmenter:
             self._bpe = BPE(io.StringIO(codes), merges=merges, separator="@@")
 
     def encode(self, line: str) -> list[str]:
-        """Return the source pieces of a line, without special ones."""
+        """Return the source pieces of a line, without special pieces."""
         text = " ".join(unicodedata.normalize("NFC", line.translate(_REMOVED)).split())
         words = self._tokenizer.tokenize(text, escape=False) if self.moses[self.source] == "moses" else text.split()
         return list(self._bpe.segment_tokens(words)) if self._bpe is not None else list(words)

@@ -1,1 +1,1 @@
-"""Checkpoints of fairseq, and of WALDM's released code, which is built on it, as finished runs."""
+"""Import checkpoints of fairseq, and of WALDM's released code, which is built on it, as finished runs."""

@@ -1,4 +1,4 @@
-"""Read a checkpoint of fairseq without running code that it may carry."""
+"""Read a fairseq checkpoint without running code that it may contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Meter:
     """Takes the place of a training meter, which older versions of fairseq save as an object; nothing reads it."""
 
 
-# torch's own list of harmless classes is tensors and plain values. An entry's name need not be importable here.
+# Allowed in addition to tensors and plain values, which torch allows itself. The names need not be importable here.
 ALLOWED = {
     "argparse.Namespace": argparse.Namespace,
     **{f"fairseq.meters.{name}": _Meter for name in ("AverageMeter", "StopwatchMeter", "TimeMeter")},
@@ -35,9 +35,9 @@ class FairseqCheckpoint:
     Attributes:
         path: the file.
         sha256: of the file.
-        options: of fairseq's command line, by name.
+        options: fairseq's command-line options by name.
         weights: the model's parameters and buffers, by fairseq's names.
-        updates: after how many updates it was saved; None if it does not say so.
+        updates: number of updates after which it was saved; None if it does not say.
     """
 
     path: Path
@@ -51,8 +51,8 @@ class FairseqCheckpoint:
         """Read a checkpoint with torch's restricted unpickler.
 
         Raises:
-            CheckpointError: the file holds an object of a class that is not in `ALLOWED`, cannot be read, or is no
-                checkpoint of fairseq.
+            CheckpointError: the file holds an object of a class that is not in `ALLOWED`, cannot be read, or is not a
+                fairseq checkpoint.
         """
         state = _load(path)
         weights = state.get("model") if isinstance(state, dict) else None
@@ -73,11 +73,11 @@ def _load(path: Path) -> Any:
     except Exception as error:  # damaged files make torch and zipfile raise almost anything
         if found := _REFUSED.search(str(error)):
             raise CheckpointError(
-                f"{path}: refused, it holds an object of {found[1]}, and loading that could run code; allowed beside "
+                f"{path}: refused, it holds an object of {found[1]}, and loading that could run code; allowed besides "
                 f"tensors and plain values: {', '.join(ALLOWED)}"
             ) from None
         raise CheckpointError(
-            f"{path}: cannot be read ({_first_words(error)}); expected a checkpoint of fairseq"
+            f"{path}: cannot be read ({_first_words(error)}); expected a fairseq checkpoint"
         ) from None
 
 
@@ -90,7 +90,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _options(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options in `args`, or in newer versions those of task and model in `cfg`."""
+    """Return the options in `args`, or those of task and model in `cfg` (newer versions)."""
     if found := _as_dict(state.get("args")):
         return found
     cfg = _as_dict(state.get("cfg"))

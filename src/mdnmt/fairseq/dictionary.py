@@ -8,9 +8,9 @@ from mdnmt.errors import DataError
 from mdnmt.fsio import read_lines
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
-# fairseq's numbers 0 to 3; the lines of the file follow.
+# fairseq's tokens 0 to 3; those of the file follow.
 _THEIRS = ("<s>", "<pad>", "</s>", "<unk>")
-# The row of each of our first tokens in the matrices of fairseq.
+# The row of each of our special tokens in fairseq's matrices.
 ROWS_OF_SPECIALS = tuple(_THEIRS.index(piece) for piece in SPECIALS)
 
 

@@ -1,4 +1,4 @@
-"""Write a checkpoint of fairseq as a finished run."""
+"""Import a fairseq checkpoint as a finished run."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def import_run(
     domains: Sequence[str] = (),
     languages: tuple[str | None, str | None] = (None, None),
 ) -> None:
-    """Write the model of a checkpoint to the new folder `out`, which appears when it is complete.
+    """Write the model of a checkpoint to the new folder `out`, which appears only when it is complete.
 
     Args:
-        checkpoint_path: what fairseq saved.
-        dictionaries: of source and target.
+        checkpoint_path: the checkpoint that fairseq saved.
+        dictionaries: fairseq's dictionaries of source and target.
         out: the run's folder.
         bpe_codes: "" -> codes for both languages, or language -> its codes, or domain -> its codes; empty: words stay
             whole.
-        tokenizer: of both languages.
-        domains: names in the order of fairseq's labels; for a plain Transformer none is needed.
-        languages: of source and target; None: what the checkpoint or the dictionary's name says.
+        tokenizer: the tokenizer of both languages.
+        domains: names in the order of fairseq's labels; not needed for a plain Transformer.
+        languages: source and target language; None: taken from the checkpoint or the dictionary's name.
 
     Raises:
         CheckpointError: the checkpoint cannot be read safely.
-        ConfigError: its model cannot be computed here, or the arguments do not fit it.
+        ConfigError: its model is not supported, or the arguments do not fit it.
         DataError: a dictionary, codes or parameters are damaged or do not fit each other.
     """
     if out.is_symlink() or (out.exists() and not out.is_dir()) or (out.is_dir() and any(out.iterdir())):
@@ -94,7 +94,7 @@ def import_run(
 
 def _domains(model: FairseqModel, domains: tuple[str, ...], path: Path) -> tuple[str, ...]:
     if bad := [name for name in domains if not NAME_PATTERN.fullmatch(name)]:
-        raise ConfigError(f"--domains: {bad[0]!r} is no name; expected lower-case letters, digits and dashes")
+        raise ConfigError(f"--domains: {bad[0]!r} is not a valid name; expected lower-case letters, digits and dashes")
     if len(set(domains)) != len(domains):
         raise ConfigError("--domains: found a name twice, expected each once")
     if model.num_domains is None:
@@ -145,7 +145,11 @@ def _copy_codes(codes: Mapping[str, Path], langs: tuple[str, str], domains: tupl
 
 
 def _try_codes(folder: Path, lang: str, domains: tuple[str, ...]) -> None:
-    """Load the segmentation once, so that damaged codes are found now."""
+    """Load the segmentation once, to find damaged codes now.
+
+    Raises:
+        DataError: the codes are damaged.
+    """
     for domain in domains:
         try:
             Segmenter.load(folder, lang, domain)
@@ -161,7 +165,7 @@ def _record(
     paths: RunPaths,
     weights: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return run.json, which has what translation needs, and nothing that only a training of ours could say."""
+    """Return run.json with what translation needs; fields that only our own training could fill are left out."""
     return {
         "imported": {
             "from": "fairseq",

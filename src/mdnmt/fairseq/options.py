@@ -1,4 +1,4 @@
-"""Translate fairseq's options to ours, and refuse models that we do not compute."""
+"""Translate fairseq's options to ours, and refuse models that mdnmt does not support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.methods.method import Architecture
 from mdnmt.methods.waldm import WaldmConfig
 
-# The first token of a sentence has the position after that of padding, which is number 1 in fairseq.
+# In fairseq, positions begin after the number of the padding token, which is 1.
 FIRST_POSITION = 2
 TASKS = ("translation", "translation_da")
 # Option of fairseq -> the only value for which its Transformer computes what ours does; it is also the default.
@@ -47,13 +47,13 @@ _LINKS = {"detach": "detach", "none": "pass", "adv": "reverse", "partial_adv": "
 
 @dataclass(frozen=True)
 class FairseqModel:
-    """A model of fairseq as we build it.
+    """The description of a fairseq model from which mdnmt builds it.
 
     Attributes:
         builder: a module of mdnmt.methods, `transformer` or `waldm`.
-        architecture: its options.
-        num_domains: of the mixed projections; None for a plain Transformer.
-        mixed_sides: `encoder` and `decoder`, where their projections are mixed.
+        architecture: the builder's options.
+        num_domains: number of domains of the mixed projections; None for a plain Transformer.
+        mixed_sides: the sides with mixed projections, `encoder` and `decoder`.
     """
 
     builder: str
@@ -66,26 +66,26 @@ def read_options(options: Mapping[str, Any], path: Path) -> FairseqModel:
     """Return the model that fairseq's options describe.
 
     Raises:
-        ConfigError: an option has a value that we do not compute, or one that is needed is missing.
+        ConfigError: an option has an unsupported value, or a required option is missing.
     """
     if (task := options.get("task")) not in TASKS:
-        raise ConfigError(f"{path}: its task is {task!r}; only those of {', '.join(TASKS)} are computed here")
+        raise ConfigError(f"{path}: its task is {task!r}; only {' and '.join(TASKS)} are supported")
     for name, wanted in ONLY.items():
         if (value := options.get(name, wanted)) != wanted and not (wanted in (None, False) and not value):
-            raise ConfigError(f"{path}: its option {name} is {value!r}; only {wanted!r} is computed here")
+            raise ConfigError(f"{path}: its option {name} is {value!r}; only {wanted!r} is supported")
     given: dict[str, Any] = {}
     for ours, theirs in _BOTH_SIDES.items():
         encoder, decoder = (_needed(options, f"{side}_{theirs}", path) for side in ("encoder", "decoder"))
         if encoder != decoder:
             raise ConfigError(
-                f"{path}: encoder_{theirs} is {encoder!r} and decoder_{theirs} {decoder!r}; only equal ones are "
-                "computed here"
+                f"{path}: encoder_{theirs} is {encoder!r} and decoder_{theirs} {decoder!r}; only equal values "
+                "are supported"
             )
         given[ours] = encoder
     for theirs in ("decoder_input_dim", "decoder_output_dim"):
         if options.get(theirs) not in (None, given["model_dim"]):
             raise ConfigError(
-                f"{path}: its option {theirs} is {options[theirs]!r}; only the width of the layers is computed here"
+                f"{path}: its option {theirs} is {options[theirs]!r}; only the width of the layers is supported"
             )
     given |= {
         "norm": "pre" if given["norm"] else "post",
@@ -119,12 +119,12 @@ def read_options(options: Mapping[str, Any], path: Path) -> FairseqModel:
 
 def _needed(options: Mapping[str, Any], name: str, path: Path) -> Any:
     if name not in options:
-        raise ConfigError(f"{path}: has no option {name}; expected a Transformer of fairseq")
+        raise ConfigError(f"{path}: has no option {name}; expected a fairseq Transformer")
     return options[name]
 
 
 def _number(options: Mapping[str, Any], name: str, default: int) -> int:
-    # fairseq keeps some numbers of its command line as text.
+    # fairseq stores some numeric options as text.
     try:
         return int(options.get(name) or default)
     except (TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""fairseq's parameters under our names.
+"""Convert fairseq's parameters to ours.
 
-The names are those of fairseq 0.6 to 0.12, and of WALDM's released code, which is built on 0.6. There a feed-forward
-map stores the K domains of an output side by side. An attention has a submodule for each domain with its queries, keys
-and values, and one output projection, whose names are those of no version of fairseq.
+Their names are those of fairseq 0.6 to 0.12, and of WALDM's released code, which is built on 0.6. In the released code,
+a mixed feed-forward map stores the K domains of each output side by side. A mixed attention has a submodule for each
+domain with its queries, keys and values, and one output projection, named as in no version of fairseq.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from mdnmt.fairseq.dictionary import ROWS_OF_SPECIALS
 from mdnmt.fairseq.options import FairseqModel
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
-# Not parameters: the format's number, tables of positions, which we compute ourselves, and copies of an encoder layer's
-# parameters, which fairseq 0.12 makes for torch's fast path.
+# Not parameters: the version of the format, position tables (computed here), and the copies of an encoder layer's
+# parameters that fairseq 0.12 makes for torch's fast path.
 _IGNORED = re.compile(
     r"(encoder|decoder)\.(version|embed_positions\.(_float_tensor|weights))"
     r"|encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)"
 )
-# Classifiers of whole sentences (MTL, AdvL, PAdvL) and of WL, which take no part in translation.
+# The classifiers of MTL, AdvL, PAdvL and WL, which only training uses.
 _OF_TRAINING = re.compile(r"(classifier|maskcls)\.")
 
-Projection = tuple[Tensor, Tensor]  # weight and bias; of a mixed one [K, out, in] and [K, out]
+Projection = tuple[Tensor, Tensor]  # weight and bias; of a mixed projection [K, out, in] and [K, out]
 
 
 def convert(
@@ -36,11 +36,11 @@ def convert(
 ) -> dict[str, Tensor]:
     """Return the weights for a model of ours with `share_embeddings: none`.
 
-    fairseq begins a translation with </s>, we with <s>. So <s> gets the input vector of fairseq's </s>, and output
-    layer and target embedding are two matrices, also where fairseq has one: only so does <s> keep its own logit.
+    fairseq begins a translation with </s>, we with <s>. So <s> gets the input vector of fairseq's </s>. Output layer
+    and target embedding become two matrices even if fairseq ties them, so that <s> keeps its own logit.
 
     Raises:
-        DataError: a parameter is missing, left over, or of another shape than options and dictionaries say.
+        DataError: a parameter is missing, left over, or differs from the shape that options and dictionaries give.
     """
     given = _Parameters(weights, path)
     config = model.architecture
@@ -59,7 +59,7 @@ def convert(
 
 
 class _Parameters:
-    """The tensors of a checkpoint; each that is not ignored must be taken."""
+    """The tensors of a checkpoint; each must be taken unless it is ignored."""
 
     def __init__(self, weights: Mapping[str, Tensor], path: Path) -> None:
         self.path = path
@@ -73,10 +73,10 @@ class _Parameters:
         return name in self._left
 
     def take(self, shape: tuple[int, ...], *names: str) -> Tensor:
-        """Return the tensor with the first of these names that there is.
+        """Return the tensor with the first of these names that exists.
 
         Raises:
-            DataError: there is none, or it has another shape.
+            DataError: none exists, or it has another shape.
         """
         name = next((name for name in names if name in self._left), None)
         if name is None:
@@ -93,10 +93,10 @@ class _Parameters:
         return self.take((out_dim, in_dim), f"{name}.weight"), self.take((out_dim,), f"{name}.bias")
 
     def require_all_taken(self) -> None:
-        """Raise an error for a parameter that was not taken: the model computes more than ours.
+        """Check that every parameter was taken; otherwise the model computes something that ours does not.
 
         Raises:
-            DataError: there is one.
+            DataError: a parameter was not taken.
         """
         if self._left:
             raise DataError(
@@ -117,7 +117,7 @@ def _embeddings(given: _Parameters, model_dim: int, source: Vocab, target: Vocab
     output = ("decoder.output_projection.weight", "decoder.embed_out")
     is_tied = not any(name in given for name in output)
     found = {**tables, "output_weight": tables["target_embedding.weight"].clone() if is_tied else ours(target, *output)}
-    for table in tables.values():  # the source has no <s>: tables that are equal stay so
+    for table in tables.values():  # both, so that equal tables stay equal; the source never has <s>
         table[Vocab.bos] = table[Vocab.eos]
     return found
 
@@ -157,7 +157,7 @@ class _Layer:
         }
 
     def proportion(self, ours: str, theirs: str) -> dict[str, Tensor]:
-        """Return R of a proportion layer; of two domains fairseq keeps the logit of label 1 alone."""
+        """Return the matrix R of a proportion layer; for two domains, the released code has only label 1's logit."""
         assert self.num_domains is not None
         rows = 1 if self.num_domains == 2 else self.num_domains
         weight, bias = self.given.projection(f"{theirs}.main.0", rows, self.model_dim)
@@ -208,7 +208,7 @@ class _Layer:
         return self._by_label(weight, bias.view(out_dim, self.num_domains).t())
 
     def _by_label(self, weight: Tensor, bias: Tensor) -> Projection:
-        # Of two domains the released code mixes with (P(label 1), P(label 0)): its first block is that of label 1.
+        # With two domains, the released code mixes with (P(label 1), P(label 0)): its first block belongs to label 1.
         return (weight.flip(0), bias.flip(0)) if self.num_domains == 2 else (weight, bias)
 
 
@@ -216,5 +216,5 @@ def _placed(ours: str, projection: Projection) -> dict[str, Tensor]:
     """Return a projection as `Linear` or `MixedLinear` stores it."""
     weight, bias = projection
     if weight.dim() == 3 and weight.size(2) <= weight.size(1):
-        weight = weight.transpose(0, 1)  # [out, K, in], where the input is the narrower side
+        weight = weight.transpose(0, 1)  # [out, K, in] unless the output is narrower than the input
     return {f"{ours}.weight": weight.contiguous(), f"{ours}.bias": bias.contiguous()}

@@ -1,4 +1,4 @@
-"""The resolved recipe of every row of a study beside what the papers print, as a page of docs."""
+"""The documentation page with the resolved recipe of every row of a study beside what the papers print."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.study import Study
 
-# Column of the page -> the options in it, of the architecture and of the training.
+# Column of the page -> the options that it shows, of the architecture and of the training.
 COLUMNS: dict[str, tuple[str, ...]] = {
     "d": ("model_dim",),
     "ffn": ("ffn_dim",),
@@ -35,7 +35,7 @@ HEAD = """# The recipe of every row
 *Written by `mdnmt recipes`; a test compares it with the configuration. Do not edit it by hand.*
 
 What each row of the study `{study}` is built and trained with, beside what the papers print. A row "printed in ..." has
-only what stands in that paper's own text; a dash means that the paper does not say, and the choice is ours or that of
+only what that paper's own text says; a dash means that the paper does not say, and the choice is ours or that of
 its toolkit ([deviations.yaml](../config/deviations.yaml) says which). Rows with the same recipe are one line.
 `enlarged` is sqrt(k) times wider for k domains, `big` twice as wide with twice the heads. An epoch is one pass over the
 run's own training text. Pretrained weights (mBART-50) have a recipe of their own, [mbart50.md](methods/mbart50.md).
@@ -63,7 +63,7 @@ def recipes_page(study: Study) -> str:
 
 
 def _groups(study: Study, task: str) -> dict[tuple[str, ...], list[str]]:
-    """Return the cells of a recipe -> the methods of a task that have it, in the order of the study."""
+    """Return the cells of each recipe -> the methods of a task that use it, in the order of the study."""
     found: dict[tuple[str, ...], list[str]] = {}
     for run in study.runs_of(task):
         spec = run.spec or run.planned

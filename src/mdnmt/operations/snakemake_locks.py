@@ -1,4 +1,4 @@
-"""Snakemake's lock on a working directory: is the process that took it still alive?"""
+"""Snakemake's locks on a working directory, and the processes that may still need them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def locks(folder: Path) -> list[Path]:
 
 
 def living_snakemake(folder: Path) -> str | None:
-    """Describe a snakemake process of this host that works in `folder`; None if there is none."""
+    """Describe a snakemake process on this host that works in `folder`; None if there is none."""
     here = folder.resolve()
-    # Our own caller may be a snakemake that has not locked anything yet (a rule, a test): it is no reason to wait.
+    # The snakemake that called us (from a rule or a test) is no reason to wait.
     ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     for process in psutil.process_iter(["pid", "cmdline", "cwd"]):
         words, cwd = process.info["cmdline"] or [], process.info["cwd"]
-        # With --mode it runs inside a job of another snakemake, and locks nothing.
+        # With --mode, a snakemake runs inside a job of another one and locks nothing.
         if process.pid in ours or cwd is None or Path(cwd) != here or "--mode" in words:
             continue
         if any(Path(word).name == "snakemake" for word in words[:3]) or words[1:3] == ["-m", "snakemake"]:
@@ -31,7 +31,7 @@ def living_snakemake(folder: Path) -> str | None:
 
 
 def living_trainer(folder: Path) -> str | None:
-    """Describe a trainer, on any host, that holds a run of `folder`; None if there is none."""
+    """Describe a trainer, on any host, that holds the lease of a run in `folder`; None if there is none."""
     leases = sorted((folder / "results" / "runs").glob("*/*/*/lease"))
     for lease, holder in zip(leases, lease_holders(leases, wait=True), strict=True):
         if holder:

@@ -17,7 +17,7 @@ _FINGERPRINT = re.compile(r"-([0-9a-f]{8})$")
 
 @dataclass(frozen=True)
 class Stale:
-    """A folder that no study names, its size in bytes, and the process that works in it, if any."""
+    """A folder that no study names, its size, and the process that holds its lease, if any."""
 
     folder: Path
     size_bytes: int
@@ -34,14 +34,14 @@ def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
 
 
 def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -> list[Stale]:
-    """Return the task and run folders, and the decodings and analyses in them, that nothing names.
+    """Return the task and run folders, and the translations and analyses in them, that no study names.
 
-    A folder is named by one of `studies` as they are configured now, or by the `runs.tsv` of one of them as it was
-    made last (with seeds given on the command line, say). Of a task that cannot be made at present (its corpus is out
-    of reach) the folders are not known, so nothing of it is stale.
+    A study names the folders of its current configuration and those in its last `runs.tsv`, which includes seeds given
+    on the command line. The folders of a task that cannot be made now (its corpus is missing) are not known, so nothing
+    of that task counts as stale.
 
     Args:
-        studies: as configured now.
+        studies: the studies as configured now.
         results: folder of results.
         wait: watch leases of other hosts until it is known whether their holders are alive (`mdnmt.train.lease`).
     """
@@ -79,7 +79,7 @@ def _configured(study: Study, results: Path) -> set[Path]:
 
 
 def _made(study: Study, results: Path) -> set[Path]:
-    """Return the folders that a study's list of runs names, and those in its runs that other seeds have as well."""
+    """Return the folders that a study's `runs.tsv` names, with the data, analyses and configured translations."""
     table = results / study.name / "runs.tsv"
     if not table.is_file():
         return set()
@@ -92,7 +92,7 @@ def _made(study: Study, results: Path) -> set[Path]:
     for row in rows:
         line = dict(zip(header, row, strict=False))
         if line.get("run_dir"):
-            # The list's paths begin at the project's folder, beside `results`.
+            # Paths in the list are relative to the project's folder, the parent of `results`.
             folder, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
             named |= {folder, test, *folder.glob("analysis-*"), _data_of(folder, line["task"], results)}
             named |= {folder / name for name in tests.get((line["task"], line["method"]), ())}
@@ -100,7 +100,7 @@ def _made(study: Study, results: Path) -> set[Path]:
 
 
 def _data_of(run: Path, task: str, results: Path) -> Path:
-    """Return the folder of the data that a finished run was trained on; of an unfinished one, the run itself."""
+    """Return the folder of the data that a finished run was trained on; for an unfinished one, the run's folder."""
     try:
         return results / "tasks" / f"{task}-{read_json(run / 'run.json')['spec']['task_fingerprint']}"
     except (OSError, ValueError, KeyError):

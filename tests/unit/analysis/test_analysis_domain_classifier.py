@@ -55,7 +55,7 @@ def test_the_verb_writes_the_same_bytes_each_time(
     for name in ("one", "two"):
         assert main(["predict-labels", "--task", str(toy_task), "--out", str(tmp_path / f"{name}.json")]) == 0
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
-    assert "of 5 test sentences guessed rightly" in capsys.readouterr().out
+    assert "of 5 test sentences classified correctly" in capsys.readouterr().out
     guesses = read_predicted(tmp_path / "one.json")
     assert {name: len(labels) for name, labels in guesses.items()} == {"economy": 5, "law": 5}
     assert set(guesses["law"]) <= {"economy", "law"} and guesses["law"].count("law") >= 4

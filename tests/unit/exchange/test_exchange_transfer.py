@@ -282,7 +282,7 @@ def test_what_is_no_address_is_refused(name: str) -> None:
             "expected a folder, or an address that begins with",
         ),
         (["pull", "nowhere"], "expected RUN... or --study NAME, found neither"),
-        (["push", "http://host/store", "tiny/mixed/seed1-0123abcd"], "only pull takes an address of the web"),
+        (["push", "http://host/store", "tiny/mixed/seed1-0123abcd"], "only pull takes a web address"),
         (["push", "nowhere"], "found no finished run"),
     ],
 )

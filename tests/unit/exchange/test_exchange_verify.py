@@ -192,7 +192,7 @@ def test_text_whose_licence_forbids_it_is_not_in_the_bundle_but_can_be_built(tmp
     without = found(bundle)
     assert {one.status for one in without} == {"ok", "not checked"}
     missing = [one for one in without if one.what.startswith("runs/")]
-    assert "references missing of economy, law: build them with `snakemake --cores all data" in missing[0].detail
+    assert "references missing for economy, law: build them with `snakemake --cores all data" in missing[0].detail
     assert "studies/tiny/tables/jiang2020-table2" in {one.what for one in without if one.status == "ok"}
     assert {one.status for one in found(bundle, project / "results")} == {"ok"}
     changed = project / "results" / "tasks" / task / "text" / "test.law.fr"

@@ -73,6 +73,6 @@ def _logits(ours: Ours, source: Any, reference: list[str]) -> Any:
 
 
 def test_latent_depth_is_refused(finished: Callable[..., Path], configuration: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="skips blocks by the domain"):
+    with pytest.raises(ConfigError, match="skips blocks depending on the domain"):
         export_run(finished("latent_depth"), "onnx", tmp_path / "out", configuration)
     assert not (tmp_path / "out").exists()

@@ -276,7 +276,7 @@ def test_corpora_that_were_not_fetched_are_named(project: Project, capsys: Any) 
     config.write_text(f"title: x\nlanguages: [en, fr]\nsource: {{{wheel}}}\nreader: {{name: gnuhealth}}\n")
     status, said = project.ask(capsys)
     assert status == 0
-    assert "news: not fetched, not looked at: my-news; `mdnmt fetch my-news`" in said
+    assert "news: not fetched, so not checked: my-news; `mdnmt fetch my-news`" in said
     assert "news: about" not in said
 
 

@@ -1,4 +1,4 @@
-"""Find the domains and languages in folders of parallel text, by the names of the files alone."""
+"""Find the domains and languages in folders of parallel text, from the file names alone."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class FoundDomain:
 
     Attributes:
         name: of the domain in the task's file.
-        key: how the task names its text: `folder`, or `files` where a folder holds several domains.
-        path: what the key is set to.
+        key: the task's key for its text: `folder`, or `files` where a folder holds several domains.
+        path: the value of that key.
         pairs: lines (or units of a translation memory) of the training text.
-        has_valid: whether the folder has held-out text of this name.
-        has_test: as has_valid.
+        has_valid: whether the folder has its own validation text.
+        has_test: whether the folder has its own test text.
     """
 
     name: str
@@ -39,17 +39,18 @@ class FoundDomain:
 
 
 def find_domains(paths: Sequence[Path], languages: Sequence[str] = ()) -> tuple[list[FoundDomain], tuple[str, ...]]:
-    """Return the domains in folders, and their two languages in alphabetical order (none: the files do not say).
+    """Return the domains in folders, and their two languages in alphabetical order (empty: the files do not say).
 
-    A folder with text is a domain, named after the folder. A folder of such folders stands for them. If one folder with
-    files of several names is all there is, each name is a domain.
+    A folder with text is a domain, named after the folder. A folder of such folders stands for all of them. If there is
+    only one folder with text and it has files of several names, each name is a domain.
 
     Args:
         paths: folders.
-        languages: the two that are meant, where files have more or do not say.
+        languages: the two languages to use, if the files have more or do not say.
 
     Raises:
-        ConfigError: a folder is not there, has no text, or its languages are not clear; or two domains have one name.
+        ConfigError: a folder is missing, has no text, or its languages are not clear; or two domains have the same
+            name.
     """
     folders = [inner for path in paths for inner in _with_text(path)]
     found_languages = tuple(sorted(languages)) or _languages(folders)
@@ -80,18 +81,18 @@ def _with_text(path: Path) -> list[Path]:
 
 
 def _plain(name: str) -> str:
-    """Return a file's name without the ending of its compression."""
+    """Return a file's name without its compression suffix."""
     return next((name.removesuffix(end) for end in PACKED[1:] if name.endswith(end)), name)
 
 
 def _texts(folder: Path) -> list[str]:
-    """Return the names of files that may hold text, without the endings of compression."""
+    """Return the names of files that may hold text, without compression suffixes."""
     names = [_plain(path.name) for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] != "."]
     return [name for name in names if name.endswith(TABLES) or _LANGUAGE.fullmatch(Path(name).suffix[1:])]
 
 
 def _languages(folders: Iterable[Path]) -> tuple[str, ...]:
-    """Return the two languages whose files stand beside each other in every folder of lines."""
+    """Return the two languages that have files of the same name in every folder of plain text."""
     common: set[str] | None = None
     where = ""
     for folder in folders:
@@ -140,24 +141,24 @@ def _domain_of_folder(folder: Path, languages: Sequence[str]) -> FoundDomain:
 
 
 def _count(folder: Path, name: str) -> int:
-    """Return the lines of a file, or the units of a translation memory; the doctor looks at them one by one."""
+    """Count the lines of a file, or the units of a translation memory; `mdnmt doctor` checks them one by one."""
     archive = Folder(folder, _BYTES_MAX)
     there = next(one for one in archive.names() if _plain(one) == name)
     sought = b"</tu>" if name.endswith(".tmx") else b"\n"
     count, last = 0, b""
     for block in archive.blocks(there):
         count += block.count(sought)
-        if len(sought) > 1:  # across the border of two blocks
+        if len(sought) > 1:  # a match may span two blocks
             count += (last[-(len(sought) - 1) :] + block[: len(sought) - 1]).count(sought)
         last = block
     return count + (sought == b"\n" and last[-1:] not in (b"", b"\n"))
 
 
 def domain_name(text: str) -> str:
-    """Return a name that a domain may have, as close as possible to a folder's or a file's.
+    """Return a valid name for a domain, as close as possible to the name of its folder or file.
 
     Raises:
-        ConfigError: nothing is left of it.
+        ConfigError: no valid character is left, or the first one is not a letter.
     """
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     name = f"{name}-text" if name in AVERAGES else name

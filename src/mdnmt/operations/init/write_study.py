@@ -1,4 +1,4 @@
-"""Choose sizes by the amount of text and the machine, and write the files of a task and a study."""
+"""Choose a model size for the amount of text and the machine, and write the files of a task and a study."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.errors import ConfigError
 from mdnmt.operations.init.find_text import FoundDomain
 
-LEAST_PAIRS = 200  # of a domain: fewer leave nothing to train on
-METHODS = ("mixed", "domain-tag", "waldm-encoder", "dsa")  # a baseline, a label, one of Jiang's, one of Zhang's
+LEAST_PAIRS = 200  # per domain; fewer leave nothing to train on
+METHODS = ("mixed", "domain-tag", "waldm-encoder", "dsa")  # a baseline, domain tags, Jiang et al., Zhang et al.
 SPACELESS = {"zh": "jieba", "ja": "character", "th": "character"}  # no blanks between words
 
 
@@ -26,11 +26,11 @@ class Choices:
 
     Attributes:
         name: of the task and of the study.
-        source: language.
-        target: language.
-        methods: files of config/methods.
+        source: the source language.
+        target: the target language.
+        methods: names of files in config/methods.
         seeds: runs of each method.
-        on_gpu: whether it will be trained on a GPU.
+        on_gpu: whether the study will be trained on a GPU.
     """
 
     name: str
@@ -66,7 +66,7 @@ def size_for(pairs: int, on_gpu: bool) -> Size:
 
 
 def held_out(pairs: int) -> int:
-    """Return the sentences of a validation or test set: a twentieth of the text, at least 50, at most 1,000."""
+    """Return the size of a validation or test set: a twentieth of the text, at least 50, at most 1,000 sentences."""
     return min(1000, max(50, pairs // 20 // 10 * 10))
 
 
@@ -74,7 +74,7 @@ def check_amount(domains: Sequence[FoundDomain]) -> None:
     """Check that every domain has text to train on.
 
     Raises:
-        ConfigError: one has too little.
+        ConfigError: a domain has too little.
     """
     for one in domains:
         if one.pairs < LEAST_PAIRS:
@@ -162,7 +162,7 @@ IN_TABLE = ("mixed", "big", "waldm-edc", "ldspslv", "dsa", "damha-dmoe-domain", 
 
 
 def _quoted(text: str) -> str:
-    """Return a YAML scalar in double quotes: a language code may be a word of YAML (`no`), a path have any sign."""
+    """Return a YAML scalar in double quotes: YAML reads the language code `no` as false, and paths hold anything."""
     import json
 
     return json.dumps(text, ensure_ascii=False)
@@ -178,7 +178,7 @@ def write_new(files: dict[Path, str]) -> None:
     """Write new files: all of them, or none if one exists.
 
     Raises:
-        ConfigError: one of them is there.
+        ConfigError: one of them exists.
     """
     for path in files:
         if path.exists():
@@ -196,7 +196,7 @@ def write_new(files: dict[Path, str]) -> None:
 
 
 def summary(domains: Sequence[FoundDomain], choices: Choices) -> str:
-    """Return what was found, for the terminal."""
+    """Return what was found and chosen, for the terminal."""
     lines = [f"{choices.source} to {choices.target}, {len(domains)} domain{'s' * (len(domains) != 1)}:"]
     lines += [f"  {one.name:<20} {one.pairs:>12,} lines   {one.path}" for one in domains]
     lines += textwrap.wrap(f"methods: {', '.join(choices.methods)}", 90)

@@ -48,7 +48,7 @@ class Jobs:
         return self.size_of(run).mem_mb
 
     def minutes(self, wanted: int) -> int:
-        """Return the time limit of a job, at most the longest that the cluster allows."""
+        """Return the time limit of a job in minutes, capped at the longest that the cluster allows."""
         return self._cluster.minutes(wanted)
 
     def train_minutes(self, run: Run) -> int:
@@ -68,7 +68,7 @@ class Jobs:
 
         Args:
             find: returns the run of a job's wildcards; None for a rule that needs no GPU.
-            options: options of `sbatch` beside those in config/cluster.yaml.
+            options: options of `sbatch` in addition to those in config/cluster.yaml.
         """
         if find is None:
             return self._request(0, options)
@@ -99,26 +99,26 @@ def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
     """Return the shell code before the command of every rule; it finds `mdnmt` without an activated environment.
 
     Args:
-        cluster: the cluster; its modules are loaded.
+        cluster: the cluster, whose modules are loaded if the command runs in a job.
         in_job: the command runs in a job of the cluster, where SIGTERM reaches all processes of the job at once: the
             shell has to wait for `mdnmt`, or the job ends while `mdnmt` is still saving.
     """
-    # Snakemake formats the prefix like a command of a rule: braces in a folder's name are doubled for it.
+    # Snakemake formats the prefix like a rule's command, so braces in a folder's name must be doubled.
     folder = quote(str(Path(sys.executable).parent)).replace("{", "{{").replace("}", "}}")
-    # The prefix takes the place of Snakemake's own, which sets this: a command fails with any part of its pipe.
+    # This prefix replaces Snakemake's own, which sets pipefail: a command fails if any part of its pipe fails.
     path = f"set -o pipefail; export PATH={folder}:$PATH; "
     modules = "".join(f"module load {name}; " for name in cluster.modules)
     return f"trap : TERM; {modules}{path}" if in_job else path
 
 
 def set_defaults(workflow: Any, device: str) -> None:
-    """Set what Snakemake has no option for, or a bad default.
+    """Set defaults that Snakemake lacks: locally, as many GPU jobs run at a time as there are GPUs.
 
     Args:
-        workflow: Snakemake's.
-        device: of the project's configuration.
+        workflow: Snakemake's workflow.
+        device: the device in the project's configuration.
     """
-    # Locally, as many GPU jobs run at a time as there are GPUs; each job takes one of its own (mdnmt.gpu).
+    # Each job takes a GPU of its own (mdnmt.gpu).
     if workflow.local_exec and "gpu" not in workflow.global_resources and (gpus := count_visible(device)):
         workflow.register_resource("gpu", gpus)
 
@@ -126,9 +126,9 @@ def set_defaults(workflow: Any, device: str) -> None:
 def look_only_when_a_job_ends(workflow: Any) -> None:
     """Remove Snakemake's default limit of 100 started jobs per second; a limit that a user asked for is kept.
 
-    Under such a limit the scheduler plans another look at all jobs one second after each look that started some, and
-    these timers never end: after a thousand jobs, a thousand looks per second keep a core busy. Without a limit it
-    looks only when a job has ended. Cores and job slots still bound how many jobs start.
+    Under such a limit, each pass of the scheduler over all jobs that starts some sets a timer for another pass one
+    second later. These timers never end: after a thousand jobs, a thousand passes per second keep a core busy. Without
+    a limit, a pass happens only when a job has ended. Cores and job slots still bound how many jobs start.
 
     This needs a private attribute, `workflow.scheduler.job_rate_limiter` of `JobScheduler`, because the option
     `--max-jobs-per-timespan` has a default and no value that means "no limit". Upstream should accept such a value, or
@@ -136,7 +136,7 @@ def look_only_when_a_job_ends(workflow: Any) -> None:
     nothing is changed.
 
     Args:
-        workflow: the workflow after its scheduler was made, that is, in `onstart` or later.
+        workflow: the workflow after its scheduler was created, that is, in `onstart` or later.
     """
     limiter = getattr(workflow.scheduler, "job_rate_limiter", None)
     if limiter is not None and (limiter.max_jobs, limiter.timespan) == (100, 1):

@@ -19,14 +19,20 @@ from mdnmt.operations.plan.benchmark_paths import name_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
-SPLITS = 3  # of a domain: training, validation and test sentences
+SPLITS = 3  # cells per domain: training, validation and test sentences
 
 
 @dataclass(frozen=True)
 class RowNeeds:
-    """A row: how many cells, of which runs (by name) and files, and why there is nothing where there is none.
+    """The needs of one row of a table.
 
-    `bundled` are the folders of bundled runs.
+    Attributes:
+        label: of the row.
+        cells: number of cells.
+        runs: names of the runs that the cells come from.
+        files: the files that the cells are made from.
+        missing: why the row cannot be made.
+        bundled: folders of the runs that the bundle has.
     """
 
     label: str
@@ -38,7 +44,7 @@ class RowNeeds:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether all files that its cells are made from exist or are of bundled runs."""
+        """Return whether all files that its cells are made from exist or belong to bundled runs."""
         return bool(self.files) and all(
             path.exists() or not self.bundled.isdisjoint(path.parents) for path in self.files
         )
@@ -46,13 +52,13 @@ class RowNeeds:
 
 @dataclass(frozen=True)
 class TableNeeds:
-    """A table of the study."""
+    """The needs of a table of the study."""
 
     key: str
     title: str
     task: str
     rows: tuple[RowNeeds, ...]
-    missing: str | None = None  # why nothing is known of it
+    missing: str | None = None  # why its rows are not known
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -79,7 +85,7 @@ def table_of(tables: tuple[TableNeeds, ...], key: str) -> TableNeeds:
 
 
 def table_needs(study: Study, key: str, places: ResultPaths, bundled: Container[str] = ()) -> TableNeeds:
-    """Return what the cells of a table need; `bundled` are the addresses of runs that the bundle has."""
+    """Return the needs of a table; `bundled` are the addresses of runs that the bundle has."""
     task = study.config.tables[key].task
     try:
         spec = table_spec(study, key, places)
@@ -93,12 +99,12 @@ def table_needs(study: Study, key: str, places: ResultPaths, bundled: Container[
     rows = []
     for row in _rows(spec):
         paths = tuple(_paths(row))
-        # By name as well: a run that cannot be made has no paths.
+        # Look runs up by method as well, because a run that cannot be made has no paths.
         runs = tuple(
             dict.fromkeys((*of_row.get(getattr(row, "method", "").partition("@")[0], ()), *_runs(paths, folders)))
         )
         if isinstance(spec, specs.ResourceTableSpec):
-            # Time and memory are measured once a method, with its first seed.
+            # Time and memory are measured once per method, with its first seed.
             paths = (*paths, *_paths(spec.measure))
             runs = runs[:1]
         rows.append(RowNeeds(row.label, _cells(spec), runs, paths, row.missing, there))
@@ -115,14 +121,14 @@ def _folders(study: Study, places: ResultPaths) -> dict[Path, str]:
 
 
 def _rows(spec: specs.AnyTable) -> tuple[Any, ...]:
-    """Return what has a label and either files or a reason why there are none."""
+    """Return the rows or systems of a table, each with a label and either files or a reason why there are none."""
     if isinstance(spec, specs.NotationTableSpec):
         return ()
     return spec.systems if isinstance(spec, specs.ExamplesTableSpec) else spec.rows
 
 
 def _cells(spec: specs.AnyTable) -> int:
-    """Return the cells of a row."""
+    """Return the number of cells of a row."""
     if isinstance(spec, specs.ScoreTableSpec):
         columns = (1 if spec.shows == "average" else len(spec.columns) + 1) + spec.development
         return columns * len(spec.metrics)

@@ -1,4 +1,4 @@
-"""Estimate how many updates a run will make at most, before it has begun."""
+"""Estimate the maximum number of updates of a run before it has begun."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.fsio import read_json
 from mdnmt.operations.plan.model_work import TOKENS_A_SENTENCE, tokens_of_batch
 
-# Of a domain that has neither been made nor says how much of its corpora it takes.
+# Assumed for a domain whose data is not built yet and whose task sets no `train`.
 PAIRS_A_DOMAIN = 200_000
 
 
 def expected_updates(spec: RunSpec, task: TaskConfig, folder: Path) -> int:
-    """Return `max_updates` of a run; of a budget in epochs about how many updates these are.
+    """Return `max_updates` of a run, or an estimate of it for a budget in epochs.
 
-    The trainer counts the batches themselves; a plan estimates their number from the tokens in stats.json, or, while
-    the task is not made, from the pairs that its file asks for.
+    The trainer counts the batches of an epoch. A plan estimates their number from the counts in stats.json, or, until
+    the task is built, from the pairs that its YAML file asks for.
 
     Args:
         spec: the run.
         task: its task.
-        folder: of the task's data, which may not be there.
+        folder: the folder of the task's data, which need not exist.
     """
     recipe = spec.training
     if recipe.max_epochs is None:
@@ -37,7 +37,7 @@ def expected_updates(spec: RunSpec, task: TaskConfig, folder: Path) -> int:
 
 
 def _size(counted: dict[str, Any], task: TaskConfig, domain: str) -> tuple[int, int]:
-    """Return the pairs of a domain's training text, and the tokens of its longer side."""
+    """Return the number of pairs of a domain's training text, and the tokens of its longer side."""
     if "sentences" in counted:
         pairs = int(counted["sentences"])
         return pairs, pairs + max(int(counted[side]["pieces"]) for side in ("source", "target"))

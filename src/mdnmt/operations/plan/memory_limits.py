@@ -1,4 +1,4 @@
-"""Refuse a study with a model that plainly does not fit into memory, before anything is made for it."""
+"""Refuse a study with a model that clearly does not fit into memory, before anything is made for it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 from mdnmt.train.footprint import FLOAT, STATES, footprint
 
-# A model is built (without numbers) only if its layers' matrices alone come near the limit: DAGs are built often.
+# Build a model (on the meta device) only if its layers need at least this share of the limit: DAGs are built often.
 _NEAR = 0.1
 
 
 def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | None, device: str) -> None:
-    """Refuse a study whose weights, gradients and Adam's moments alone exceed the memory for one of its runs.
+    """Refuse a study if the weights, gradients and Adam moments of one of its runs alone exceed the memory.
 
-    Where a GPU trains, its memory counts and only the start of training knows it: nothing is refused here.
+    Nothing is refused if a GPU trains: its memory is checked when training starts.
 
     Args:
-        study: of which the runs that are not done are looked at.
+        study: the study; runs that are done are not checked.
         places: the paths of its results.
-        cluster: whose largest class of jobs sets the limit where it has more memory than this machine; None: none.
-        device: of the project's configuration.
+        cluster: its largest size class sets the limit if that has more memory than this machine; None: no cluster.
+        device: the device in the project's configuration.
 
     Raises:
-        TooLarge: naming run, estimate and limit.
+        TooLarge: a run does not fit; the message gives run, estimate and limit.
     """
     if device != "cpu" and count_visible(device):
         return
@@ -53,7 +53,7 @@ def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | N
 
 
 def _matrices(spec: RunSpec) -> int:
-    """Return about how many parameters the layers of a Transformer of these widths have, embeddings left out."""
+    """Return roughly how many parameters the layers of a Transformer of these widths have, without embeddings."""
     width, inner, layers = (spec.architecture.get(key, 0) for key in ("model_dim", "ffn_dim", "encoder_layers"))
     both = layers + spec.architecture.get("decoder_layers", 0)
     return int(both * (8 * width * width + 2 * width * inner))

@@ -17,11 +17,11 @@ from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import Transformer
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 
-# A multiplication and an addition, once forward and twice backward: for the weights and for their inputs.
+# Per weight and token: a multiplication and an addition, once forward and twice backward (for weights and inputs).
 OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
-# Padding takes the rest of a batch.
+# Share of a batch that is not padding.
 FILLED = 0.95
-# Tokens of a sentence, if the task's statistics are not there yet.
+# Assumed tokens per sentence, where no statistics are used.
 TOKENS_A_SENTENCE = 30
 # mBART-50: width, width inside the feed-forward block, layers of each side, vocabulary (Tang et al. 2021).
 MBART = (1024, 4096, 12, 250_054)
@@ -32,7 +32,7 @@ class Work:
     """The size of a model and the operations that it computes.
 
     Attributes:
-        parameters: of the model; tied ones count once.
+        parameters: number of parameters; tied ones count once.
         source: multiplications of the forward pass for one source token.
         target: likewise for one target token.
     """
@@ -42,7 +42,7 @@ class Work:
     target: int
 
     def of_update(self, training: Training) -> float:
-        """Return the operations of an update, assuming equal lengths on both sides."""
+        """Return the operations of an update, assuming sides of equal length."""
         words = tokens_of_batch(training) * training.accumulate_batches
         return OPERATIONS_TRAINING * words * (self.source + self.target)
 
@@ -52,7 +52,7 @@ class Work:
 
 
 def tokens_of_batch(training: Training) -> float:
-    """Return about how many tokens of one side a batch has, padding not counted."""
+    """Return roughly how many tokens a batch has on one side, without padding."""
     if training.batch_sentences is not None:
         return float(training.batch_sentences * TOKENS_A_SENTENCE)
     return FILLED * training.max_tokens
@@ -80,8 +80,8 @@ def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Wo
 def _multiplications(model: Transformer) -> tuple[int, int]:
     """Return the multiplications for one source token and for one target token.
 
-    The decoder's keys and values of the source count with the source, as do all classifiers except those of the
-    decoder's states.
+    The decoder's keys and values of the source count for the source, as does a classifier of the encoder's states. A
+    classifier of the decoder's states counts for the target.
     """
     reads_source = [model.decoder.memory_conditioner]
     reads_source += [layer.cross_attention.key_value for layer in model.decoder.layers]  # type: ignore[union-attr,misc]
@@ -93,7 +93,7 @@ def _multiplications(model: Transformer) -> tuple[int, int]:
 
 
 def _size(module: nn.Module | None) -> int:
-    """Return the size of all matrices of a module, also those in plain lists: the multiplications for one token."""
+    """Return the multiplications for one token: the elements of a module's matrices, also of modules in plain lists."""
     if module is None:
         return 0
     found = {id(parameter): parameter for parameter in module.parameters()}

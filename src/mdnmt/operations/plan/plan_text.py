@@ -1,4 +1,4 @@
-"""The plan as text of 80 columns: rounded, with ranges, and the source of each estimate."""
+"""Print the plan in 80 columns: rounded numbers, ranges, and the source of each estimate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE = "-"
 
 
 def round_estimate(value: float) -> str:
-    """Return a number as an estimate deserves it: two digits below 3 of the first one, else one (0.13, 4, 27, 300)."""
+    """Round an estimate to one significant digit, or to two if the first is 1 or 2 (0.13, 4, 27, 300)."""
     if value <= 0:
         return "0"
     power = floor(log10(value))
@@ -33,7 +33,7 @@ def format_range(low: float, high: float) -> str:
 
 
 def format_time(found: Estimate | None) -> str:
-    """Return a time: minutes below two hours, then hours."""
+    """Return a time in seconds, minutes (below two hours) or hours."""
     if found is None:
         return "not known"
     if found.high == 0:
@@ -43,7 +43,7 @@ def format_time(found: Estimate | None) -> str:
 
 
 def format_bytes(low: int, high: int) -> str:
-    """Return a number of bytes, decimal units."""
+    """Return a number of bytes in decimal units."""
     if high == 0:
         return NONE
     unit, size = (
@@ -59,13 +59,13 @@ def format_bytes(low: int, high: int) -> str:
 
 
 class Sources:
-    """Number the sources of estimates, each once."""
+    """Numbers the sources of estimates; a source that occurs again keeps its number."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
     def mark(self, estimates: Iterable[Estimate | None]) -> str:
-        """Return the numbers of the sources of some estimates: `[1]`, `[1, 2]`."""
+        """Return the numbers of the sources of some estimates, such as `[1]` or `[1, 2]`."""
         texts = dict.fromkeys(one.source for one in estimates if one is not None and one.source)
         self.texts += [text for text in texts if text not in self.texts]
         found = [str(self.texts.index(text) + 1) for text in texts]
@@ -96,7 +96,7 @@ def cells_text(plan: Plan, table: TableNeeds) -> str:
             reasons += [row.missing] if row.missing not in reasons else []
             lines.append(f"  cannot be made [{reasons.index(row.missing) + 1}]")
         elif not row.runs:
-            lines.append(f"  needs no training; {'there' if row.is_ready else 'not made yet'}")
+            lines.append(f"  needs no training; {'ready' if row.is_ready else 'not made yet'}")
         for name in row.runs:
             one = plan.by_name[name]
             state = "scored" if one.translated else one.state
@@ -133,7 +133,7 @@ def _head(plan: Plan) -> str:
     lines += wrapped(f"Disk: {format_bytes(low, high) if high else 'nothing'} to come, {used} used so far.")
     if study.config.external:
         labels = ", ".join(system.label for system in study.config.external.values())
-        lines += wrapped(f"External systems, of which nothing is trained: {labels}.")
+        lines += wrapped(f"External systems, not trained here: {labels}.")
     if plan.memory_bytes:
         where = "of the GPU" if plan.device == "cuda" else "of a machine"
         need = format_bytes(plan.memory_bytes, plan.memory_bytes)
@@ -142,7 +142,7 @@ def _head(plan: Plan) -> str:
     if everything.high > left.high:
         more = plan.to_add_if_all
         lines += wrapped(
-            f"With what cannot be made now: {format_time(everything)} and {format_bytes(*more)} of disk for runs."
+            f"Including what cannot be made now: {format_time(everything)} and {format_bytes(*more)} of disk for runs."
         )
     return "\n".join(lines)
 
@@ -233,7 +233,7 @@ def _sources(plan: Plan, sources: Sources) -> str:
     for number, text in enumerate(sources.texts, start=1):
         lines += wrapped(f"[{number}] {text}", 2)
     if plan.guessed and any(one.parameters for one in plan.runs):
-        lines += wrapped(f"Vocabularies not there yet, guessed from their merges: {', '.join(plan.guessed)}.", 2)
+        lines += wrapped(f"Vocabularies not built yet, sizes guessed from their merges: {', '.join(plan.guessed)}.", 2)
     if lines:
         lines += wrapped("Scores, tests, tables and figures take minutes and are not counted.", 2)
     return "\n".join(lines)
@@ -248,7 +248,7 @@ def _number(number: int, what: str) -> str:
 
 
 def in_columns(*cells: tuple[str, int], indent: int = 0) -> str:
-    """Return a line of cells, each with its width; a negative one puts it to the right."""
+    """Return a line of cells, each with its width; a negative width aligns the cell to the right."""
     texts = [text.ljust(width) if width > 0 else text.rjust(-width) for text, width in cells]
     first, width = " " * indent + cells[0][0], cells[0][1]
     # A long name gets its own line, so that the other columns stay aligned.

@@ -1,4 +1,4 @@
-"""Find out what exists already: task data, corpora, runs, how far a run has come, and their sizes."""
+"""Find out what exists already: task data, corpora, runs and their progress, and sizes on disk."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Task
 
 State = Literal["done", "begun", "to do", "cannot be made"]
-# Characters and marks beside the merges of a BPE vocabulary whose task is not made yet.
+# Assumed entries of a BPE vocabulary besides its merges (characters, special symbols), until the task is built.
 BESIDE_MERGES = 300
 WORDS_WITHOUT_BPE = 50_000
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come, and in which time; `max_updates`: where it will end, as its trainer counted."""
+    """The updates that a run has made and their time in seconds; `max_updates` is the end that its trainer computed."""
 
     updates: int
     seconds: float
@@ -29,7 +29,7 @@ class Progress:
 
 
 def run_state(run: Run, places: ResultPaths) -> State:
-    """Return whether the model of a run is there."""
+    """Return the state of a run's training."""
     if run.spec is None:
         return "cannot be made"
     paths = RunPaths(Path(places.run(run)))
@@ -39,12 +39,12 @@ def run_state(run: Run, places: ResultPaths) -> State:
 
 
 def is_translated(run: Run, places: ResultPaths) -> bool:
-    """Say whether the test or validation sets, whichever it is about, were translated with a run and scored."""
+    """Say whether the sets of a run's split (test or validation) are translated and scored."""
     return run.spec is not None and Path(places.test(run), "scores.json").is_file()
 
 
 def progress(metrics: Path) -> Progress:
-    """Return the last update in metrics.jsonl and the time of all attempts; a line cut short is not counted."""
+    """Return the last update in metrics.jsonl and the time of all attempts; an incomplete line is skipped."""
     updates, finished, current, most = 0, 0.0, 0.0, None
     for line in metrics.read_bytes().split(b"\n"):
         try:
@@ -63,7 +63,7 @@ def progress(metrics: Path) -> Progress:
 
 
 def task_state(task: Task, places: ResultPaths) -> State:
-    """Return whether the data of a task is there."""
+    """Return the state of a task's data."""
     if task.spec is None:
         return "cannot be made"
     return "done" if Path(places.task(task.name), "task.json").is_file() else "to do"
@@ -75,12 +75,12 @@ def is_fetched(corpus: str, corpora: Path) -> bool:
 
 
 def size_bytes(folder: Path) -> int:
-    """Return the bytes of all files below a folder; 0 where there is none."""
+    """Return the bytes of all files below a folder; 0 if it does not exist."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
 
 
 def vocab_sizes(task: Task, places: ResultPaths) -> tuple[VocabSizes, bool]:
-    """Return the sizes of a task's vocabularies, and whether they were counted; else they follow from the merges."""
+    """Return the sizes of a task's vocabularies, and whether they were counted and not guessed from the merges."""
     config, folder = task.config, Path(places.task(task.name))
     files = [folder / f"vocab.{lang}.txt" for lang in (config.source_lang, config.target_lang)]
     if task.spec is not None and all(path.is_file() for path in files):

@@ -1,4 +1,4 @@
-"""The plan of one run: how far it is, what is left of it in hours and bytes, and where these numbers are from."""
+"""The plan of one run: its progress, the hours and bytes that it still needs, and the sources of these numbers."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 from mdnmt.train.footprint import footprint
 
-# Of a test sentence, in pieces; and of a test set whose size the task does not give.
+# Assumed BPE pieces per sentence, and assumed sentences of a test or validation set whose size the task does not give.
 PIECES_A_SENTENCE = 30
 SENTENCES = 1000
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """One run.
+    """The plan of one run.
 
     Attributes:
-        run: what it is.
-        state: of its model.
-        translated: all its translations are made and scored: of the test sets, and those that tables ask for beside.
+        run: the run.
+        state: the state of its training.
+        translated: whether all its translations (test sets, and others that tables ask for) are made and scored.
         made: updates so far.
-        updates: that it will make at most; None: not known.
-        parameters: of its model; None: not known.
-        memory_bytes: that its training will need, estimated; None: not known, or it is done.
-        train: left to train; None: cannot be said.
-        decode: left to translate; None: likewise.
-        spent_seconds: of one CPU thread or one GPU, that its training took; None: it has not ended.
-        to_add: bytes that will come to the disk, least and most.
-        used_bytes: already written.
+        updates: maximum number of updates; None: not known.
+        parameters: number of parameters of its model; None: not known.
+        memory_bytes: estimated memory of its training; None: not known, or it is done.
+        train: time left to train; None: not known.
+        decode: time left to translate; None: not known.
+        spent_seconds: time that its training took on one CPU thread or one GPU; None: it has not ended.
+        to_add: bytes that it will add to the disk, least and most.
+        used_bytes: bytes already written.
         missing: why it cannot be made.
     """
 
@@ -69,7 +69,7 @@ class RunPlan:
 
 @dataclass
 class RunPlanner:
-    """Makes the plans of a study's runs; what was measured is looked up once."""
+    """Makes the plans of a study's runs; reads the benchmark records of translations once."""
 
     study: Study
     places: ResultPaths
@@ -81,7 +81,7 @@ class RunPlanner:
     translations: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read how long translations took that were made."""
+        """Read how long the finished translations took."""
         for run in self.study.makeable():
             work = self._work(run)
             for path in decode_benchmarks(self.benchmarks, self.study, run):
@@ -150,12 +150,12 @@ class RunPlanner:
         return time_estimates.decoding(operations, sentences, self.translations, self.device)
 
     def _translation(self, run: Run, work: Work) -> float:
-        """Return the operations of translating what a run translates of its task: test sets or validation sets."""
+        """Return the operations of translating the sets of a run's split (test or validation)."""
         words = self._sentences(run) * PIECES_A_SENTENCE
         return work.of_translation(words, self.study.decoding[run.task].beam_size)
 
     def _sentences(self, run: Run) -> int:
-        """Return how many sentences there are in a run's task of the split that it translates."""
+        """Return the number of sentences in a run's split (test or validation)."""
         domains = self.study.tasks[run.task].config.domains.values()
         sizes = [(one.test if run.split == "test" else one.valid) or SENTENCES for one in domains]
         return sum(min(number, self.study.decoding[run.task].max_sentences or number) for number in sizes)
@@ -169,7 +169,7 @@ class RunPlanner:
 
 
 def spec_of(run: Run) -> RunSpec | None:
-    """Return what a run is; also of one that cannot be made."""
+    """Return the spec of a run, or the planned one if it cannot be made."""
     return run.spec or run.planned
 
 

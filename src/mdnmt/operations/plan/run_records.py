@@ -21,19 +21,19 @@ from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """A finished training: what it took, and what it computed.
+    """A finished training: its time and its amount of computation.
 
     Attributes:
         task: its task's name.
         directory: its method's name in paths.
-        spec: what it was.
-        updates: that it made.
-        seconds: of all attempts, start, validations and saving included.
-        threads: CPU threads; 1 of a GPU.
-        operations: of one update.
+        spec: the run.
+        updates: number of updates made.
+        seconds: time of all attempts, including start, validations and saving.
+        threads: CPU threads; 1 for a GPU.
+        operations: operations of one update.
         device: "cpu" or "cuda".
-        hardware: its name.
-        kept_in: "benchmark record" or "run.json".
+        hardware: name of the CPU or GPU.
+        kept_in: where `seconds` was read, "benchmark record" or "run.json".
     """
 
     task: str
@@ -49,18 +49,18 @@ class TrainingRecord:
 
     @property
     def seconds_per_update(self) -> float:
-        """Return the time of one thread (or one GPU) for an update."""
+        """Return the seconds of one thread (or one GPU) per update."""
         return self.seconds * self.threads / self.updates
 
 
 def training_records(results: Path, benchmarks: Path, device: str) -> list[TrainingRecord]:
-    """Return the finished trainings on a kind of device ("cpu" or "cuda"); what cannot be read is no record."""
+    """Return the finished trainings on a kind of device ("cpu" or "cuda"); unreadable records are skipped."""
     paths = sorted(results.glob("runs/*/*/*/run.json"))
     return [record for path in paths for record in _record(path, benchmarks) if record.device == device]
 
 
 def benchmark_seconds(path: Path) -> float | None:
-    """Return the wall-clock time in a record of Snakemake, the mean where a job was repeated; None: there is none."""
+    """Return the wall-clock seconds in a benchmark record, or their mean if the job was repeated; None: no record."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         found = [float(json.loads(line)["s"]) for line in lines if line.strip()]
@@ -74,14 +74,14 @@ def _record(path: Path, benchmarks: Path) -> Iterator[TrainingRecord]:
     try:
         made = read_json(path)
         spec = RunSpec.model_validate(made["spec"])
-        # A run out of a bundle has no segmentation of its own.
+        # A run restored from a bundle has no segmentation folder.
         task_folder = path.parents[4] / "tasks" / f"{task}-{spec.task_fingerprint}"
         vocab = _vocab_sizes(
             (path.parent / "segmentation", task_folder), made["source_lang"], made["target_lang"], spec.builder
         )
         operations = work_of(spec.builder, spec.architecture, len(made["domains"]), vocab).of_update(spec.training)
         seconds, kept_in = float(made["seconds"]), "run.json"
-        # A record of Snakemake is that of the last attempt alone.
+        # Snakemake's record covers only the last attempt.
         recorded = benchmark_seconds(train_benchmark(benchmarks, task, directory, spec.seed, spec.fingerprint))
         if recorded is not None and not made.get("resumes"):
             seconds, kept_in = recorded, "benchmark record"
@@ -105,7 +105,7 @@ def _vocab_sizes(folders: tuple[Path, ...], source_lang: str, target_lang: str, 
         FileNotFoundError: no folder has them.
     """
     if builder == PRETRAINED_BUILDER:
-        return VocabSizes(1, 1, True)  # not used: the size of pretrained weights is in their own configuration
+        return VocabSizes(1, 1, True)  # not used: `work_of` knows the size of pretrained models
     for folder in folders:
         files = [folder / f"vocab.{lang}.txt" for lang in (source_lang, target_lang)]
         if all(path.is_file() for path in files):

@@ -25,13 +25,13 @@ class Plan:
     Attributes:
         study: the study.
         places: the paths of its results.
-        device: "cpu" or "cuda": what will compute.
-        hardware: of the trainings that were measured; empty: there are none.
+        device: the device that will compute, "cpu" or "cuda".
+        hardware: the hardware of the measured trainings; empty: there are none.
         tasks: its tasks.
         runs: all runs, each once.
         tables: its tables.
         figures: key -> names of runs.
-        guessed: tasks whose vocabulary is not there yet, so that the sizes of their models are a guess.
+        guessed: tasks whose vocabulary does not exist yet, so the sizes of their models are guessed.
     """
 
     study: Study
@@ -50,36 +50,36 @@ class Plan:
         return {plan.name: plan for plan in self.runs}
 
     def cells(self, table: TableNeeds) -> tuple[int, int, int]:
-        """Return the numbers of a table's cells whose runs are there, are to come, and cannot be made."""
+        """Return how many of a table's cells are ready, to come, and impossible to make."""
         ready = sum(row.cells for row in table.rows if row.is_ready)
         never = sum(row.cells for row in table.rows if row.missing is not None)
         return ready, table.cells - ready - never, never
 
     def is_shown(self, key: str) -> bool:
-        """Say whether a table is there."""
+        """Say whether a table has been made."""
         return Path(self.places.table(key, "json")).is_file()
 
     @property
     def left(self) -> Estimate:
-        """Return the time that is left, of one CPU thread or one GPU, of what can be made."""
+        """Return the time left for all runs that can be made, on one CPU thread or one GPU."""
         makeable = [plan for plan in self.runs if plan.state != "cannot be made"]
         return total(one for plan in makeable for one in (plan.train, plan.decode) if one is not None)
 
     @property
     def if_all(self) -> Estimate:
-        """Return the same of what cannot be made now as well, as far as it is known."""
+        """Return the same including runs that cannot be made now, as far as their time is known."""
         return total(one for plan in self.runs for one in (plan.train, plan.decode) if one is not None)
 
     @property
     def to_add(self) -> tuple[int, int]:
-        """Return the bytes that runs, data and corpora which can be made will add, least and most."""
+        """Return the bytes that makeable runs, task data and corpora will add, least and most."""
         runs = [plan.to_add for plan in self.runs if plan.state != "cannot be made"]
         tasks = sum((task.to_add or 0) + task.to_fetch for task in self.tasks if task.state != "cannot be made")
         return sum(low for low, _ in runs) + tasks, sum(high for _, high in runs) + tasks
 
     @property
     def to_add_if_all(self) -> tuple[int, int]:
-        """Return the bytes that all runs will add, those included that cannot be made now."""
+        """Return the bytes that all runs will add, including runs that cannot be made now."""
         return sum(plan.to_add[0] for plan in self.runs), sum(plan.to_add[1] for plan in self.runs)
 
     @property
@@ -89,7 +89,7 @@ class Plan:
 
     @property
     def used_bytes(self) -> int:
-        """Return the bytes of runs and data that are there."""
+        """Return the bytes of existing runs and task data."""
         return sum(plan.used_bytes for plan in self.runs) + sum(task.used_bytes for task in self.tasks)
 
 
@@ -99,11 +99,11 @@ def make_plan(
     """Return the plan of a study.
 
     Args:
-        study: as it was resolved.
+        study: the resolved study.
         results: folder of results.
         corpora: folder of fetched corpora.
         benchmarks: folder of Snakemake's benchmark records.
-        device: what will compute, "cpu" or "cuda".
+        device: the device that will compute, "cpu" or "cuda".
         bundled: addresses of the runs whose evidence is in the bundle; they count as done.
     """
     places = result_paths(study, results)

@@ -1,4 +1,4 @@
-"""The plan of a task's data: corpora, whether it is made, and what it takes to make it."""
+"""The plan of a task's data: its corpora, whether it is built, and the time and disk to build it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FA
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study, Task
 
-# A pair of sentences: bytes of its text and arrays; and how many are made in a second, where nothing was measured.
+# Bytes of a sentence pair (text and arrays), and pairs built per second if nothing was measured.
 BYTES_A_PAIR = 600
 PAIRS_A_SECOND = 1500
 
 
 @dataclass(frozen=True)
 class CorpusPlan:
-    """A corpus: whether it was fetched, and the bytes of its files where they are known."""
+    """A corpus: whether it was fetched, and the bytes of its files; None: not known."""
 
     name: str
     fetched: bool
@@ -29,7 +29,7 @@ class CorpusPlan:
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """A task: its corpora, its data, and what is left to do for them; `pairs` is None where it is not known."""
+    """A task: its corpora, its data, and the work left for them; `pairs` is None if it is not known."""
 
     name: str
     title: str
@@ -43,7 +43,7 @@ class TaskPlan:
 
     @property
     def to_fetch(self) -> int:
-        """Return the known bytes of corpora that are not fetched yet; none of a task that is made."""
+        """Return the known bytes of corpora that are not fetched yet; 0 for a task that is built."""
         return 0 if self.state == "done" else sum(one.size_bytes or 0 for one in self.corpora if not one.fetched)
 
 
@@ -89,7 +89,7 @@ def _make(name: str, pairs: int | None, measured: dict[str, tuple[float, int]]) 
 
 
 def _pairs(task: Task) -> int | None:
-    """Return how many pairs the task has at most; None where a domain takes all of a corpus of unknown size."""
+    """Return the maximum number of pairs of the task; None if a domain takes all of a corpus of unknown size."""
     total = 0
     for domain in task.config.domains.values():
         own = [task.corpora[name].pairs for name in domain.corpora]

@@ -10,29 +10,29 @@ from typing import Any
 from mdnmt.config.run import RunSpec
 from mdnmt.operations.plan.run_records import TrainingRecord
 
-# Operations a second of one CPU thread or one GPU on models of these sizes, where nothing was measured.
+# Assumed operations per second of one CPU thread or one GPU, if nothing was measured.
 RULE_TRAINING = {"cpu": 4e10, "cuda": 4e13}
 RULE_DECODING = {"cpu": 1e10, "cuda": 2e12}
-# Seconds that an update, or the translation of a sentence, takes however small the model is.
+# Seconds that an update, or the translation of a sentence, takes at least, however small the model is.
 LEAST_UPDATE = {"cpu": 0.005, "cuda": 0.03}
 LEAST_SENTENCE = {"cpu": 0.001, "cuda": 0.005}
 RULE_FACTOR = 4.0
 SAME_FACTOR = 1.3  # the same run with another seed, or its own first part
 SCALED_FACTOR = 1.5  # another run of the same amount of work
-MOST = 5.0
-EARLIER = 0.3  # of all updates, where `patience` may end a run
+MOST = 5.0  # upper bound of the factor by which a scaled time may be wrong
+EARLIER = 0.3  # share of all updates after which `patience` may end a run
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of one CPU thread or one GPU, from low to high, and where they are from."""
+    """Seconds of one CPU thread or one GPU, from low to high, and the source of the estimate."""
 
     low: float
     high: float
     source: str
 
     def earlier(self) -> Estimate:
-        """Return it for a run that may end before its last update."""
+        """Return the estimate for a run that may end before its last update."""
         return Estimate(self.low * EARLIER, self.high, f"{self.source}; patience may end it earlier")
 
 
@@ -45,7 +45,7 @@ def within_factor(seconds: float, factor: float, source: str) -> Estimate:
 
 
 def total(estimates: Iterable[Estimate]) -> Estimate:
-    """Return the sum; what makes one too low makes all too low, so the ends are added."""
+    """Return the sum. Both ends are added, because estimates tend to be wrong in the same direction."""
     found = list(estimates)
     return Estimate(sum(one.low for one in found), sum(one.high for one in found), "")
 
@@ -53,15 +53,15 @@ def total(estimates: Iterable[Estimate]) -> Estimate:
 def training(
     spec: RunSpec, task: str, operations: float, records: list[TrainingRecord], device: str, updates: int
 ) -> Estimate:
-    """Return the time of so many updates of a run that has not begun.
+    """Return the time of `updates` updates of a run that has not begun.
 
     Args:
         spec: the run.
         task: its task's name.
-        operations: of one of its updates.
+        operations: operations of one of its updates.
         records: finished trainings on this kind of device.
         device: "cpu" or "cuda".
-        updates: that are left.
+        updates: number of updates left.
     """
     if not records:
         rate = RULE_TRAINING[device]
@@ -80,21 +80,27 @@ def training(
 
 
 def scaling_uncertainty(ratio: float) -> float:
-    """Return by which factor a time scaled by `ratio` may be wrong: the more, the farther it was scaled."""
+    """Return the factor by which a time scaled by `ratio` may be wrong; it grows as `ratio` moves away from 1."""
     return float(min(MOST, SCALED_FACTOR * max(ratio, 1 / ratio) ** 0.25))
 
 
 def own_speed(seconds_per_update: float, made: int, updates: int) -> Estimate:
-    """Return the time of the updates that are left of a run that has begun."""
+    """Return the time left for a run that has begun, at its own speed.
+
+    Args:
+        seconds_per_update: its speed.
+        made: number of updates made.
+        updates: number of updates left.
+    """
     return within_factor(seconds_per_update * updates, SAME_FACTOR, f"measured: this run, its first {made} updates")
 
 
 def decoding(operations: float, sentences: int, records: dict[str, tuple[float, float]], device: str) -> Estimate:
-    """Return the time of translating the test sets.
+    """Return the time of translating.
 
     Args:
-        operations: of the translation.
-        sentences: of all test sets.
+        operations: operations of all translations that are left.
+        sentences: number of sentences to translate.
         records: name of a run of the study -> operations and measured seconds of its translation.
         device: "cpu" or "cuda".
     """
@@ -111,16 +117,15 @@ def decoding(operations: float, sentences: int, records: dict[str, tuple[float, 
 
 
 def hardware(records: list[TrainingRecord]) -> str:
-    """Return the names of the hardware that the records are of."""
+    """Return the names of the hardware in the records."""
     return ", ".join(sorted({record.hardware for record in records}))
 
 
 def kept_sizes(parameters: int, average: int) -> tuple[int, int]:
     """Return the least and the most bytes of a finished run: its weights, and its newest checkpoint.
 
-    A checkpoint has the weights and Adam's two moments.
-
-    A recipe that averages may write the weights of the other rule as well (docs/how-it-works.md).
+    A checkpoint has the weights and Adam's two moments. If the recipe averages checkpoints, a run may keep both sets of
+    weights, `best` and `average`.
     """
     weights, checkpoint = 4 * parameters, 3 * 4 * parameters
     return weights + checkpoint, (2 if average else 1) * weights + checkpoint
@@ -140,5 +145,5 @@ def _distance(record: TrainingRecord, spec: RunSpec, task: str, operations: floa
 
 
 def removed_run(seconds: float) -> Estimate:
-    """Return the time of a run that was made before and whose folder is gone."""
+    """Return the time of a run that was trained before and whose folder was removed."""
     return within_factor(seconds, SAME_FACTOR, "measured: this run, whose folder was removed (benchmark record)")

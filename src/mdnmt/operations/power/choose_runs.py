@@ -1,4 +1,4 @@
-"""Choose rows and seeds that decide the most claims in the hours there are."""
+"""Choose the rows and seeds that decide the most claims within a budget of hours."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mdnmt.operations.power.claim_power import draw, scaled, shares
 from mdnmt.statements.claims.decide import ALPHA
 
 DRAWS = 500
-SCALES = (1.0, 0.5, 0.0)  # of the printed effect, equally likely: as printed, half of it, none
-TYPICAL = 4.0  # standard deviations between seeds, where nothing is printed
-LEAST_GAIN = 0.005  # of a claim: less is the noise of the draws
+SCALES = (1.0, 0.5, 0.0)  # assumed true effects, equally likely: as printed, half of it, none
+TYPICAL = 4.0  # effect in standard deviations between seeds, assumed where the paper prints no number
+LEAST_GAIN = 0.005  # in claims; smaller gains are noise of the draws
 MOST_SEEDS = 10
 
 
@@ -23,8 +23,8 @@ class Row:
 
     Attributes:
         name: <task>/<directory>.
-        done: seeds that are trained and translated.
-        hours: of one seed, of one CPU thread or one GPU.
+        done: number of seeds that are trained and translated.
+        hours: hours of one seed on one CPU thread or one GPU.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Step:
-    """Train these rows up to `seeds` seeds: the hours it takes, the claims expected from it, and what it is for."""
+    """Train these rows up to `seeds` seeds: the hours it takes, the decisions it adds, and the claim that it is for."""
 
     rows: tuple[str, ...]
     seeds: int
@@ -47,8 +47,8 @@ class Step:
 class Chooser:
     """Expected decisions of a study.
 
-    A claim is counted with the fewest seeds of its rows. Its true differences are not known: the chance of a verdict is
-    averaged over `SCALES` times the printed differences.
+    A claim has as many seeds as its row with the fewest. Its true differences are not known, so the chance of a verdict
+    is averaged over `SCALES` times the printed differences.
     """
 
     designs: Sequence[Design]
@@ -57,11 +57,11 @@ class Chooser:
     _chances: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Leave out what cannot be decided."""
+        """Drop claims that cannot be decided."""
         self.designs = [one for one in self.designs if one.groups and all(row in self.rows for row in one.rows)]
 
     def chance(self, design: Design, seeds: int) -> float:
-        """Return the chance, beyond that of a false verdict, to decide a claim with so many seeds of its rows."""
+        """Return the chance of deciding a claim with `seeds` seeds of its rows, beyond that of a false verdict."""
         if seeds < MIN_SEEDS:
             return 0.0
         key = (design.name, seeds)
@@ -73,11 +73,11 @@ class Chooser:
         return self._chances[key]
 
     def expected(self, seeds: Mapping[str, int]) -> float:
-        """Return the expected number of decided claims, of row -> number of seeds."""
+        """Return the expected number of decided claims; `seeds`: row -> number of seeds."""
         return sum(self.chance(one, min(seeds[row] for row in one.rows)) for one in self.designs)
 
     def steps(self, seeds: Mapping[str, int]) -> Iterator[Step]:
-        """Yield what can be trained next: all rows of one claim up to a number of seeds."""
+        """Yield the possible next steps: all rows of one claim up to a number of seeds."""
         before = {one.name: self.chance(one, min(seeds[row] for row in one.rows)) for one in self.designs}
         seen = set()
         for design in self.designs:
@@ -94,7 +94,7 @@ class Chooser:
                     yield Step(rows, target, hours, gain, design.name)
 
     def choose(self, budget: float = float("inf")) -> tuple[dict[str, int], list[Step]]:
-        """Return row -> seeds, and the steps to it: each the one that fits with the most claims per hour."""
+        """Return row -> seeds, and the steps taken: each time the affordable step with the most claims per hour."""
         seeds = {name: row.done for name, row in self.rows.items()}
         taken, left = [], budget
         while fitting := [step for step in self.steps(seeds) if step.hours <= left]:
@@ -105,7 +105,7 @@ class Chooser:
         return seeds, taken
 
     def next_steps(self, number: int) -> list[Step]:
-        """Return the steps that would add most claims per hour now, best first; one a claim."""
+        """Return the steps that would add the most claims per hour now, best first; at most one per claim."""
         seeds = {name: row.done for name, row in self.rows.items()}
         best: dict[str, Step] = {}
         for step in sorted(self.steps(seeds), key=gain_per_hour, reverse=True):
@@ -113,7 +113,7 @@ class Chooser:
         return list(best.values())[:number]
 
     def next_row(self, step: Step) -> str:
-        """Return the row of a step whose next seed should be trained: one with the fewest, the cheapest first."""
+        """Return the row of a step whose next seed should be trained: the cheapest of those with the fewest seeds."""
         return min(step.rows, key=lambda name: (self.rows[name].done, self.rows[name].hours, name))
 
 

@@ -55,11 +55,11 @@ class Design:
 
     Attributes:
         name: of the claim.
-        paper: whose it is.
-        says: the sentence.
-        groups: its comparisons; none where it cannot be decided here.
+        paper: the paper that makes it.
+        says: the claim as a sentence.
+        groups: its comparisons; empty if it cannot be decided here.
         rows: <task>/<directory> of the runs that it needs.
-        in_points: whether effects are in points of a score, or in standard deviations between seeds.
+        in_points: whether effects are in points of a score; else in standard deviations between seeds.
         why_not: why it cannot be decided here.
     """
 
@@ -74,7 +74,7 @@ class Design:
 
 @dataclass(frozen=True)
 class _Place:
-    """The cell that a number stands for; `published` is the paper's."""
+    """The cell that a placeholder number stands for; `published` is the paper's number."""
 
     row: str
     name: str
@@ -98,7 +98,7 @@ def designs(study: Study, places: ResultPaths, spread: Spread) -> list[Design]:
 
 
 class _Planner:
-    """The claims of one paper."""
+    """Finds the comparisons of one paper's claims."""
 
     def __init__(self, study: Study, paper: str, places: ResultPaths, spread: Spread, folder: Path) -> None:
         self.study, self.paper, self.spread = study, paper, spread
@@ -107,7 +107,7 @@ class _Planner:
         self.spec = self._placeholders(claims_spec(study, paper, places), places, folder)
 
     def _placeholders(self, spec: ClaimsSpec, places: ResultPaths, folder: Path) -> ClaimsSpec:
-        """Return the spec with a table for each of its tables in which every cell has a number of its own."""
+        """Return the spec with each table replaced by one in which every cell has a different number."""
         printed = self.study.as_printed(self.paper)
         tables: dict[str, Path | None] = {}
         missing = dict(spec.missing)
@@ -119,7 +119,7 @@ class _Planner:
                 missing[item] = str(error)
                 continue
             if not isinstance(found, specs.ScoreTableSpec):
-                missing[item] = "measured once, not once a seed"
+                missing[item] = "measured once, not once per seed"
                 continue
             tables[item] = folder / f"{key}.json"
             grid = self._numbered(item, found, self.study.config.tables[key].task)
@@ -128,7 +128,7 @@ class _Planner:
 
     def _numbered(self, item: str, spec: specs.ScoreTableSpec, task: str) -> Grid:
         made = {row.method for row in spec.rows if row.runs}
-        # Without runs nothing is read; of rows to choose from the first is shown.
+        # Without runs, nothing is read, and the first of several alternative rows is shown.
         rows = tuple(row.model_copy(update={"runs": (), "records": ()}) for row in spec.rows)
         files: dict[str, Any] = {"significance": None, "predicted_labels": None, "made_with": {}}
         grid = build(spec.model_copy(update={"rows": rows, **files}))
@@ -138,7 +138,7 @@ class _Planner:
                 if row.method in made and header.metric not in spec.metric_missing:
                     runs, name = f"{task}/{row.method.partition('@')[0]}", f"{task}/{row.method}/{header.metric}"
                     is_average, published = header.key == AVERAGE, cell.published
-                    if is_average and published is None:  # the mean of the domains that are printed
+                    if is_average and published is None:  # take the mean of the printed domains
                         both = zip(grid.headers, row.cells, strict=True)
                         of_row = [one.published for head, one in both if head.metric == header.metric]
                         known = [number for number in of_row if number is not None]
@@ -229,7 +229,7 @@ class _Planner:
         )
 
     def _of_figure(self, rule: FigureRule) -> Iterator[tuple[str, Contrast, list[str]]]:
-        """Yield comparisons in standard deviations; layers and sides are known once the figure is made."""
+        """Yield comparisons in standard deviations; layers and sides are known only once the figure is made."""
         rows: list[str] = []
         if "comet" in metrics_of(rule) and self.study.no_comet:
             raise CannotDecideError(self.study.no_comet)
@@ -255,7 +255,7 @@ class _Planner:
 
 
 def _sides(rule: FigureRule) -> Iterator[tuple[str, ...]]:
-    """Yield what each comparison is between; one alone is compared with the threshold."""
+    """Yield the names of the two sides of each comparison; a single one is compared with the threshold."""
     if isinstance(rule, MeasureRule):
         for method in rule.methods or ("all systems",):
             left = f"{method} {rule.name} {rule.at}"

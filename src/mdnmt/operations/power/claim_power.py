@@ -1,17 +1,17 @@
-"""The power of a claim: how often its rules reach a verdict if the true differences are known.
+"""The power of a claim: how often its rules reach a verdict, given the true differences.
 
 The rules are those of `mdnmt.statements.claims.decide`. For a comparison of two rows with n and m seeds,
 
     t = (difference - threshold) / sqrt(s_left^2 / n + times^2 s_right^2 / m)
 
 has Student's t distribution with Satterthwaite's degrees of freedom (Welch 1947), a noncentral one if the difference is
-not at the threshold. Its degrees of freedom are estimated as well: with three seeds a noncentral t of 2n - 2 degrees
-promises ten points of power too much. A claim also combines many comparisons, often with the same baseline. So power is
+not at the threshold. Its degrees of freedom are estimated as well: with three seeds, a noncentral t of 2n - 2 degrees
+overstates power by ten points. A claim also combines many comparisons, often with the same baseline. So power is
 computed by simulating the sufficient statistics of every cell: the mean of n seeds is normal with variance
 s^2 / n, their variance is s^2 chi2(n - 1) / (n - 1), and the two are independent.
 
 A star compares over seeds and sentences (`mdnmt.score.significance.variance_components`): the variance of sentences is
-added, and the level is 0.05 divided by the comparisons of the table, a lower bound of Holm's.
+added, and the level is 0.05 divided by the number of comparisons of the table, a lower bound of Holm's.
 
 Cells are drawn independently of each other.
 """
@@ -34,16 +34,16 @@ Flags = NDArray[np.bool_]
 DRAWS = 2000  # the standard error of a power of 80 % is 0.9 points
 POWER = 0.8
 SEEDS_TRIED = (3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50)
-MOST_EFFECT = 64.0  # in points, or standard deviations: no effect is searched for beyond it
+MOST_EFFECT = 64.0  # largest effect that is searched for, in points or standard deviations
 
 
 @dataclass(frozen=True)
 class CellOfRow:
-    """A number that is measured once a seed.
+    """A number that is measured once per seed.
 
     Attributes:
-        name: the same cell has the same name in all comparisons.
-        row: whose seeds it is measured with.
+        name: identifies the cell in all comparisons.
+        row: the row whose seeds measure it.
         sd: standard deviation between seeds on one test set.
     """
 
@@ -63,8 +63,8 @@ class Contrast:
         bound: the threshold.
         times: factor of the right cell.
         printed: the difference in the paper; None: the paper does not print both numbers.
-        sentence_sd: of the difference, from the choice of test sentences; of a star, else 0.
-        family: of a star, the comparisons of its table in this metric; else 0.
+        sentence_sd: for a star, standard deviation of the difference due to the choice of test sentences; else 0.
+        family: for a star, number of comparisons of its table in this metric; else 0.
     """
 
     left: CellOfRow
@@ -79,7 +79,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Group:
-    """The comparisons of a rule, or of one row of it; `rules`: the number of groups that can refute the claim."""
+    """The comparisons of a rule, or of one row of it; `rules` is the number of groups that can refute the claim."""
 
     needed: Needed
     contrasts: tuple[Contrast, ...]
@@ -105,7 +105,7 @@ class Draws:
 
 @lru_cache(maxsize=512)
 def _critical(level: float) -> tuple[Array, Array]:
-    """Return 1 / degrees of freedom and the two-sided bound of |t| at each, to interpolate in."""
+    """Return a grid of 1 / degrees of freedom and the two-sided bounds of |t| on it, for interpolation."""
     from scipy.stats import t  # type: ignore[import-untyped]
 
     inverse = np.linspace(1e-3, 0.5, 400)
@@ -123,8 +123,8 @@ def draw(groups: Sequence[Group], seeds: Mapping[str, int], number: int = DRAWS,
     Args:
         groups: of the claim.
         seeds: row -> number of seeds, at least two.
-        number: of draws.
-        seed: of the generator: equal seeds give equal draws.
+        number: number of draws.
+        seed: seed of the generator; equal seeds give equal draws.
     """
     rng = np.random.default_rng(seed)
     means: dict[str, Array] = {}
@@ -162,7 +162,7 @@ def draw(groups: Sequence[Group], seeds: Mapping[str, int], number: int = DRAWS,
 
 
 def _levels(group: Group, freedom_RJ: Array, level: float) -> Array:
-    """Return the bound of |t| of each comparison; that of a star depends on its table, not on the rule."""
+    """Return the bound of |t| of each comparison; for a star it depends on the table, not on the rule."""
     columns = [
         critical(ALPHA / one.family if one.family else level, freedom_RJ[:, place])
         for place, one in enumerate(group.contrasts)
@@ -175,7 +175,7 @@ def shares(groups: Sequence[Group], draws: Sequence[Draws], truths: Sequence[Seq
 
     Args:
         groups: of the claim.
-        draws: of `draw`.
+        draws: the result of `draw`.
         truths: the true difference of each comparison of each group.
     """
     verdicts = [_verdicts(*of_group) for of_group in zip(groups, draws, truths, strict=True)]
@@ -185,7 +185,7 @@ def shares(groups: Sequence[Group], draws: Sequence[Draws], truths: Sequence[Seq
 
 
 def _verdicts(group: Group, draws: Draws, truth: Sequence[float]) -> tuple[Flags, Flags]:
-    """Return in which draws a group is shown to hold, and in which to fail [R]: `decide.verdict_of` on arrays."""
+    """Return in which draws [R] a group is shown to hold, and in which to fail: `decide.verdict_of` on arrays."""
     found_RJ = np.asarray(truth) + draws.noise_RJ
     for place, one in enumerate(group.contrasts):
         if one.side == "within":
@@ -200,7 +200,7 @@ def _verdicts(group: Group, draws: Draws, truth: Sequence[float]) -> tuple[Flags
 
 
 def at_distance(groups: Sequence[Group], distance: float) -> list[list[float]]:
-    """Return true differences that all fulfil their rules, each so far from its bound."""
+    """Return true differences that all fulfil their rules, each at `distance` from its bound."""
     return [[_beyond(one, distance) for one in group.contrasts] for group in groups]
 
 
@@ -211,12 +211,16 @@ def _beyond(one: Contrast, distance: float) -> float:
 
 
 def scaled(groups: Sequence[Group], scale: float, typical: float | None = None) -> list[list[float]] | None:
-    """Return the printed differences times `scale`; None where a comparison has none.
+    """Return the assumed true differences: the printed ones times `scale`.
 
     Args:
         groups: of the claim.
         scale: 1 is the printed effect, 0.5 half of it.
-        typical: in place of a printed difference: so many standard deviations between seeds beyond the bound.
+        typical: replaces the differences of a group that has no printed ones: this many standard deviations between
+            seeds beyond the bound.
+
+    Returns:
+        A list for each group; None if a group has no printed difference and `typical` is None.
     """
     found = []
     for group in groups:
@@ -225,16 +229,16 @@ def scaled(groups: Sequence[Group], scale: float, typical: float | None = None) 
             return None
         assumed = [_beyond(one, (typical or 0.0) * one.left.sd) for one in group.contrasts]
         mean = float(np.mean(known)) if known else 0.0
-        # A number that the paper lacks is taken to differ as those beside it do.
+        # A difference that the paper does not print is assumed to be the mean of the group's printed ones.
         of_group = [mean if one.printed is None else one.printed for one in group.contrasts] if known else assumed
         found.append([scale * truth for truth in of_group])
     return found
 
 
 def smallest_effect(groups: Sequence[Group], seeds: Mapping[str, int], number: int = DRAWS) -> float | None:
-    """Return the distance from the bounds at which a claim is reproduced with 80 % power; None: at none.
+    """Return the distance of all comparisons from their bounds at which a claim is reproduced with 80 % power.
 
-    Every comparison lies at this distance. Found by bisection with the same draws.
+    It is found by bisection with the same draws. None: no distance up to `MOST_EFFECT` is enough.
     """
     draws = draw(groups, seeds, number)
 
@@ -245,7 +249,7 @@ def smallest_effect(groups: Sequence[Group], seeds: Mapping[str, int], number: i
 
 
 def bisect(power: Callable[[float], float], most: float, level: float = POWER) -> float | None:
-    """Return the smallest argument up to `most` at which a growing function reaches `level`; None: it does not."""
+    """Return the smallest argument up to `most` at which an increasing function reaches `level`; None: it does not."""
     if power(most) < level:
         return None
     low, high = 0.0, most
@@ -263,7 +267,7 @@ def seeds_needed(
     def decided(count: int) -> float:
         return sum(shares(groups, draw(groups, dict.fromkeys(rows, count), number), truths))
 
-    # More seeds decide more, so that the largest number settles whether any does.
+    # More seeds decide more, so the largest number settles whether any is enough.
     if decided(SEEDS_TRIED[-1]) < POWER:
         return None
     return next(count for count in SEEDS_TRIED if decided(count) >= POWER)

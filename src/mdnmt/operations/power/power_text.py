@@ -22,9 +22,9 @@ LAST = ("hours", -6)
 
 
 def rows_of(plan: Plan) -> dict[str, Row]:
-    """Return the rows of a plan, each with the seeds that are there and the hours of one more.
+    """Return the rows of a plan, each with its finished seeds and the hours of one more.
 
-    Of an estimate's range the geometric mean counts: it is a factor either way.
+    A range of estimates counts as its geometric mean, because an estimate is wrong by a factor in either direction.
     """
     found: dict[str, Row] = {}
     names = dict.fromkeys(f"{one.run.task}/{one.run.directory}" for one in plan.runs if one.missing is None)
@@ -43,7 +43,7 @@ def _middle(found: Estimate | None) -> float:
 
 
 def power_text(plan: Plan, designs: list[Design], spread: Spread) -> str:
-    """Return what every claim can show, and what it costs to decide it."""
+    """Return the smallest effect that every claim can show, and the seeds and hours that decide it."""
     rows, planned = rows_of(plan), max(MIN_SEEDS, len(plan.study.config.seed_list))
     there = [one for one in designs if one.groups]
     lines = [
@@ -51,7 +51,7 @@ def power_text(plan: Plan, designs: list[Design], spread: Spread) -> str:
             f"{plan.study.name}: {len(there)} of {len(designs)} claims can be decided by its runs; "
             f"{sum(_seeds(one, rows) >= MIN_SEEDS for one in there)} have {MIN_SEEDS} seeds of every row now."
         ),
-        *wrapped(f"Hours of one {'GPU' if plan.device == 'cuda' else 'CPU thread'}, of runs that are not done."),
+        *wrapped(f"Hours of one {'GPU' if plan.device == 'cuda' else 'CPU thread'}, for runs that are not done."),
     ]
     for paper in dict.fromkeys(one.paper for one in there):
         lines += ["", " " * 53 + "printed effect  half of it", in_columns((paper, 33), *HEADS, LAST)]
@@ -93,7 +93,7 @@ def _reasons(designs: list[Design]) -> Iterator[str]:
         if one.why_not is not None:
             reasons.setdefault(one.why_not, []).append(one.name)
     for reason, names in reasons.items():
-        # What to do about missing weights is said by the plan itself.
+        # Shortened, because the plan itself says what to do about missing weights.
         yield from wrapped(f"{', '.join(names)}: {shorten(reason, REASON, placeholder=' ...')}", 2)
 
 
@@ -102,7 +102,7 @@ def _legend(planned: int, spread: Spread) -> Iterator[str]:
     for text in (
         "comp.: comparisons that the claim's rules ask for. seeds: the fewest seeds that a row of the claim has now.",
         f"detects: with {planned} seeds of every row the claim is reproduced in 80 % of all cases if each of its "
-        "differences lies so far beyond its threshold; in points, or for numbers of figures in standard deviations "
+        "differences lies this far beyond its threshold; in points, or for numbers of figures in standard deviations "
         "between seeds (sd).",
         "printed effect, half of it: the seeds with which the claim gets a verdict, reproduced or not, in 80 % of all "
         f"cases if the true differences are the printed ones, or half of them. {NEVER}: not with {SEEDS_TRIED[-1]} "
@@ -114,7 +114,7 @@ def _legend(planned: int, spread: Spread) -> Iterator[str]:
 
 
 def budget_text(plan: Plan, chooser: Chooser, budget: float) -> str:
-    """Return the rows and seeds that decide the most claims in so many hours."""
+    """Return the rows and seeds that decide the most claims within a budget of hours."""
     seeds, taken = chooser.choose(budget)
     now = {name: row.done for name, row in chooser.rows.items()}
     planned = max(MIN_SEEDS, len(plan.study.config.seed_list))
@@ -146,13 +146,13 @@ ASSUMED = (
 
 
 def _needed(chooser: Chooser, seeds: dict[str, int]) -> tuple[int, float]:
-    """Return the runs and hours that are left up to a number of seeds of each row."""
+    """Return the number of runs and hours still needed to reach a number of seeds of each row."""
     more = {name: count - chooser.rows[name].done for name, count in seeds.items()}
     return sum(more.values()), sum(count * chooser.rows[name].hours for name, count in more.items())
 
 
 def next_text(plan: Plan, chooser: Chooser) -> str:
-    """Return which run would add most now, and why."""
+    """Return which run would add the most decided claims now, and why."""
     steps = chooser.next_steps(5)
     if not steps:
         return f"{plan.study.name}: no run would decide another claim."
@@ -164,7 +164,7 @@ def next_text(plan: Plan, chooser: Chooser) -> str:
         lines.append(f"  snakemake --cores 1 --config study={plan.study.name} -- \\\n    {target}")
     else:
         lines.append(f"  The study has no seed {seed} of it: add one with `seeds`.")
-    lines += ["", "What leads to most decided claims per hour, best first:"]
+    lines += ["", "Steps with the most decided claims per hour, best first:"]
     lines.append(
         in_columns(("for claim", 34), ("rows", -5), ("seeds", -6), ("runs", -5), ("hours", -7), ("claims", -8))
     )
@@ -185,7 +185,7 @@ def _why(step: Step, row: Row) -> str:
 
 
 def _next_run(plan: Plan, name: str) -> tuple[int, str]:
-    """Return the seed of a row that comes next, and the file that its run ends with; no file: the study lacks it."""
+    """Return the next seed of a row, and the last file that its run makes; empty: the study has no such seed."""
     runs = [one for one in plan.runs if f"{one.run.task}/{one.run.directory}" == name]
     open_runs = [one for one in runs if not (one.state == "done" and one.translated)]
     if not open_runs:

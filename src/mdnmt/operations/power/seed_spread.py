@@ -1,4 +1,4 @@
-"""Estimate how much scores vary between seeds, from other studies at first and then from the study's own seeds.
+"""Estimate how much scores vary between seeds: first from other studies, then also from the study's own seeds.
 
 A score varies with the seed, with the test sentences, and with the interaction of both. On one test set of N sentences
 the variance between seeds is `seed + interaction / N`. The variance of the difference of two systems over test sets is
@@ -24,7 +24,7 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 FILE = "seed-spread.yaml"
-PRIOR_WEIGHT = 4.0  # most degrees of freedom that a prior can have
+PRIOR_WEIGHT = 4.0  # maximum degrees of freedom of the prior
 
 
 class Components(Frozen):
@@ -50,7 +50,7 @@ class Spread:
     """The standard deviations to plan with.
 
     Attributes:
-        prior: of other studies.
+        prior: variance components from other studies.
         own: (task, metric, whether it is an average) -> variance between the study's own seeds, degrees of freedom.
     """
 
@@ -61,7 +61,7 @@ class Spread:
         return (self.prior.average if is_average else self.prior.domain).get(metric)
 
     def seed_sd(self, task: str, metric: str, is_average: bool, sentences: int) -> float | None:
-        """Return the standard deviation between seeds on a test set; None: nothing is known of the metric.
+        """Return the standard deviation between seeds on a test set; None: not known for this metric.
 
         The prior's variance and the study's own are averaged, weighted by degrees of freedom: the posterior of a
         scaled inverse chi-square prior (Gelman et al., Bayesian Data Analysis, 3rd edition, sec. 2.6).
@@ -76,7 +76,7 @@ class Spread:
         return math.sqrt((variance + more * of_study) / (freedom + more))
 
     def sentence_sd(self, metric: str, sentences: int) -> float:
-        """Return the standard deviation of a difference over test sets; 0: nothing is known of the metric."""
+        """Return the standard deviation of a difference over test sets; 0: not known for this metric."""
         known = self._prior(metric, False)
         return math.sqrt(known.sentences / sentences) if known else 0.0
 
@@ -93,7 +93,7 @@ def spread_of(study: Study, places: ResultPaths, config_folder: Path) -> Spread:
     """Return the spread to plan with, from the prior and from the runs of the study that exist.
 
     Raises:
-        ConfigError: config/seed-spread.yaml is not there, or has a mistake in it.
+        ConfigError: config/seed-spread.yaml is missing or invalid.
     """
     values: dict[tuple[str, str, bool], dict[tuple[str, str], tuple[float, ...]]] = {}
     for key, shown in study.config.tables.items():

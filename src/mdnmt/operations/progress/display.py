@@ -27,7 +27,7 @@ class Display:
 
     Attributes:
         progress: what is drawn.
-        command: what continues the study after a failure.
+        command: the command that continues the study after a failure.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Display:
         self._read_at: float | None = None
 
     def begin(self, jobs_of_rule: dict[str, object]) -> None:
-        """Start with the numbers of jobs that Snakemake announces."""
+        """Start with the job counts that Snakemake announces."""
         self.progress.plan(jobs_of_rule)
         if self._console.is_terminal:
             if self._live is None:

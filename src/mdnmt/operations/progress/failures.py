@@ -20,7 +20,7 @@ class Cause:
     """A row of the troubleshooting page.
 
     Attributes:
-        pieces: what the messages that the row explains contain, in this order, in lower case.
+        pieces: lower-case substrings that a message must contain in this order.
         literal: the number of characters of the pieces; the row with the most is the best match.
         advice: what to do, as Markdown.
     """
@@ -88,7 +88,7 @@ def explain(title: str, logs: list[str], command: str, page: Path = PAGE) -> lis
     Args:
         title: the job in words.
         logs: its log files.
-        command: what continues the study.
+        command: the command that continues the study.
         page: the troubleshooting page.
     """
     lines = [f"FAILED: {title}"]

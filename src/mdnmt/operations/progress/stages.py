@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# Stage -> its rules. Rules that Snakemake counts but that start no program (`all`) are in none.
+# Stage -> its rules. Rules that start no program (`all`) belong to no stage, although Snakemake counts them.
 STAGES: dict[str, frozenset[str]] = {
     "corpora": frozenset({"fetch", "toy_weights", "toy_comet"}),
     "tasks": frozenset({"task", "first_downloads", "predicted_labels"}),
@@ -40,7 +40,7 @@ STAGE_OF = {rule: stage for stage, rules in STAGES.items() for rule in rules}
 
 @dataclass
 class Job:
-    """A job: its number, rule, a title for people, the run that it trains if any, and its logs."""
+    """A job: its number, rule, readable title, the run that it trains if any, and its logs."""
 
     number: int
     rule: str
@@ -51,7 +51,7 @@ class Job:
 
 @dataclass
 class Stage:
-    """Numbers of jobs of one stage."""
+    """Job counts of one stage."""
 
     total: int = 0
     done: int = 0
@@ -63,9 +63,9 @@ class Progress:
     """What Snakemake has done so far.
 
     Attributes:
-        stages: stage -> its numbers.
+        stages: stage -> its job counts.
         running: job number -> job.
-        failed: job number -> job, of those that failed and were not repeated with success.
+        failed: job number -> job, for jobs that failed and have not succeeded since.
     """
 
     stages: dict[str, Stage] = field(default_factory=lambda: {name: Stage() for name in STAGES})
@@ -74,7 +74,7 @@ class Progress:
     _known: dict[int, Job] = field(default_factory=dict)
 
     def plan(self, jobs_of_rule: Mapping[str, object]) -> None:
-        """Take the numbers of jobs that Snakemake announces at its start."""
+        """Add the job counts that Snakemake announces when it starts."""
         for rule, number in jobs_of_rule.items():
             if rule in STAGE_OF and isinstance(number, int):
                 self.stages[STAGE_OF[rule]].total += number

@@ -1,1 +1,1 @@
-"""What is going on in a project: its runs, what SLURM says of its jobs, and what Snakemake believes of them."""
+"""The state of a project: its runs, and its jobs as SLURM and Snakemake see them."""

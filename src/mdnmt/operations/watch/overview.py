@@ -14,13 +14,13 @@ from mdnmt.train.attempts import Call, call
 
 @dataclass(frozen=True)
 class Overview:
-    """What was seen at one moment.
+    """A snapshot of a project's runs and jobs.
 
     Attributes:
         runs: the runs.
-        jobs: SLURM's, by number; None: there is no SLURM, or it does not answer.
-        snakemake: the Snakemake at work here, in words; None: there is none.
-        last_start: what the log of the last start of Snakemake says.
+        jobs: SLURM's jobs by number; None: there is no SLURM, or it does not answer.
+        snakemake: a description of the Snakemake process at work here; None: there is none.
+        last_start: what the log of the last start of Snakemake says; None: there is no log.
     """
 
     runs: list[RunState]
@@ -30,7 +30,7 @@ class Overview:
 
     @property
     def lost(self) -> dict[str, str]:
-        """Return job -> its SLURM state, for jobs that Snakemake waits for although they have ended.
+        """Return job -> what SLURM says of it, for jobs that Snakemake waits for although SLURM ended or forgot them.
 
         Snakemake polls at least every three minutes, so only a job that stays here is really lost.
         """
@@ -52,7 +52,7 @@ class Overview:
         return {number: job for number, job in (self.jobs or {}).items() if job.is_alive and number not in waiting}
 
     def disagreements(self) -> list[str]:
-        """Return a line for each job on which Snakemake and SLURM disagree, and for each run that two jobs train."""
+        """Return a line for each job on which Snakemake and SLURM disagree, and for each run that has several jobs."""
         lines = [f"job {job}: Snakemake waits for it, but {what}" for job, what in self.lost.items()]
         lines += [
             f"job {number} ({job.comment}): {job.state} in SLURM, but no Snakemake waits for it"
@@ -64,7 +64,7 @@ class Overview:
                 by_run.setdefault(job.run, []).append(number)
         for run, numbers in by_run.items():
             if len(numbers) > 1:
-                lines.append(f"{run}: {len(numbers)} jobs run for it ({', '.join(numbers)}); the lease lets one train")
+                lines.append(f"{run}: {len(numbers)} jobs run for it ({', '.join(numbers)}); only one can train")
         return lines
 
 
@@ -72,9 +72,9 @@ def read_overview(folder: Path, updates: dict[str, int | None], *, run: Call = c
     """Return the state of all runs and jobs of a project's folder.
 
     Args:
-        folder: the project's.
-        updates: name of a run -> the updates that it will make at most.
-        run: runs a command of SLURM.
+        folder: the project's folder.
+        updates: name of a run -> its maximum number of updates; None: not known.
+        run: runs a SLURM command.
     """
     log = newest_log(folder)
     return Overview(

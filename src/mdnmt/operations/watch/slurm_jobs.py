@@ -1,4 +1,4 @@
-"""What SLURM says of the jobs of a project."""
+"""The jobs of a project, as SLURM reports them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from mdnmt.train.attempts import Call, call
 
 # Job, state, reason, name (the id of a start of Snakemake), comment (rule and wildcards), folder.
 _FORMAT = "%i|%T|%r|%j|%k|%Z"
-# From these a job comes back, or has not ended yet; everything else is over for good.
+# States of jobs that have not ended or will come back; all other states are final.
 _ALIVE = (
     "PENDING RUNNING CONFIGURING COMPLETING SUSPENDED REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING SIGNALING STAGE_OUT "
     "STOPPED SPECIAL_EXIT"
 )
-# "rule_train_wildcards_<task>_<method>_<seed>_<hash>", or another rule that trains: none of the four has an underscore.
+# "rule_train_wildcards_<task>_<method>_<seed>_<hash>", or another rule that trains; no wildcard has an underscore.
 _OF_RUN = re.compile(r"rule_(?:train|train_decode_score)_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
 
 
@@ -36,9 +36,9 @@ class SlurmJob:
 
     @property
     def run(self) -> str | None:
-        """Return the name of the run that it trains; None: it does something else, or SLURM does not say.
+        """Return the name of the run that it trains; None: it does something else, or its run is not known.
 
-        The tasks of a job array all have the comment of the first.
+        All tasks of a job array carry the comment of the first, so their runs are not known.
         """
         if "_" in self.job:
             return None
@@ -47,9 +47,9 @@ class SlurmJob:
 
 
 def slurm_jobs(folder: Path, *, run: Call = call) -> dict[str, SlurmJob] | None:
-    """Return the jobs that Snakemake sent from a folder, ended ones too while SLURM remembers them, by number.
+    """Return the jobs that Snakemake submitted from a folder, by number; ended ones too while SLURM remembers them.
 
-    None: there is no SLURM here, or it does not answer, so that nothing can be said.
+    None: there is no SLURM here, or it does not answer.
     """
     printed = run(["squeue", "--noheader", "--array", "--states=all", f"--format={_FORMAT}"])
     if printed is None:

@@ -1,4 +1,4 @@
-"""What a running Snakemake believes: read off the log that each start of it leaves in .snakemake/log."""
+"""The jobs that a running Snakemake waits for, read from its log in .snakemake/log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 _START = re.compile(r"^SLURM run ID: (\S+)", re.MULTILINE)
 _SENT = re.compile(r"^Job (\d+) has been submitted with SLURM jobid (\d+)")
-# "Finished jobid: 3 (Rule: train)", a group as "Finished jobids: 3, 4"; an error names SLURM's number as well.
+# "Finished jobid: 3 (Rule: train)"; of a group "Finished jobids: 3, 4". An error names SLURM's job number.
 _FINISHED = re.compile(r"^Finished jobids?: ([\d, ]+)")
 _FAILED = re.compile(r"^\s+external_jobid: (\d+)")
 _SUBMISSION_FAILED = "SLURM sbatch failed"
@@ -21,8 +21,8 @@ class StartState:
 
     Attributes:
         log: the log file.
-        start: the id of this start, which names its jobs; None without SLURM.
-        waiting: SLURM's job number -> Snakemake's, of jobs that were submitted and have not been reported finished.
+        start: the id of this start, which is the name of its jobs; None without SLURM.
+        waiting: SLURM's job number -> Snakemake's, of submitted jobs that are not reported as finished or failed.
         failed_submissions: how often sbatch failed.
         has_ended: whether the log says that Snakemake ended.
     """
@@ -37,7 +37,7 @@ class StartState:
 def newest_log(folder: Path) -> Path | None:
     """Return the log of the last start of Snakemake in a folder; None: there was none.
 
-    A dry run leaves a log as well, so a start that sent jobs goes before one that did not.
+    A dry run leaves a log as well, so the log of a start under SLURM is preferred to a newer one without.
     """
     logs = sorted((folder / ".snakemake" / "log").glob("*.snakemake.log"), reverse=True)
     return next((log for log in logs if _START.search(_head(log))), logs[0] if logs else None)

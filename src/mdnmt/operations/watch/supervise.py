@@ -21,20 +21,20 @@ from mdnmt.train.attempts import call as run_command
 class Supervisor:
     """Runs a Snakemake command in a project's folder until it succeeds.
 
-    A job is lost if Snakemake has waited for it for `patience_seconds` although SLURM has ended or forgotten it; within
-    that time Snakemake should have noticed. Snakemake is stopped only if all jobs that it waits for are lost: stopping
-    it earlier would submit the others a second time. It is killed, because Ctrl-C would cancel its jobs. Before it is
-    started again, jobs that it no longer waits for are cleared: pending ones are cancelled, running ones may finish.
+    A job is lost if Snakemake still waits for it `patience_seconds` after SLURM ended or forgot it; by then Snakemake
+    should have noticed. Snakemake is stopped only if all jobs that it waits for are lost: stopping it earlier would
+    submit the others a second time. It is killed, because Ctrl-C would cancel its jobs. Before it is started again,
+    jobs that no Snakemake waits for are cleared: pending ones are cancelled, running ones may finish.
 
     Attributes:
         command: starts Snakemake.
-        folder: the project's.
+        folder: the project's folder.
         look: returns the state of all runs and jobs.
-        patience_seconds: longer than the three minutes after which Snakemake polls its jobs at the latest.
-        every_seconds: between two polls.
+        patience_seconds: must exceed three minutes, the longest interval at which Snakemake polls its jobs.
+        every_seconds: interval between two looks.
         most_starts: the number of starts after which it gives up.
         say: called with messages for the user.
-        run: runs a command of SLURM.
+        run: runs a SLURM command.
     """
 
     command: list[str]
@@ -71,7 +71,7 @@ class Supervisor:
         return status
 
     def _follow(self, process: subprocess.Popen[bytes], last_log: Path | None) -> int:
-        """Supervise one start until it ends; `last_log` is the log of the start before."""
+        """Supervise one start until it ends; `last_log` is the log of the previous start."""
         self._lost_since.clear()
         while process.poll() is None:
             view = self.look()
@@ -86,7 +86,7 @@ class Supervisor:
         return process.returncode
 
     def _long_lost(self, view: Overview) -> list[str]:
-        """Return the lost jobs, if all jobs that Snakemake waits for have been lost for long enough; else none."""
+        """Return the lost jobs if Snakemake waits for no others and all have been lost for long enough; else none."""
         now = time.monotonic()
         self._lost_since = {job: self._lost_since.get(job, now) for job in view.lost}
         waiting = view.last_start.waiting if view.last_start is not None else {}
@@ -98,7 +98,7 @@ class Supervisor:
         while orphans := self.look().orphans:
             cancel([number for number, job in orphans.items() if job.state == "PENDING"], run=self.run)
             if not announced:
-                self.say(f"waiting for {len(orphans)} jobs that another start of Snakemake has sent")
+                self.say(f"waiting for {len(orphans)} jobs that an earlier start of Snakemake submitted")
                 announced = True
             _pause(self.every_seconds)
 
