@@ -1,4 +1,4 @@
-"""Read what a run's analysis wrote: domain proportions, sentences and sentence vectors."""
+"""Read the files of a run's analysis: domain proportions, sentences and sentence vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mdnmt.fsio import check_listed, read_json
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-MEDIUM = 14  # words of a sentence: long enough to say something, short enough to read
+MEDIUM = 14  # preferred number of words in an example sentence: enough for context, few enough to read
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class SentenceWords:
 
 
 def files(run: AnalysedRun, *names: str) -> list[Path]:
-    """Return these files of all analyses of a system."""
+    """Return the paths of the files with these names in each analysis of a system."""
     return [seed.analysis / name for seed in run.seeds for name in names]
 
 
 def arrays(path: Path, *names: str) -> dict[str, Any]:
-    """Return the arrays of an .npz file, pickled ones refused; `names` must be there.
+    """Return the arrays of an .npz file, which must contain `names`; pickled arrays are refused.
 
     Raises:
         DataError: the file cannot be read or lacks one of `names`.
@@ -68,20 +68,21 @@ def read(path: Path) -> Any:
 
 
 def domain_names(directory: Path) -> list[str]:
-    """Return the task's domains in the order of the model's K."""
+    """Return the task's domains in the order of their labels."""
     return [str(name) for name in read(directory / "meta.json")["domains"]]
 
 
 def labels(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
-    """Return what to print for each domain: the spec's label, else the name itself."""
+    """Return the printed name of each domain: the spec's label, or else the name itself."""
     known = {column.name: column.label for column in columns}
     return [known.get(name, name) for name in names]
 
 
 def choose(sentences: list[dict[str, Any]], domain: str | None, max_words: int) -> int | None:
-    """Return the sentence to show: of `domain` if it is given, nearest to 14 words, the first of equals.
+    """Return the index of the sentence to show, from `domain` if it is given; None if there is no sentence.
 
-    A fixed rule, so that nobody picks the sentence that looks best. None where there is no sentence.
+    The rule is fixed, so that nobody picks the sentence that looks best: the length nearest to 14 words (or to
+    `max_words`, if that is less), and the first of equals.
     """
     best, distance = None, None
     for index, sentence in enumerate(sentences):
@@ -95,7 +96,7 @@ def choose(sentences: list[dict[str, Any]], domain: str | None, max_words: int) 
 
 
 def find_sentence(directory: Path, number: int | None, domain: str | None, max_words: int) -> dict[str, Any] | None:
-    """Return a sentence of an analysis by its number or by `choose`; None where there is none to choose.
+    """Return a sentence of an analysis by its number or by `choose`; None if there is none to choose from.
 
     Raises:
         DataError: there is no sentence of that number.
@@ -111,11 +112,14 @@ def find_sentence(directory: Path, number: int | None, domain: str | None, max_w
 
 
 def whole_words(pieces: Sequence[str], proportions: Any) -> SentenceWords:
-    """Join BPE pieces (`trans@@ late`) to words, each with the mean proportion of its pieces.
+    """Join BPE pieces (`trans@@ late`) into words, each with the mean proportion of its pieces.
 
     Args:
-        pieces: T pieces, `</s>` and `<s>` among them if the model sees them.
+        pieces: T pieces, including `</s>` and `<s>` if the model sees them.
         proportions: [L][T][K], as in sentences.json.
+
+    Raises:
+        DataError: the proportions do not fit the pieces.
     """
     p_LTK = np.asarray(proportions, dtype=np.float64)
     if p_LTK.ndim != 3 or p_LTK.shape[1] != len(pieces):

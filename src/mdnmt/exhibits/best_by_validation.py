@@ -1,4 +1,4 @@
-"""Which of several methods a row shows: the best one by validation (Jiang et al. 2020, sec. 4.2: of two sizes)."""
+"""Choose the method that a row shows: the best of several by validation (Jiang et al. 2020, sec. 4.2: of two sizes)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from mdnmt.numbers.rounding import half_up, mean
 Table = TypeVar("Table", ScoreTableSpec, ResourceTableSpec)
 AnyRow = ScoreRow | ResourceRow
 
-# How each measure is named, how many of its places are shown, and whether more of it is better.
+# measure -> name, decimals, whether higher is better
 MEASURES = {
     "bleu": ("validation BLEU", 2, True),
-    "loss": ("validation loss a word", 3, False),
+    "loss": ("validation loss per token", 3, False),
 }
 
 
 def choose_best(spec: Table) -> Table:
-    """Return the table with one row for each choice, and notes that say what was chosen with which values.
+    """Return the table with one row for each choice, and notes with the values that decided it.
 
-    The better mean over seeds of validation BLEU, itself a mean over domains, decides; the loss, where a run measured
-    no BLEU. What has no run.json yet cannot be chosen; of equals, and where none has one, the first is.
+    The method with the highest validation BLEU is chosen (mean over domains and seeds), or that with the lowest loss if
+    some run measured no BLEU. A method without a run.json cannot be chosen. Among equals, and if no method has one, the
+    first is chosen.
 
     Raises:
-        DataError: a run.json is not what it should be.
+        DataError: a run.json is invalid.
     """
     chosen: dict[int, AnyRow] = {}
     texts_of: dict[str, list[str]] = {}
@@ -45,7 +46,7 @@ def choose_best(spec: Table) -> Table:
 
 
 def _best(rivals: Sequence[AnyRow]) -> tuple[AnyRow, str, str]:
-    """Return the row to show, what decided, and the values in words."""
+    """Return the row to show, the name of the measure that decided, and the values as text."""
     found = [(row, [_validation(path) for path in row.records]) for row in rivals if row.records]
     runs = [run for _, of_row in found for run in of_row]
     measure = "bleu" if all("bleu" in run["all"] for run in runs) else "loss"
@@ -67,7 +68,7 @@ def _best(rivals: Sequence[AnyRow]) -> tuple[AnyRow, str, str]:
 
 
 def _validation(path: Path) -> dict[str, dict[str, object]]:
-    """Return the last validation of a run: the measures of each domain, and of all."""
+    """Return domain -> validation measures of a run's final weights; `all` is over all domains."""
     try:
         found = dict(read_json(path)["validation"])
         return {**found, "all": dict(found["all"])}

@@ -12,7 +12,7 @@ def build(spec: AnyTable) -> Grid:
     """Return the table of `spec`, with the commit and the code that made it.
 
     Raises:
-        DataError: a file is not what it should be.
+        DataError: a file is invalid.
     """
     grid: Grid = table_module(spec.kind).build(spec)
     return grid.model_copy(update={"made": Provenance(**provenance.made_by(table_code(spec.kind)))})

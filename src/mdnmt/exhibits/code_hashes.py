@@ -1,6 +1,6 @@
-"""The code that the outputs of cheap stages depend on, as hashes that the workflow takes as params.
+"""Hash the code that the outputs of cheap stages depend on; the workflow passes the hashes as params.
 
-Changed code makes the outputs again that depend on it, and only those. Expensive stages (training, decoding, COMET,
+If code changes, exactly the outputs that depend on it are made again. Expensive stages (training, decoding, COMET,
 analyses of models) have a number in `mdnmt.fingerprint.STAGE_VERSIONS` instead.
 """
 
@@ -12,7 +12,7 @@ from mdnmt.exhibits.registry import figure_code, table_code
 from mdnmt.exhibits.table_selection import paper_table
 from mdnmt.studies.study import Study
 
-# Loaded by name where a corpus is read, which no cheap stage does.
+# These are loaded by name when a corpus is read, which no cheap stage does.
 NOT_RUN = ("mdnmt.corpora.readers",)
 
 

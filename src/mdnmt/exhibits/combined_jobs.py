@@ -1,6 +1,6 @@
 """Command lines that do one stage of a whole study in one job, for studies with `combine_jobs`.
 
-They are for runs so small that starting Python takes longer than the work.
+They are meant for runs so small that starting Python takes longer than the work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
 FIGURE_KINDS = ("png", "pdf", "json")
-TABLE_KINDS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}  # option -> file's end
+TABLE_KINDS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}  # option -> suffix
 
 
 def comet_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
@@ -54,7 +54,7 @@ def comet_commands(
 ) -> str:
     """Return the arguments of one `mdnmt` call that runs `comet` for each run, one argument per line.
 
-    If the study scores with a toy model of random weights, that is made first, because importing COMET's library takes
+    If the study scores with a toy model of random weights, the same call makes it first, because importing COMET takes
     seconds.
 
     Args:
@@ -75,7 +75,7 @@ def comet_commands(
 def validation_commands(
     study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]
 ) -> str:
-    """Return the same for `decode` and `score` on validation sets; `runs` maps score files to runs."""
+    """Return arguments as `comet_commands`, for `decode` and `score` on validation sets (`runs`: score file -> run)."""
     commands = list[list[str]]()
     for scores, run in runs.items():
         data = ["--task", places.task(run.task), "--split", run.split]
@@ -90,7 +90,7 @@ def validation_commands(
 def analysis_commands(
     study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]
 ) -> str:
-    """Return the same for `analyse`; `runs` maps analysis folders to runs."""
+    """Return arguments as `comet_commands`, for `analyse` (`runs`: analysis folder -> run)."""
     spec = study.config.analysis.model_dump_json()
     commands = list[list[str]]()
     for folder, run in runs.items():
@@ -100,7 +100,7 @@ def analysis_commands(
 
 
 def figure_commands(study: Study, places: ResultPaths) -> str:
-    """Return the same for `figure`, for all figures of the study."""
+    """Return arguments as `comet_commands`, for `figure` and all figures of the study."""
     commands = list[list[str]]()
     for key in study.config.figures:
         files = [word for kind in FIGURE_KINDS for word in (f"--{kind}", places.figure(key, kind))]
@@ -109,7 +109,7 @@ def figure_commands(study: Study, places: ResultPaths) -> str:
 
 
 def table_commands(study: Study, places: ResultPaths) -> str:
-    """Return the same for `table`, for all tables of the study."""
+    """Return arguments as `comet_commands`, for `table` and all tables of the study."""
     commands = list[list[str]]()
     for key in study.config.tables:
         files = [word for option, kind in TABLE_KINDS.items() for word in (f"--{option}", places.table(key, kind))]

@@ -1,4 +1,4 @@
-"""Measure curves of training: where they end, how fast they get there, whether they have come to rest."""
+"""Measure training curves: where they end, how fast they get there, and whether they have levelled off."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from mdnmt.exhibits.figure_numbers import Measure, rank_correlation
 
 Series = Mapping[int, float]  # update -> value
-MARGIN = 1.05  # of the first system's final perplexity: what counts as having reached it
-LAST = 0.1  # of all updates
-EARLY = 1.5  # times the last perplexity: what is above it belongs to the early part of training
-SLOWER = 0.5  # times the mean slope that follows: a slope below it is a plateau
+MARGIN = 1.05  # up to this multiple of a final perplexity, the perplexity counts as reached
+LAST = 0.1  # share of all updates over which the last slope is measured
+EARLY = 1.5  # perplexities above this multiple of the last one belong to the early part of training
+SLOWER = 0.5  # a slope below this share of the mean slope that follows is a plateau
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,13 @@ class Curves:
 def measures(runs: Sequence[Curves], places: Mapping[str, tuple[str, str]]) -> Iterator[Measure]:
     """Yield the measures of each run.
 
-    `final_<panel>`: the last value (accuracy: 0 to 1). `updates`: how many the run was measured for.
-    `updates_to`: updates at which validation perplexity first is within 5 % of the first system's final one, of the
-    same seed where there is one; a system that never gets there has none. `slope_last_tenth`: by what part validation
-    perplexity changes over the last tenth of updates (negative: it still falls). `plateau`: the share of all updates
-    on plateaus of the early part of training (`_plateau`). `accuracy_bleu_correlation`: Spearman's, of validation
-    accuracy and BLEU over the validations of a run; and, without method or seed, at the end of each run over all runs.
+    `final_<panel>`: the last value (accuracy: 0 to 1). `updates`: the last update with a validation perplexity.
+    `updates_to`: the first update at which validation perplexity is at most 5 % above the final one of the first
+    system, with the same seed if it has one; left out if that never happens. `slope_last_tenth`: the relative change of
+    validation perplexity over the last tenth of updates (negative: it still falls). `plateau`: the share of all updates
+    on plateaus in the early part of training (`_plateau`). `accuracy_bleu_correlation`: Spearman's correlation of
+    validation accuracy and BLEU over the validations of a run; the one without method and seed is over the final values
+    of all runs.
 
     Args:
         runs: all runs; those with the first one's method and label are the first system.
@@ -78,7 +79,7 @@ def _of(
 
 
 def _slope(series: Series) -> float:
-    """Return the relative change over the last tenth of updates; between measurements the curve counts as straight."""
+    """Return the relative change over the last tenth of updates, interpolated linearly between measurements."""
     updates = sorted(series)
     values = [series[update] for update in updates]
     if len(updates) < 2:
@@ -88,11 +89,11 @@ def _slope(series: Series) -> float:
 
 
 def _plateau(series: Series) -> float:
-    """Return the share of all updates on which perplexity stays on a plateau before it falls faster again.
+    """Return the share of all updates on plateaus, after which perplexity falls faster again.
 
-    The interval between two validations is on a plateau if perplexity is more than 1.5 times its last value at the end
-    of it, and its logarithm falls in it, an update, less than half as fast as on average from there until perplexity is
-    within 5 % of its last value. A curve that only ever falls more slowly has no plateau: 0.
+    An interval between two validations is on a plateau if perplexity at its end is more than 1.5 times the last value,
+    and log perplexity falls less than half as fast per update as on average from there until perplexity is within 5 %
+    of its last value. A curve that only ever falls more slowly has no plateau: 0.
     """
     updates = sorted(series)
     values = [math.log(series[update]) for update in updates]

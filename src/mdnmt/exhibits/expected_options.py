@@ -1,4 +1,4 @@
-"""The options that tables and figures must have been made with, for those who read them: claims and the page."""
+"""The options that tables and figures must have been made with; claims and the report check them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdnmt.studies.study import Study
 
 
 def of_exhibits(study: Study, keys: Iterable[str], places: ResultPaths) -> dict[str, str]:
-    """Return the JSON file of each table and figure of these keys -> the hash of its spec (`fsio.require_options`)."""
+    """Return JSON file -> hash of its spec (see `fsio.require_options`), for the tables and figures with these keys."""
     found = {}
     for key in keys:
         is_table = key in study.config.tables

@@ -1,4 +1,4 @@
-"""The numbers that a figure shows, or that claims are decided by: one for each seed, as JSON beside the picture."""
+"""The numbers that a figure shows and that decide claims: one per seed, as JSON beside the picture."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ At = Mapping[str, str | int | float]
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of one run: whose it is, what it is called, and where (side, layer, domain, ...) it was measured.
+    """One number of one run: its system, its name, and where (side, layer, domain, ...) it was measured.
 
-    `seed` is None where it is not known, or where the number is of all seeds together.
+    `seed` is None if it is not known, or if the number is over all seeds.
     """
 
     method: str
@@ -40,14 +40,14 @@ def write(
     made_from: Iterable[Path] = (),
     made_with: Any = None,
 ) -> None:
-    """Write {"kind", "title", "measures", "made"}, sealed; leave out what is not finite (a mean of nothing)."""
+    """Write {"kind", "title", "measures", "made"}, sealed; leave out values that are not finite (a mean of nothing)."""
     found = [asdict(measure) for measure in measures if math.isfinite(measure.value)]
     value = {"kind": kind, "title": title, "measures": found, "made": dict(made)}
     fsio.write_sealed(path, value, made_from, made_with=made_with)
 
 
 def entropy(shares: Any) -> Floats:
-    """Return the entropy of shares over the last axis, from 0 (one has all) to 1 (all have the same)."""
+    """Return the normalised entropy over the last axis, from 0 (one share is 1) to 1 (all shares are equal)."""
     p = np.asarray(shares, dtype=np.float64)
     if p.shape[-1] < 2:
         return np.zeros(p.shape[:-1])
@@ -56,7 +56,7 @@ def entropy(shares: Any) -> Floats:
 
 
 def divergence(shares_DN: Any) -> float:
-    """Return the mean Jensen-Shannon divergence of two rows, in bits: from 0 (the same) to 1 (nothing in common)."""
+    """Return the mean Jensen-Shannon divergence over all pairs of rows, in bits: from 0 (equal) to 1 (disjoint)."""
     p = np.asarray(shares_DN, dtype=np.float64)
     bits = math.log2(p.shape[-1]) if p.shape[-1] > 1 else 0.0
     pairs = [
@@ -66,7 +66,7 @@ def divergence(shares_DN: Any) -> float:
 
 
 def rank_correlation(one: Any, other: Any) -> float:
-    """Return Spearman's rank correlation of two lists, equal values sharing their mean rank; NaN where it has none."""
+    """Return Spearman's rank correlation, with mean ranks for ties; NaN if undefined or for fewer than three values."""
     x, y = (_ranks(np.asarray(values, dtype=np.float64)) for values in (one, other))
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan

@@ -1,4 +1,4 @@
-"""What a kind of figure selects from: a study, one figure of it, and the places of all files."""
+"""What a kind of figure selects its numbers from: a study, one of its figures, and the paths of all results."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def figure_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = 
 
     Args:
         study: the study.
-        key: of the figure in the study.
-        places: where all files are.
+        key: the figure's key in the study.
+        places: the paths of the results.
         partial: select only files that exist now.
 
     Raises:
-        ConfigError: an option of the figure in its paper's YAML is not known, or its value is not allowed.
+        ConfigError: an option of the figure in its paper's YAML is unknown, or its value is not allowed.
     """
     figure, task = paper_figure(study, key)
     return figure_class(figure.kind).select(FigureRequest(study, key, figure, task, places, partial))
@@ -51,10 +51,10 @@ class FigureRequest:
 
     Attributes:
         study: the study.
-        key: of the figure in the study.
+        key: the figure's key in the study.
         figure: the figure as its paper's YAML describes it, with the methods that the study wants in it.
         task: the task that it is made from.
-        places: where all files are.
+        places: the paths of the results.
         partial: select only files that exist now.
     """
 
@@ -67,7 +67,7 @@ class FigureRequest:
 
     @cached_property
     def systems(self) -> list[list[Run]]:
-        """Return the runs of each system of the figure that the study has, one run a seed."""
+        """Return the runs of each of the figure's systems that the study has, one run per seed."""
         found: list[list[Run]] = []
         for method in self.figure.methods:
             if method in self.study.methods:
@@ -81,16 +81,16 @@ class FigureRequest:
 
     @property
     def domain_of_sentence(self) -> str | None:
-        """Return the task's domain that the option `domain` names as the paper does; None if the task lacks it."""
+        """Return the task's domain for the option `domain`, a domain of the paper; None if the task has none for it."""
         wanted = self.figure.options.get("domain")
         own = (name for name, domain in self.task.config.domains.items() if (domain.stands_for or name) == wanted)
         return next(own, None)
 
     def make(self, kind: type[Spec], **selected: Any) -> Spec:
-        """Return the spec with what `select` found, its titles, and the options of the paper's YAML.
+        """Return the spec with the fields that `select` found, its titles, and the options of the paper's YAML.
 
         Raises:
-            ConfigError: an option is not known, or its value is not allowed.
+            ConfigError: an option is unknown, or its value is not allowed.
         """
         paper, item = split_key(self.key)
         where, options = f"config/papers/{paper}.yaml: figures.{item}.options", self.figure.options
@@ -104,16 +104,16 @@ class FigureRequest:
         return validate_model({**fields, **titles, **selected}, kind, where)
 
     def file(self, path: str, options: str | None = None) -> Path | None:
-        """Return a path; None if only existing files are wanted and it is none, or was made with other options."""
+        """Return a path; if `partial`, None if it is missing or was made with other options."""
         return existing(path, self.partial, options)
 
     def files(self, runs: list[Run], path_of: Callable[[Run], str]) -> list[tuple[Run, Path]]:
-        """Return the runs that can be made, each with one of its files: (run, `path_of` the run)."""
+        """Return (run, `path_of(run)`) for runs that can be made; if `partial`, only for those whose file exists."""
         found = [(run, self.file(path_of(run))) for run in runs if run.spec is not None]
         return [(run, path) for run, path in found if path is not None]
 
     def analysed(self) -> tuple[AnalysedRun, ...]:
-        """Return the analyses of each system; where the study has no system, one that says so."""
+        """Return the analyses of each system; if the study has none of the systems, one entry that says so."""
         method = self.figure.methods[0]
         absent = AnalysedRun(label=method, missing=f"needs {method}, not part of this study")
         return tuple(self._analysed(runs) for runs in self.systems) or (absent,)
@@ -131,14 +131,14 @@ class FigureRequest:
         return AnalysedRun(**given, analysis=made[0].analysis, seed=made[0].seed, repeats=tuple(made[1:]))
 
     def ambiguous_words(self) -> dict[str, Any]:
-        """Return the fields `ambiguity`, `made_with` and `missing`: the task's judged ambiguous words."""
+        """Return the fields `ambiguity`, `made_with` and `missing` of a spec, for the task's ambiguous words."""
         return ambiguous_words(self.study, self.task, self.places, self.partial)
 
     def printed_score_tables(self, keys: Iterable[str]) -> list[tuple[str, ScoreTableSpec]]:
-        """Return (heading, table) of the tables of scores that the study shows of this task, with all printed numbers.
+        """Return (heading, table) of the score tables that the study shows for this task, with all printed numbers.
 
         Args:
-            keys: of the tables; those that the study does not show of the task are left out.
+            keys: keys of tables; those that the study does not show for the task are left out.
         """
         found = []
         for key in keys:
@@ -153,9 +153,9 @@ class FigureRequest:
         return found
 
     def score_rows(self, file: str) -> tuple[ScoreRow, ...]:
-        """Return each system with one file of each run's test translations, such as scores.json."""
+        """Return a row per system, with one file of each run's test translations, such as scores.json."""
         return tuple(score_row("", runs[0].label, runs, self.places, self.partial, file) for runs in self.systems)
 
     def word_rows(self) -> tuple[WordRow, ...]:
-        """Return the counts of words (words.json) of each system, on generated text."""
+        """Return a row per system, with each run's word counts on generated text (words.json)."""
         return tuple(WordRow(**dict(row)) for row in self.score_rows("words.json"))

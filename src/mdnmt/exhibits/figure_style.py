@@ -1,4 +1,4 @@
-"""One look for all figures: colours a colour-blind reader can tell apart, type that a phone can show."""
+"""The style of all figures: colours that a colour-blind reader can tell apart, type that is readable on a phone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DETAIL = 75  # characters on a line under the title
 LEGEND_ROW = 0.19  # inches
 INK, GREY, FAINT = "#1f2328", "#5c6470", "#d9dde3"
 
-# Okabe and Ito 2008, the yellow left out: it is too pale for lines and letters on white.
+# Okabe and Ito 2008, without the yellow, which is too pale for lines and letters on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3b3b3b")
 DASHES: tuple[tuple[float, tuple[float, ...]] | Literal["-"], ...] = (
     "-",
@@ -31,7 +31,7 @@ DASHES: tuple[tuple[float, tuple[float, ...]] | Literal["-"], ...] = (
 )
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 
-# From almost white to dark blue, lightness falling evenly: it also reads in grey.
+# From almost white to dark blue in even steps of lightness, so that it also works in grey.
 SHADES = ("#f7f9fb", "#b9d3e6", "#5a9bc8", "#1c5f93", "#08253f")
 
 _WIDE = "\u2e80"  # from here on, most characters are Chinese or Japanese
@@ -47,7 +47,7 @@ def colour_map() -> Colormap:
 
 
 def _families() -> list[str]:
-    """Return the fonts, first that of matplotlib itself, so that every machine draws the same letters."""
+    """Return the fonts, matplotlib's own first, so that every machine draws the same letters."""
     from matplotlib import font_manager
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
@@ -55,7 +55,7 @@ def _families() -> list[str]:
 
 
 def font_note(words: Iterable[str]) -> str:
-    """Return what a figure must say if it shows words that no installed font can write, or nothing."""
+    """Return a note for a figure with words that no installed font can draw; empty if there are none."""
     if all(character < _WIDE for word in words for character in word) or len(_families()) > 1:
         return ""
     return f" Boxes: no installed font has these characters ({_WIDE_SCRIPTS[0]} has)."
@@ -63,7 +63,7 @@ def font_note(words: Iterable[str]) -> str:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in the house style inside the block; matplotlib's settings are as before after it."""
+    """Apply the house style inside the block, and restore matplotlib's settings after it."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -103,7 +103,7 @@ def style() -> Iterator[None]:
         "svg.hashsalt": "mdnmt",
     }
     with matplotlib.rc_context(rc=settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # `font_note` says it to the reader
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # `font_note` tells the reader
         yield
 
 
@@ -127,12 +127,12 @@ def _wrapped(text: str, width: int) -> str:
 
 
 def detail_height(detail: str) -> float:
-    """Return the inches that a detail needs beyond its first line: a figure's head must be that much higher."""
+    """Return the inches that lines of the detail after the first add to the height of a figure's head."""
     return 0.15 * max(0, _wrapped(detail, DETAIL).count("\n"))
 
 
 def heading(figure: Figure, title: str, detail: str = "") -> None:
-    """Write the figure's title, and under it what it shows in smaller type, at the left edge."""
+    """Write the figure's title at the left edge, and below it the detail in smaller type."""
     inches = figure.get_size_inches()[1]
     figure.text(0.012, 1 - 0.07 / inches, title, weight="bold", size=min(10.0, 600 / len(title or " ")), va="top")
     if detail:
@@ -152,7 +152,7 @@ def legend_grid(labels: Sequence[str], handle: float, most: int = 4) -> tuple[in
 
 
 def remove_frame(axes: Axes) -> None:
-    """Take the frame away and keep a faint grid of horizontal lines."""
+    """Remove the frame and draw a faint grid of horizontal lines."""
     axes.grid(axis="y")
     axes.set_axisbelow(True)
     axes.tick_params(length=0)

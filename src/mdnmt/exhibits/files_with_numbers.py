@@ -1,4 +1,4 @@
-"""Which files hold the numbers that a study's tables and figures are made of."""
+"""List the files with the numbers that a study's tables and figures are made from."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mdnmt.studies.study import COPY, Run, Study
 
 
 def number_sources(study: Study, places: ResultPaths) -> NumberSources:
-    """Return the files with numbers that the study's tables and figures read, so that nothing is made for this alone.
+    """Return the files with numbers that the study's tables and figures read anyway; no file is made just for this.
 
-    Analyses, sentence vectors and counts of words are not among them.
+    Analyses, sentence vectors and word counts are not included.
     """
     shown = {*table_parts(study, places), *figure_parts(study, places)}
     found = (*_of_runs(study, places), *_of_tasks(study, places), *_external(study, places))
@@ -63,7 +63,7 @@ def _external(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
 
 
 def _about(study: Study, run: Run, places: ResultPaths) -> dict[str, object]:
-    """Return what is known of a run; a variant of a study carries its own name beside that of its method."""
+    """Return what is known about a run; a variant of a study has its own name beside that of its method."""
     variant = study.config.variants.get(run.method)
     method = variant.method if variant else run.method
     own = run.directory if run.directory != method else ""

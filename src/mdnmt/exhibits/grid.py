@@ -1,4 +1,4 @@
-"""What a table is before it is drawn: headers, rows in groups, cells with their numbers, notes."""
+"""A table before it is rendered: headers, rows in groups, cells with their numbers, notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mdnmt.numbers.verdicts import NOT_AVAILABLE, NOT_MADE, VERDICTS, Judgement
 FORMAT = 2  # of the file; raise it when the meaning of a field changes
 
 
-NONE = "\N{EN DASH}"  # in place of a number
+NONE = "\N{EN DASH}"  # shown in place of a missing number
 
 
 class Provenance(Frozen):
@@ -43,24 +43,23 @@ class Header(Frozen):
 
 
 class Cell(Frozen):
-    """A number with what is known of it; `text` is what is shown, `mean` what is sorted and exported.
+    """A number and all that is known about it; `text` is shown, `mean` is sorted and exported.
 
-    The published number is beside it, if there is one: `difference` is ours less that. `marks` point into the
-    table's `reasons`.
+    `difference` is ours minus the published number. `marks` are indices into the table's `reasons`.
     """
 
     text: str = NONE
-    values: tuple[float, ...] = ()  # one a seed, in the order of the row's runs
+    values: tuple[float, ...] = ()  # one per seed, in the order of the row's runs
     mean: float | None = None
     sd: float | None = None
     spread: str | None = None  # sd as shown
     num_seeds: int = 0
-    delta: float | None = None  # to the baseline row
+    delta: float | None = None  # difference from the baseline row
     p: float | None = None  # of the test that decides, corrected for the number of comparisons
     verdict: Literal["better", "worse"] | None = None  # than the baseline row
-    tested: Tested | None = None  # all that the tests say
+    tested: Tested | None = None  # all results of the tests
     best: bool = False
-    emphasis: tuple[int, int] | None = None  # where in a text the word that matters begins and ends
+    emphasis: tuple[int, int] | None = None  # start and end of the emphasised word in a text
     published: float | None = None
     published_text: str = ""  # as it is printed, with its star; empty: the paper has no such cell
     published_note: str = ""
@@ -76,14 +75,14 @@ class Cell(Frozen):
 
 
 class RowRun(Frozen):
-    """A run that a row's numbers come from: its folder, as the study names it; no seed where nothing was trained."""
+    """A run that a row's numbers come from: its folder, as the study names it; no seed if nothing was trained."""
 
     seed: int | None
     folder: str
 
 
 class GridRow(Frozen):
-    """A system; `marks` point into the table's `reasons` (0 is "a")."""
+    """A system; `marks` are indices into the table's `reasons` (0 is "a")."""
 
     group: str
     label: str
@@ -94,7 +93,7 @@ class GridRow(Frozen):
 
 
 class Grid(Frozen):
-    """A whole table, ready to be drawn in any format."""
+    """A whole table, ready to be rendered in any format."""
 
     format: int = FORMAT
     kind: Literal["scores", "resources", "words", "corpora", "examples", "notation"]
@@ -107,12 +106,12 @@ class Grid(Frozen):
     baseline_label: str | None = None
     alpha: float | None = None
     correction: Literal["holm", "none"] = "none"  # of stars, for the number of comparisons
-    verdict: Judgement | None = None  # where all cells share it: said once, in `notes`
+    verdict: Judgement | None = None  # if all cells share it; it is then stated once, in `notes`
     reasons: tuple[str, ...] = ()  # lettered notes: why something is missing or cannot be compared
     notes: tuple[str, ...] = ()
     split: Split = "test"  # of a table of scores: the text that was scored
     test_sentences: tuple[tuple[str, int], ...] = ()  # (domain, number)
-    busy: bool = False  # resources: others used the machine, so times and memory are in doubt
+    busy: bool = False  # resources: others used the machine, so time, energy and memory are in doubt
     made: Provenance | None = None
 
     @property
@@ -142,12 +141,12 @@ def reason_letters(marks: tuple[int, ...]) -> str:
 
 
 def emphasised(cell: Cell, escape: Callable[[str], str], bold: str) -> str:
-    """Return a cell's text, escaped, with the word that matters in the place of `{}` in `bold`."""
+    """Return a cell's text, escaped, with its emphasised word in the place of `{}` in `bold`."""
     if cell.emphasis is None:
         return escape(cell.text)
     start, end = cell.emphasis
     before, after = cell.text[:start], cell.text[end:]
-    # Some escaping takes blanks away at the ends, where the word joins.
+    # Some escape functions strip blanks at the ends; those beside the word are added again.
     left, right = " " * before[-1:].isspace(), " " * after[:1].isspace()
     word = bold.format(escape(cell.text[start:end]))
     return escape(before.rstrip()) + left + word + right + escape(after.lstrip())
@@ -173,7 +172,7 @@ def spans(headers: tuple[Header, ...]) -> list[tuple[str, int]]:
 
 
 def column_names(grid: Grid) -> list[str]:
-    """Return the heads of the columns, each with its group where that is needed to tell them apart."""
+    """Return the heads of the columns, with their groups if these are needed to tell them apart."""
     alone = len(spans(grid.headers)) == 1 or grid.kind == "resources"
     return [header.label if alone else f"{header.group} {header.label}" for header in grid.headers]
 
@@ -185,7 +184,7 @@ class Reasons:
         self.texts = list(texts)
 
     def mark(self, text: str) -> int:
-        """Return the number of the reason `text`, a new one where it is new."""
+        """Return the number of the reason `text`; add it if it is new."""
         if text not in self.texts:
             self.texts.append(text)
         return self.texts.index(text)
@@ -195,7 +194,7 @@ def read_grid(path: Path) -> Grid:
     """Return the table in a file that `mdnmt table --json` wrote.
 
     Raises:
-        DataError: the file is no such table, or one of another version of mdnmt.
+        DataError: the file is not such a table, or was written by another version of mdnmt.
     """
     try:
         found = read_json(path)
@@ -212,8 +211,8 @@ def read_grid(path: Path) -> Grid:
 def tally(grids: Iterable[Grid]) -> dict[str, int]:
     """Count the published cells of tables by verdict, in the order of `VERDICTS`.
 
-    Two more keys follow: `not made` (published, but we have no number) and `not available` (we have one, but the
-    published one cannot be had).
+    Two more keys follow: `not made` (published, but we have no number) and `not available` (we have a number, but the
+    published one is not available).
     """
     counts: dict[str, int] = dict.fromkeys((*VERDICTS, NOT_MADE, NOT_AVAILABLE), 0)
     for grid in grids:

@@ -1,4 +1,4 @@
-"""How a table or figure is headed: by its number in the paper, or "after" it where the task is another one."""
+"""Headings of tables and figures: the number in the paper, preceded by "after" if the task is another one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def heading(name: str, paper: PaperConfig, item: PaperTable | PaperFigure, task:
     """Return the place of a table or figure in its paper: `Table 3 (EN-FR)`, or `after Zhang et al., Table 3`.
 
     Args:
-        name: the paper's file in config/papers/, without its ending.
-        paper: that file.
+        name: name of the paper's file in config/papers/, without its suffix.
+        paper: contents of that file.
         item: the table or figure.
         task: the task that it is made from; None: the paper's own.
     """
@@ -22,9 +22,9 @@ def heading(name: str, paper: PaperConfig, item: PaperTable | PaperFigure, task:
 
 
 def printed_heading(paper: PaperConfig, item: PaperTable | PaperFigure, task: TaskConfig | None) -> str:
-    """Return the place of a table or figure, with its language pair where the paper has one number for several.
+    """Return the place of a table or figure, with a language pair if the paper has one number for several.
 
-    The pair is the task's, or without a task, or with one of another pair, the item's first.
+    The pair is the task's if the item has it, otherwise the item's first.
     """
     items: list[PaperTable | PaperFigure] = [*paper.tables.values(), *paper.figures.values()]
     is_divided = sum(other.where == item.where for other in items) > 1
@@ -42,12 +42,12 @@ def depends_on_task(item: PaperTable | PaperFigure) -> bool:
 
 
 def is_own(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> bool:
-    """Say whether the task is the one of the paper's table or figure: its text, its language pair."""
+    """Say whether the task is that of the paper's table or figure, with its text and language pair."""
     return is_counterpart(name, item, task) and not any(domain.stands_for for domain in task.domains.values())
 
 
 def is_counterpart(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> bool:
-    """Say whether the task is, or stands in for, the one of the paper's table or figure."""
+    """Say whether the task is, or stands in for, that of the paper's table or figure."""
     return task.of == name and is_of_pair(item, task)
 
 
@@ -57,5 +57,5 @@ def is_of_pair(item: PaperTable | PaperFigure, task: TaskConfig) -> bool:
 
 
 def why_other(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> str | None:
-    """Return why nothing made from the task can be compared with the printed numbers; None: that can be."""
+    """Return why nothing made from the task can be compared with the printed numbers; None if it can."""
     return task.differs if is_counterpart(name, item, task) else f"made from another task ({task.title})"

@@ -14,7 +14,7 @@ def label_notes(spec: ScoreTableSpec) -> list[str]:
     """Return the notes; none if all rows have gold labels.
 
     Raises:
-        DataError: the file of the predicted labels is not what it should be.
+        DataError: the file of predicted labels is invalid.
     """
     if not any(row.against for row in spec.rows):
         return []

@@ -1,4 +1,4 @@
-"""Blocks of a method's model: plain, exchanged or added, how many parameters they have and which losses train them."""
+"""List the blocks of a method's model: plain, exchanged or added, their parameters and the losses that train them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TITLES = {
     "cross_attention": "Cross-attention",
     "ffn": "Feed-forward",
 }
-# Parts of a model from below, with the stack in which they are drawn.
+# Parts of a model from bottom to top, with the stack in which they are drawn.
 _PLACES = (
     ("Encoder", "source_embedding"),
     ("Encoder", "domain_tag"),
@@ -52,7 +52,7 @@ class Block:
         title: its name.
         status: compared with the plain Transformer.
         what: what an exchanged or added block is, from the docstrings of its classes.
-        module: its name in the model; of alike layers that in the first.
+        module: its module's name in the model; for alike layers, that in the first layer.
         layers: the number of alike layers; 0 outside the layers.
         parameters: in all of these layers, without word embeddings; those shared with an earlier block are not counted.
         losses: the names of the losses that train it.
@@ -73,8 +73,8 @@ class Structure:
     """A method's model.
 
     Attributes:
-        sizes: widths, heads and position of the layer norms, in words.
-        parts: from below, the encoder first.
+        sizes: widths, heads, position of the layer norms and number of domains, in words.
+        parts: from bottom to top, the encoder first.
         losses: name -> first sentence of its docstring; the generation loss first.
         parameters: of everything except word embeddings and output layer.
         plain: the same for the plain Transformer of these sizes.
@@ -94,7 +94,7 @@ def structure(builder: str, options: dict[str, Any], num_domains: int) -> Struct
 
     Args:
         builder: a module of mdnmt.methods.
-        options: its architecture, complete.
+        options: all options of its architecture.
         num_domains: of the task.
 
     Raises:
@@ -130,14 +130,14 @@ def _without_words(model: nn.Module) -> int:
 
 
 def first_sentence(value: object) -> str:
-    """Return the first sentence of the docstring of a value's class, without the sources in brackets at its end."""
+    """Return the first sentence of the docstring of a value's class, without the source in brackets at its end."""
     text = " ".join((type(value).__doc__ or type(value).__name__).split("\n\n")[0].split())
     text = re.split(r"(?<=[a-z)])\. (?=[A-Z])", text)[0].rstrip(".")
     return re.sub(r" \([^()]*(?:\d{4}|eq\.|sec\.)[^()]*\)$", "", text)
 
 
 class _BlockWalker:
-    """Walks a model from below and yields its parts."""
+    """Walks a model from bottom to top and yields its parts."""
 
     def __init__(self, model: nn.Module, plain: nn.Module, trained: dict[str, tuple[str, ...]]) -> None:
         self.modules = dict(model.named_modules())
@@ -191,7 +191,7 @@ class _BlockWalker:
         return Block(stack, title, status, what, name, layers, sum(parameters.values()), tuple(losses))
 
     def _what(self, module: nn.Module) -> Iterator[str]:
-        """Yield a sentence for each of the outermost modules of kinds that the plain Transformer does not have."""
+        """Yield a sentence for each outermost module of a class that the plain Transformer lacks."""
         if type(module) in self.plain_types:
             for child in module.children():
                 yield from self._what(child)
@@ -219,7 +219,7 @@ def trained_by(
 
     Args:
         builder: a module of mdnmt.methods.
-        options: its architecture, complete; sizes are replaced by small ones.
+        options: all options of its architecture; sizes are replaced by small ones.
         num_domains: of the task.
 
     Returns:

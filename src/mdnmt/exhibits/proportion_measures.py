@@ -1,4 +1,4 @@
-"""Measure domain proportions of words: how even they are, and what they go with (Jiang et al. 2020, sec. 4.5, 5)."""
+"""Measure domain proportions of words: evenness, variance and correlations (Jiang et al. 2020, sec. 4.5, 5)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mdnmt.exhibits.figure_numbers import Measure, entropy, rank_correlation
 from mdnmt.exhibits.spec_fields import AnalysedRun
 from mdnmt.exhibits.word_values import END, MIN_COUNT, AnalysedWords
 
-LEAST = 3  # occurrences of a word in the analysed text below which its mean is not shown
+LEAST = 3  # fewest occurrences in the analysed text of a word that counts for `frequency_correlation`
 
 
 def measures(run: AnalysedRun) -> Iterator[Measure]:
-    """Yield all measures of a system, of each seed that was analysed.
+    """Yield all measures of a system, for each seed that was analysed.
 
-    By side and layer (from 1), where not said otherwise; a share is that of the domain of the word's sentence:
-    `entropy`: mean over words, from 0 to 1. `entropy_end`: of the end of the source sentence. `proportion`: mean share
-    over words. `variance_words`: of the share, between words of sentences of one domain. `variance_layers` (by side):
-    of a word's share between layers. `variance_seeds`: of a word's share between seeds, where there are several.
-    `frequency_correlation`: among words in sentences of one domain, Spearman's correlation of the mean share with how
-    much of the word's use is that domain's. `variance_positions`: of the mean share of a word at a position, between
-    positions, within sentences of one domain. `proportion_function`, `proportion_shared`, `proportion_specific`: the
-    mean share of the words of each class (`AnalysedWords.classes`).
+    Measures are by side and layer (from 1) unless stated otherwise. A word's share is its proportion of the domain of
+    its sentence. `entropy`: mean over words, from 0 to 1. `entropy_end`: of the end of the source sentence.
+    `proportion`: mean share over words. `variance_words`: of the share, between words in sentences of one domain.
+    `variance_layers` (by side): of a word's share, between layers. `variance_seeds`: of a word's share, between seeds,
+    if there are several. `frequency_correlation`: over words in sentences of one domain, Spearman's correlation of the
+    mean share with the domain's part of the word's use in the training text. `variance_positions`: of a word's mean
+    share at a position, between positions, in sentences of one domain. `proportion_function`, `proportion_shared`,
+    `proportion_specific`: the mean share of the words of each class (`AnalysedWords.classes`).
     """
     by_side: dict[str, list[AnalysedWords]] = {}
     for seed in run.seeds:
@@ -68,7 +68,7 @@ def _of(words: AnalysedWords) -> Iterator[tuple[str, dict[str, Any], float]]:
 
 
 def _over_domains(words: AnalysedWords, measure: Any) -> Floats:
-    """Return the mean over domains of what is measured on the words of their sentences, [L]."""
+    """Return the mean over domains of a measure on the words of each domain's sentences, [L]."""
     found = []
     for domain in np.unique(words.domain_M):
         value_L = measure(words.is_word_M & (words.domain_M == domain))
@@ -81,8 +81,8 @@ def _over_domains(words: AnalysedWords, measure: Any) -> Floats:
 def _frequency(words: AnalysedWords, own_LM: Floats, chosen: Any) -> Floats:
     """Return the correlation of share and use for each layer.
 
-    Within the sentences of one domain: over all of them, a layer that knows nothing but the sentence's domain would
-    show one as well.
+    It is computed within the sentences of one domain: over all sentences, even a layer that knows only the sentence's
+    domain would show a correlation.
     """
     domain = int(words.domain_M[chosen][0])
     numbers, mean_LW = words.mean_by_word(own_LM, chosen, LEAST)
@@ -92,7 +92,7 @@ def _frequency(words: AnalysedWords, own_LM: Floats, chosen: Any) -> Floats:
 
 
 def _positions(words: AnalysedWords, own_LM: Floats, chosen: Any) -> Floats:
-    """Return the mean over words of the variance between the means at their positions, for words at two or more."""
+    """Return the variance of a word's mean between its positions, averaged over words that occur at two or more."""
     places = np.flatnonzero(chosen)
     keys = np.stack([words.word_M[places], words.position_M[places]], axis=1)
     pairs, place, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Put the published number beside ours: difference, verdict, and notes that say each reason once."""
+"""Put the published number beside ours, with difference, verdict, and notes that state each reason once."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from mdnmt.exhibits.grid import Cell, Grid, GridRow, Reasons, column_names, tall
 from mdnmt.numbers.rounding import signed
 from mdnmt.numbers.verdicts import MIN_SEEDS, NOT_MADE, VERDICTS, Judgement, Printed, Verdict
 
-# Short signs that no font lacks; in words they stand under each table.
+# Short signs that every font has; the notes under each table explain them.
 SIGNS = {"reproduced": "\N{ALMOST EQUAL TO}", "not reproduced": "\N{NOT EQUAL TO}", "inconclusive": "?"}
 SIGNS["not comparable"] = "n/c"
 UNAVAILABLE = "not available"
 
-_EQUAL = "the two are equal, ours rounded as the published one is"
+_EQUAL = "ours, rounded like the published number, equals it"
 
 
 def verdict_rules(kind: str, margin: Margin) -> dict[Verdict, str]:
-    """Return what each verdict says in a table of this kind, for its legend."""
+    """Return what each verdict means in a table of this kind, for its legend."""
     if kind in {"corpora", "resources"}:
-        return {"reproduced": _EQUAL, "not reproduced": "they are not"}
+        return {"reproduced": _EQUAL, "not reproduced": "it does not"}
     bounds = f"\N{PLUS-MINUS SIGN}{margin.points:g} points"
     return {
-        "reproduced": "the 95 % interval of our mean less the published number, taken as one run, lies inside "
-        f"{bounds}, or, where runs vary too much for that, the difference does and is not significant",
+        "reproduced": "the 95 % interval of our mean minus the published number (taken as one run) lies inside "
+        f"{bounds}, or, if runs vary too much for that, the difference lies inside and is not significant",
         "not reproduced": "the interval lies outside",
         "inconclusive": f"fewer than {MIN_SEEDS} seeds, or the interval reaches across a bound",
     }
 
 
 def first_reason(*reasons: str | None) -> str | None:
-    """Return the first reason that there is."""
+    """Return the first reason that is given."""
     return next((reason for reason in reasons if reason), None)
 
 
 def with_published(cell: Cell, printed: Printed | None, judgement: Judgement | None, percent: bool = False) -> Cell:
-    """Return the cell with the published number; `percent` shows the difference as a share of that."""
+    """Return the cell with the published number; `percent` shows the difference in percent of that number."""
     if printed is None:
         return cell
     raw = printed.raw or (UNAVAILABLE if printed.value is None else f"{printed.value:.15g}")
@@ -62,7 +62,7 @@ def _difference(ours: float | None, published: float | None, percent: bool) -> d
 
 
 def annotate(grid: Grid, margin: Margin | None = None) -> Grid:
-    """Return the table with what its cells share said once: one verdict of all, reasons by letter, a legend."""
+    """Return the table with facts that cells share stated once: one verdict for all, lettered reasons, a legend."""
     cells = [cell for row in grid.rows for cell in row.cells if cell.published_text]
     if not cells:
         return grid
@@ -97,18 +97,18 @@ def _legend(grid: Grid, shared: Judgement | None, margin: Margin) -> list[str]:
     counts = tally([grid])
     number = sum(cell.published is not None for row in grid.rows for cell in row.cells)
     if not number:
-        return ["The published numbers are not available; whoever has them may type them into config/published."]
+        return ["The published numbers are not available; if you have them, add them to config/published."]
     text = "Beside or below ours: the published number"
     if any(_shows_difference(cell) for row in grid.rows for cell in row.cells):
         share = "" if grid.kind == "scores" else " in percent of it"
         text += f", and how much higher or lower ours is{share}"
     if absent := counts[NOT_MADE]:
-        text += f"; beside {absent} of {number} stands none of ours yet"
+        text += f"; {absent} of {number} have none of ours yet"
     if shared is not None:
         return [f"{text}. {shared.verdict.capitalize()}: {shared.reason.rstrip('.')}."]
     meaning = verdict_rules(grid.kind, margin)
     weaker = sum(bool(cell.judgement and cell.judgement.only_inside) for row in grid.rows for cell in row.cells)
-    shown = dict.fromkeys(VERDICTS, "") | {"reproduced": f", {weaker} of them not significant only" if weaker else ""}
+    shown = dict.fromkeys(VERDICTS, "") | {"reproduced": f", {weaker} only by the second condition" if weaker else ""}
     return [
         f"{text}.",
         *(
@@ -121,7 +121,7 @@ def _legend(grid: Grid, shared: Judgement | None, margin: Margin) -> list[str]:
 
 
 def _shows_difference(cell: Cell) -> bool:
-    """Return whether the difference is shown: between what cannot be compared it says nothing."""
+    """Return whether the difference is shown; it means nothing between numbers that cannot be compared."""
     comparable = cell.judgement is not None and cell.judgement.verdict != "not comparable"
     return comparable and bool(cell.difference_text)
 
@@ -129,7 +129,7 @@ def _shows_difference(cell: Cell) -> bool:
 def published_parts(grid: Grid, cell: Cell) -> tuple[str, ...]:
     """Return what is shown beside our number: the published one, the difference, the verdict's sign.
 
-    Each is left out where it says nothing.
+    Each is left out if it does not apply.
     """
     if not grid.is_compared or not cell.published_text or (cell.published is None and cell.mean is None):
         return ()
@@ -142,9 +142,9 @@ def published_parts(grid: Grid, cell: Cell) -> tuple[str, ...]:
 
 
 def judged_cells(grid: Grid) -> list[tuple[str, str, Cell, Judgement]]:
-    """Return (system, column, cell, judgement) of each cell whose verdict is not that of the whole table.
+    """Return (system, column, cell, judgement) of each judged cell; nothing if all cells share one verdict.
 
-    A difference that says nothing is taken out.
+    Differences that mean nothing are removed.
     """
     if grid.verdict is not None:
         return []

@@ -57,12 +57,12 @@ class FigureSpec(Titled):
         """Return the figure of a study. Read no file here: none may exist yet.
 
         Args:
-            request: a `figure_request.FigureRequest`; that module needs this one, so it is not named in the annotation.
+            request: a `figure_request.FigureRequest`; its module imports this one, so the annotation is `Any`.
         """
 
     @abstractmethod
     def inputs(self) -> list[Path]:
-        """Return the files that `measures` and `draw` read: the rule's input, and what the figure's record hashes."""
+        """Return the files that `measures` and `draw` read: the rule's input, which the figure's record hashes."""
 
     @abstractmethod
     def measures(self) -> Iterator[Measure]:
@@ -94,7 +94,7 @@ class _OfKind(BaseModel):
 
 
 def register(spec: type[Spec]) -> type[Spec]:
-    """Make a class known as the one of the kind that is the default of its field `kind`."""
+    """Register a class for the kind that is the default of its field `kind`."""
     _FIGURES[spec.model_fields["kind"].default] = spec
     return spec
 
@@ -117,7 +117,7 @@ def parse_figure(text: str) -> FigureSpec:
     """Return the figure that the JSON text of `--spec` describes.
 
     Raises:
-        ConfigError: the text is no JSON, or a kind, key or value is not known.
+        ConfigError: the text is not JSON, or has an unknown kind, key or value.
     """
     return parse_spec(text, figure_class(parse_spec(text, _OfKind).kind))
 

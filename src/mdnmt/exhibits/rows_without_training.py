@@ -1,4 +1,4 @@
-"""Rows of tables of scores that need no training: the copied source, and systems from elsewhere."""
+"""Rows of score tables that need no training: the copied source, and external systems."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def _run(
 
 
 def files_beside(study: Study, table: PaperTable, folder: str, comet: str) -> list[str]:
-    """Return the files with the scores that a table shows and scores.json does not have.
+    """Return the files with the scores that a table shows but scores.json lacks.
 
     Args:
         study: the study.
         table: the table.
         folder: where translations and scores are.
-        comet: the file of their scores by COMET.
+        comet: the file with their COMET scores.
     """
     names = [name for name in table.metrics if METRICS[name].file != "scores.json"]
     return [
@@ -74,16 +74,16 @@ def files_beside(study: Study, table: PaperTable, folder: str, comet: str) -> li
 
 
 def external_comet(study: Study, output: ExternalOutput, places: ResultPaths) -> str:
-    """Return the file of COMET's scores of translations from elsewhere."""
+    """Return the file with the COMET scores of an external system's translations."""
     return f"{places.external(output)}/comet-{study.comet_fingerprint}.json"
 
 
 def external_tests(
     study: Study, key: str, places: ResultPaths, seeds: list[int]
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-    """Return system -> seed -> folder of hypotheses, and the same of sentence scores by COMET.
+    """Return system -> seed -> folder of hypotheses, and the same for COMET's sentence scores.
 
-    The outputs of a system, in their order, are compared with the runs of the baseline that have these seeds.
+    The outputs of a system are paired, in order, with the baseline's runs of these seeds.
     """
     pairs = {name: list(zip(seeds, of, strict=False)) for name, of in external_of_table(study, key).items()}
     hypotheses = {name: {str(k): f"{places.external(one)}/hyp" for k, one in of} for name, of in pairs.items()}

@@ -1,4 +1,4 @@
-"""What the rules ask of a study: the files that tables and figures depend on, and the specs of their verbs."""
+"""What the workflow's rules need from a study: the files behind tables and figures, and files with the verbs' specs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SPECS = Path(".snakemake/specs")
 
 
 class SpecFiles:
-    """The files that hold the spec of a verb: a command line has no room for all that a large study has to say.
+    """The files that hold the specs of verbs, because a command line is too short for the spec of a large study.
 
-    A file is named by a hash of its content, so that as a parameter of a rule its path changes whenever, and only when,
-    the content does. Snakemake evaluates parameters in a dry run as well, which must write nothing: until `write` is
-    called, contents are only remembered.
+    A file is named by a hash of its content, so its path, a parameter of a rule, changes if and only if the content
+    does. Snakemake evaluates parameters in a dry run as well, which must write nothing: until `write` is called,
+    contents are only remembered.
     """
 
     def __init__(self, *, at_once: bool) -> None:
         """Start with nothing to write.
 
         Args:
-            at_once: write each file when it is asked for; for the processes in which Snakemake calls no `onstart`.
+            at_once: write each file when it is asked for; for processes in which Snakemake does not call `onstart`.
         """
         self._at_once = at_once
         self._waiting: dict[Path, str] = {}
@@ -47,8 +47,8 @@ class SpecFiles:
         """Write all files that were asked for, and from now on each one at once.
 
         Raises:
-            SystemExit: a file cannot be written; one line was printed. Snakemake shows a traceback of any error but its
-                own, and exits with 1.
+            SystemExit: a file cannot be written; one line was printed. For any other error that is not its own,
+                Snakemake would show a traceback and exit with 1.
         """
         self._at_once = True
         for path, text in self._waiting.items():
@@ -65,7 +65,7 @@ class SpecFiles:
 
 
 def table_files(spec: specs.AnyTable) -> list[Path]:
-    """Return the files that a table is made of."""
+    """Return the files that a table is made from."""
     if isinstance(spec, specs.NotationTableSpec):
         return []
     if isinstance(spec, specs.ExamplesTableSpec):
@@ -84,6 +84,6 @@ def table_files(spec: specs.AnyTable) -> list[Path]:
 
 
 def rule_inputs(files: Iterable[Path]) -> list[Path]:
-    """Return the outputs of rules that hold some files, each once: an analysis is one output, its folder."""
+    """Return the rule outputs that contain these files, each once; an analysis is one output, its folder."""
     found = (path.parent if path.parent.name.startswith("analysis-") else path for path in files)
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Save a figure with what made it inside the file: the same input gives the same bytes."""
+"""Save a figure with its provenance inside the file; the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mdnmt.fingerprint import canonical_json, sha256_file
 
 def record(spec: FigureSpec) -> dict[str, Any]:
     """Return the figure's provenance: code, spec and inputs by their hashes; no time, no machine, no absolute path."""
-    # A folder's name and the file's: enough to find it, and the same wherever the project is.
+    # The last three parts of a path are enough to find the file, and the same wherever the project is.
     files = {"/".join(path.parts[-3:]).lstrip("/"): sha256_file(path) for path in spec.inputs()}
     versions = provenance.package_versions()
     return {

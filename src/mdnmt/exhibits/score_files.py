@@ -1,4 +1,4 @@
-"""Read the scores of a row's runs, and see that all rows of a table were scored on the same text in the same way."""
+"""Read the scores of a row's runs, and collect what all rows of a table should share: test sets and signatures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _domains(path: Path, name: str) -> dict[str, Any]:
 
 
 def _read(run: ScoreRun) -> dict[str, Any]:
-    """Return the scores of a run by domain and metric, including those in files of their own."""
+    """Return the scores of a run by domain and metric, including those in separate files."""
     scores = _domains(run.scores, "scores.json")
     for path in run.others:
         for domain, entry in _domains(path, path.name).items():
@@ -66,7 +66,7 @@ def _read(run: ScoreRun) -> dict[str, Any]:
 
 
 def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> float | None:
-    """Return one score, None where the run has none for this domain."""
+    """Return one score; None if the run has none for this domain."""
     if domain not in scores or scores[domain].get(metric) is None:
         return None
     value = scores[domain][metric]["score"]
@@ -76,7 +76,7 @@ def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> floa
 
 
 class SharedConditions:
-    """What all rows of one table must share: test sets and signatures."""
+    """What all rows of one table should share: test sets and signatures."""
 
     def __init__(self) -> None:
         self.sentences: dict[str, tuple[int, Path]] = {}
@@ -84,10 +84,10 @@ class SharedConditions:
         self.text: dict[str, set[str]] = {}  # column -> identities of its training, validation and test text
 
     def add(self, path: Path, scores: dict[str, Any], spec: ScoreTableSpec) -> None:
-        """Take in the scores of one run.
+        """Add the scores of one run.
 
         Raises:
-            DataError: another run was scored on another number of sentences.
+            DataError: an earlier run was scored on a different number of sentences.
         """
         for column in spec.columns:
             entry = scores.get(column.name)
@@ -109,10 +109,10 @@ class SharedConditions:
 
 
 def measure(row: ScoreRow, spec: ScoreTableSpec, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
-    """Return the values of a row by (metric, column); a number that a seed lacks is left out for all.
+    """Return the values of a row by (metric, column); a number that one seed lacks is left out for all seeds.
 
     Raises:
-        DataError: a file is not what it should be, a seed occurs twice, or the runs were scored on different text.
+        DataError: a file is invalid, a seed occurs twice, or runs were scored on different numbers of sentences.
     """
     runs = sorted_runs(row)
     seeds = tuple(run.seed for run in runs)
@@ -127,7 +127,7 @@ def measure(row: ScoreRow, spec: ScoreTableSpec, shared: SharedConditions) -> di
                 found[metric, column.name] = Measured(known, seeds)
                 by_domain.append(known)
         if len(by_domain) == len(spec.columns):
-            # Averaged a seed at a time, unrounded: the spread of the average is that of the seeds' averages.
+            # Averaged per seed, unrounded: the spread of the average is that of the seeds' averages.
             averages = tuple(mean(seed) for seed in zip(*by_domain, strict=True))
             found[metric, AVERAGE] = Measured(averages, seeds)
     paths = [run.development for run in runs if spec.development and run.development]
@@ -139,14 +139,14 @@ def measure(row: ScoreRow, spec: ScoreTableSpec, shared: SharedConditions) -> di
 
 
 def _of_all_seeds(read: Sequence[tuple[Path, dict[str, Any]]], domain: str, metric: str) -> tuple[float, ...]:
-    """Return one score of each run; nothing where a run lacks it."""
+    """Return one score of each run; empty if any run lacks it."""
     values = [_score(path, scores, domain, metric) for path, scores in read]
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else ()
 
 
 def _concatenated(path: Path) -> dict[str, Any]:
-    """Return the scores of all validation sets as one text, in the place of a domain's."""
+    """Return the scores of all validation sets as one text, in the form of one domain's scores."""
     try:
         return {DEVELOPMENT: dict(read_json(path)["concatenated"])}
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Shaded cells with a label at each row or column: what all heat maps are made of."""
+"""Draw shaded cells with labels for rows and columns; all heat maps use this."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def shade(axes: Axes, values_RC: Any, *, lowest_below: bool = False) -> Any:
 
 
 def words_below(axes: Axes, words: Sequence[str]) -> None:
-    """Write a word under each column, upright."""
+    """Write a word under each column, vertically."""
     axes.set_xticks(range(len(words)), [short(word) for word in words], rotation=90)
 
 
 def word_room(words: Sequence[str]) -> float:
-    """Return the inches that the words under a block need, standing upright."""
+    """Return the inches that vertical words under a block need."""
     # Letters of scripts without blanks are twice as wide.
     widest = max(sum(1 if character < "\u2e80" else 2 for character in short(word)) for word in words)
     return 0.14 + 0.072 * widest
 
 
 def short(word: str, longest: int = LONGEST) -> str:
-    """Return a word, its end cut off if it is long."""
+    """Return a word, cut off at the end if it is long."""
     return word if len(word) <= longest else f"{word[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 

@@ -1,4 +1,4 @@
-"""What the tests say of a number beside the baseline's: difference, interval, p-values; in words for any format."""
+"""Results of the tests against the baseline as text for any format: difference, interval, p-values, notes."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from mdnmt.numbers.rounding import half_up, p_value, signed, unbroken
 
 PLACES = 2
 NONE = "\N{EN DASH}"  # in place of a number
-ALPHA = 0.05  # the level of the tests, where the significance file names none
+ALPHA = 0.05  # the level of the tests if the significance file gives none
 
 
 class Tested(Frozen):
-    """A comparison with the baseline, as `mdnmt significance` makes it; intervals are of 95 %, p-values two-sided."""
+    """A comparison with the baseline by `mdnmt significance`; intervals are 95 % intervals, p-values are two-sided."""
 
     delta: float
     low: float
     high: float
-    over: str  # what the interval holds it against: "sentences", or "seeds and sentences"
+    over: str  # whose variance the interval covers: "sentences", or "seeds and sentences"
     seeds: int
-    p_bootstrap: float  # of sentences, the largest over the seeds
-    p_sacrebleu: float  # of the same resamples, as sacreBLEU computes it: of one tail, where a system is clearly ahead
+    p_bootstrap: float  # over sentences, the largest of all seeds
+    p_sacrebleu: float  # from the same resamples, as sacreBLEU computes it: one-sided if a system is clearly ahead
     p_randomisation: float
-    p_seeds: float | None = None  # of seeds and sentences together; None with fewer than three seeds
+    p_seeds: float | None = None  # over seeds and sentences; None with fewer than three seeds
     p_corrected: float  # of the test that decides, after the correction
     effect: float | None = None  # delta in standard deviations between seeds (Hedges' g)
     seeds_verdict: str  # better, worse, no difference, inconclusive
-    agreement: float | None = (
-        None  # percentage of pairs with such a difference that people order alike; None: not known
-    )
+    agreement: float | None = None  # percentage of pairs with such a difference that people rank alike; None: unknown
 
     @property
     def difference(self) -> str:
@@ -40,7 +38,7 @@ class Tested(Frozen):
 
 
 def read_tested(found: Mapping[str, Any]) -> Tested | None:
-    """Return a comparison of the significance file; None where there is no interval."""
+    """Return a comparison from the significance file; None if it has no interval."""
     if "low" not in found:
         return None
     over_seeds = found.get("over_seeds") or {}
@@ -49,7 +47,7 @@ def read_tested(found: Mapping[str, Any]) -> Tested | None:
 
 
 def in_words(tested: Tested, baseline: str | None) -> str:
-    """Return a comparison as one line: difference, interval, p as it decides."""
+    """Return a comparison as one line: difference, interval, and the p-value that decides."""
     against = f"against {baseline or 'the baseline'}: {tested.difference}"
     people = "" if tested.agreement is None else f", people agree in {half_up(tested.agreement, 0)} %"
     return f"{against}, {p_value(tested.p_corrected)} over {tested.over}{people}"
@@ -62,7 +60,7 @@ HEADS = (
 
 
 def columns(tested: Tested, verdict: str | None) -> tuple[str, ...]:
-    """Return a comparison as the texts below `HEADS`."""
+    """Return the cells of a comparison below `HEADS`."""
     tests = (tested.p_bootstrap, tested.p_sacrebleu, tested.p_randomisation, tested.p_seeds, tested.p_corrected)
     numbers = (NONE if p is None else p_value(p).lstrip("p=\N{NO-BREAK SPACE}") for p in tests)
     effect = NONE if tested.effect is None else signed(tested.effect, PLACES)

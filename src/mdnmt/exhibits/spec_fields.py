@@ -1,4 +1,4 @@
-"""What several specs of tables and figures are made of: titles, columns, the scores and analyses of a system's runs."""
+"""Parts that several specs of tables and figures share: titles, columns, scores and analyses of a system's runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdnmt.numbers.verdicts import Printed
 
 
 class Titled(Frozen):
-    """What has a title; `task` tells apart what a study with several tasks shows of each."""
+    """A table or figure with its title; `task` names the task in a study of several."""
 
     title: str
     task: str = ""  # the task's title; empty in a study of one task
@@ -20,7 +20,7 @@ class Titled(Frozen):
 
     @property
     def full_title(self) -> str:
-        """Return the title, with the task's behind it if it is given."""
+        """Return the title, followed by the task's if it is given."""
         return f"{self.title} ({self.task})" if self.task else self.title
 
 
@@ -29,16 +29,16 @@ class Column(Frozen):
 
     name: str  # the domain's key in scores.json
     label: str
-    differs: str | None = None  # why its scores cannot be held against the printed ones
+    differs: str | None = None  # why its scores cannot be compared with the printed ones
 
 
 class ScoreRun(Frozen):
-    """The scores of one run; `seed` is None where nothing was trained (copying the source)."""
+    """The scores of one run; `seed` is None if nothing was trained (copying the source)."""
 
     scores: Path  # scores.json
     seed: int | None = None
-    others: tuple[Path, ...] = ()  # comet.json, ter.json, where these were scored: of the shape of scores.json
-    development: Path | None = None  # scores.json of the validation sets, for a column of these as one text
+    others: tuple[Path, ...] = ()  # comet.json, ter.json, if these were scored; in the format of scores.json
+    development: Path | None = None  # scores.json of the validation sets, for the column of all of them as one text
 
 
 class ScoreRow(Frozen):
@@ -47,12 +47,12 @@ class ScoreRow(Frozen):
     group: str  # "Direct training", "Our domain mixing methods"
     label: str  # as printed: "Mixed", "E/DC"
     method: str  # the key in the significance file
-    external: str | None = None  # of a system that is not trained here: its provenance, in its author's words
-    against: str | None = None  # the row that its differences are to; None: the baseline
+    external: str | None = None  # provenance of a system that is not trained here, in its authors' words
+    against: str | None = None  # the row that its differences refer to; None: the baseline
     runs: tuple[ScoreRun, ...] = ()
     missing: str | None = None
-    choice: int | None = None  # of rows with one number the best by validation is shown
-    records: tuple[Path, ...] = ()  # run.json of each seed, where there is a choice
+    choice: int | None = None  # of rows with the same number, the best by validation is shown
+    records: tuple[Path, ...] = ()  # run.json of each seed, if there is a choice
     printed: dict[str, Printed] = Field({})  # "<metric>/<domain or avg>" -> the published number
 
 
@@ -73,7 +73,7 @@ class AnalysedRun(Frozen):
     """One system's analysis directory, or the reason why there is none; `repeats` are measured, not drawn."""
 
     label: str
-    method: str = ""  # its directory; empty: not known
+    method: str = ""  # its name in paths; empty: not known
     analysis: Path | None = None
     seed: int | None = None  # None: not known
     repeats: tuple[AnalysedSeed, ...] = ()  # the other seeds

@@ -1,7 +1,7 @@
-"""What the commands `table` and `report` are given: one JSON value each, checked before anything is read.
+"""Specs of the commands `table` and `report`: one JSON value each, checked before any file is read.
 
-Every path may be absent: a row, a system or a part that was not made carries `missing`, the reason, and is shown
-with it. A path that is given must exist when the verb runs.
+A row, a system or a part that was not made has no path; it is shown with the reason, `missing`. The files of a table's
+spec must exist when the verb runs; the report shows a missing file as not made.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ComparedTableSpec(Titled):
     """A table with the paper's numbers beside ours."""
 
     where: str = ""  # "Table 2"
-    differs: str | None = None  # why none of its numbers can be held against the printed ones
+    differs: str | None = None  # why none of its numbers can be compared with the printed ones
     metric_differs: dict[str, str] = Field({})  # metric or quantity -> why it cannot
     margin: Margin = Margin()
 
@@ -42,16 +42,16 @@ class ScoreTableSpec(ComparedTableSpec):
     rows: tuple[ScoreRow, ...]
     metrics: tuple[Metric, ...] = Field(default=("bleu", "chrf"), min_length=1)
     metric_missing: dict[Metric, str] = Field({})  # metric -> why no run has it
-    metric_notes: dict[Metric, str] = Field({})  # metric -> how the published number beside it was counted
+    metric_notes: dict[Metric, str] = Field({})  # metric -> how the published number was computed
     shows: Literal["domains", "average"] = "domains"
-    delta: bool = False  # beside each score the difference to the baseline
+    delta: bool = False  # show beside each score its difference from the baseline
     split: Split = "test"  # of the text that was scored
     development: bool = False  # a first column: the validation sets of all domains as one text
     average_label: str = "Avg."
-    baseline: str | None = None  # a method: stars compare with it
-    baseline_label: str | None = None  # what it is called where no row shows it
+    baseline: str | None = None  # the method that stars compare with
+    baseline_label: str | None = None  # its label if no row shows it
     significance: Path | None = None
-    predicted_labels: Path | None = None  # a classifier's guesses, for rows that are given them
+    predicted_labels: Path | None = None  # a classifier's predictions, for rows with predicted labels
     notes: tuple[str, ...] = ()
 
 
@@ -75,12 +75,12 @@ class ResourceTableSpec(ComparedTableSpec):
     measure: Path | None = None  # measure.json; None: not measured, the reason in `missing`
     missing: str | None = None
     baseline: str | None = None
-    baseline_label: str | None = None  # what it is called where no row shows it
+    baseline_label: str | None = None  # its label if no row shows it
     notes: tuple[str, ...] = ()
 
 
 class WordTableSpec(Titled):
-    """Generated text: which words are right, or what was decided on them."""
+    """Generated text: how many words are right, or the proportions or gates of its words."""
 
     kind: WordTableKind
     num_domains: int = Field(ge=1)
@@ -117,14 +117,14 @@ class ExamplesTableSpec(Titled):
     ambiguity: Path | None = None  # ambiguity.json
     systems: tuple[ScoreRow, ...] = ()
     columns: tuple[Column, ...] = ()
-    words: tuple[str, ...] = ()  # that come first, ambiguous in this text or not
-    word_domains: tuple[str, ...] = ()  # where these are looked for
+    words: tuple[str, ...] = ()  # words that come first, ambiguous in this text or not
+    word_domains: tuple[str, ...] = ()  # domains that are searched for these words
     missing: str | None = None
     notes: tuple[str, ...] = ()
 
 
 class NotationTableSpec(Titled):
-    """What symbols stand for."""
+    """Symbols and their meanings."""
 
     kind: Literal["notation"] = "notation"
     where: str = ""
@@ -145,13 +145,13 @@ class ReportRun(Frozen):
 
 
 class ReportTable(Titled):
-    """A table that `mdnmt table` wrote; a file that is not there is shown as not made."""
+    """A table that `mdnmt table` wrote; a missing file is shown as not made."""
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
     kind: TableKind
-    data: Path  # what `mdnmt table --json` wrote: the page is drawn from it, so that nothing unescaped gets in
+    data: Path  # output of `mdnmt table --json`; the page renders it again, so that all text is escaped
     caption: str = ""
-    runs: tuple[ReportRun, ...] = ()  # of rows that do not name their own: those that were measured
+    runs: tuple[ReportRun, ...] = ()  # the measured runs, for rows that do not name their own
     missing: str | None = None
 
 
@@ -170,7 +170,7 @@ class ReportFigure(Titled):
 
 
 class ReportExhibit(Frozen):
-    """A table or figure of a paper, in its place; no id: the study does not show it."""
+    """A table or figure of a paper; no id: the study does not show it."""
 
     kind: Literal["table", "figure"]
     where: str = ""
@@ -185,12 +185,12 @@ class ReportPaper(Frozen):
     title: str
     citation: str
     items: tuple[ReportExhibit, ...] = ()  # in the paper's own order
-    claims: Path | None = None  # what `mdnmt claims --json` wrote; None: no claims are written down for it
-    audit: Path | None = None  # what `mdnmt audit --json` wrote; None: there is nothing to audit
+    claims: Path | None = None  # output of `mdnmt claims --json`; None: the paper has no claims here
+    audit: Path | None = None  # output of `mdnmt audit --json`; None: the paper is not audited
 
 
 class SampleSystem(Frozen):
-    """Where a system's hypotheses stand: `<test_dir>/hyp.<domain>.txt`."""
+    """Where a system's hypotheses are: `<test_dir>/hyp.<domain>.txt`."""
 
     label: str
     test_dir: Path | None = None
@@ -210,7 +210,7 @@ class ReportTask(Frozen):
 
 
 class ReportCorpus(Frozen):
-    """What a reader should know of a corpus: where it is from, under which licence, whom to cite."""
+    """What a reader should know about a corpus: its origin, its licence, whom to cite."""
 
     name: str
     label: str
@@ -224,7 +224,7 @@ class ReportCorpus(Frozen):
 
 
 class ReportExternal(Frozen):
-    """A system that is not trained here: whose translations they are, and which files."""
+    """A system that is not trained here, with the provenance and the files of its translations."""
 
     label: str
     task: str  # its title
@@ -243,18 +243,18 @@ class SampleSettings(Frozen):
 
 
 class Missing(Frozen):
-    """Something the study names and does not have, and why."""
+    """Something that the study names but does not have, and why."""
 
     what: str
     why: str
 
 
 class ReportSpec(Frozen):
-    """Everything the page is made of; whatever is absent is said to be absent."""
+    """Everything the page is made from; absent parts are shown as absent."""
 
     study: str
     title: str
-    introduction: str = ""  # two sentences for a reader who knows nothing yet
+    introduction: str = ""  # two sentences for a newcomer
     papers: tuple[ReportPaper, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     figures: tuple[ReportFigure, ...] = ()
@@ -266,7 +266,7 @@ class ReportSpec(Frozen):
     measure: Path | None = None  # measure.json, for the hardware
     samples: SampleSettings = SampleSettings()
     missing: tuple[Missing, ...] = ()
-    commands: tuple[str, ...] = ()  # what to type to make this page again
+    commands: tuple[str, ...] = ()  # commands that make this page again
     made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
     partial: bool = False  # made from whatever exists
 
@@ -290,7 +290,7 @@ def parse_table(text: str) -> AnyTable:
     """Return the table that the JSON `text` describes.
 
     Raises:
-        ConfigError: the text is no JSON, or a key or value is not known.
+        ConfigError: the text is not JSON, or has an unknown key or value.
     """
     return _parse(_TABLE, "table", text)
 
@@ -299,6 +299,6 @@ def parse_report(text: str) -> ReportSpec:
     """Return the report that the JSON `text` describes.
 
     Raises:
-        ConfigError: the text is no JSON, or a key or value is not known.
+        ConfigError: the text is not JSON, or has an unknown key or value.
     """
     return _parse(_REPORT, "report", text)

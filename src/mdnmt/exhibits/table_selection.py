@@ -32,7 +32,7 @@ def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
 
 
 def columns(task: Task, table: PaperTable | None = None) -> tuple[specs.Column, ...]:
-    """Return the domains of a task as columns, in the order that a table prints them in, or that of the task."""
+    """Return the domains of a task as columns, in the printed order of a table, or else in the task's order."""
     return tuple(
         specs.Column(name=name, label=task.label(name), differs=task.config.domains[name].differs)
         for name in _ordered(task, table)
@@ -75,9 +75,9 @@ def table_runs(study: Study, key: str) -> list[Run]:
 
 
 def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> specs.AnyTable:
-    """Return the spec of one table; methods that the study does not have are left out and named.
+    """Return the spec of one table; methods that the study does not have are left out and named in a note.
 
-    A partial one is made from the scores that exist now.
+    A partial table is made from the scores that exist now.
     """
     table, task = paper_table(study, key)
     left_out = dict.fromkeys(name for row in table.rows for name in row.methods if name not in study.methods)
@@ -197,7 +197,7 @@ def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
 
 
 class _Printed:
-    """The published numbers of one table, if its task is the paper's or replaces it."""
+    """The published numbers of one table, if its task is the paper's or stands in for it."""
 
     def __init__(self, study: Study, key: str, table: PaperTable, task: Task) -> None:
         paper, _ = split_key(key)
@@ -207,7 +207,7 @@ class _Printed:
         self.differs = (table.differs or why_other(paper, table, task.config)) if table.printed else None
 
     def scores(self, row: TableRow, run: Run) -> dict[str, Printed]:
-        """Return "<metric>/<domain or avg>" -> number, and of printed differences "d<metric>/avg"."""
+        """Return "<metric>/<domain, avg or dev>" -> number; of printed differences, "d<metric>/..."."""
         found = {}
         for metric in self.table.metrics:
             for domain in (*self.task.config.domains, AVERAGE, DEVELOPMENT):
@@ -316,7 +316,7 @@ def _rows(study: Study, table: PaperTable, task: Task) -> Iterator[tuple[TableRo
 
 
 def _choice(choice: int | None, runs: list[Run], places: ResultPaths, partial: bool) -> dict[str, Any]:
-    """Return the number of a row's choice and the run.json of its runs, by which it is chosen."""
+    """Return the number of a row's choice, and the run.json files of its runs, which decide the choice."""
     if choice is None:
         return {}
     paths = [existing(f"{places.run(run)}/run.json", partial) for run in runs if run.spec is not None]
@@ -367,7 +367,7 @@ def _score_row(
 
 
 def score_row(group: str, label: str, runs: list[Run], places: ResultPaths, partial: bool, file: str) -> specs.ScoreRow:
-    """Return a system with the file of each seed that was or will be made, or the reason why there is none."""
+    """Return a system's row with the file of each seed that was or will be made, or the reason why there is none."""
     made = tuple(
         specs.ScoreRun(scores=scores, seed=run.seed)
         for run in runs

@@ -1,4 +1,4 @@
-"""From a task of a study to what the verbs `measure` and `ambiguity` are given; both write one file for each task."""
+"""Make the specs of the verbs `measure` and `ambiguity` for a task of a study; both write one file for each task."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NOT_YET = "not made yet"
 
 
 def existing(path: str, partial: bool, options: str | None = None) -> Path | None:
-    """Return the path; for a partial page only if the file is there, made with the options of this hash if given."""
+    """Return the path; for a partial page, None unless the file exists and, if `options` is given, has that hash."""
     file = Path(path)
     is_there = file.exists() if options is None else has_options(file, options)
     return file if is_there or not partial else None
 
 
 def measured_runs(study: Study, task: str) -> list[Run]:
-    """Return the runs whose resources are measured: one a method and architecture, its first domain and seed."""
+    """Return the runs whose resources are measured: the first seed of each method, and of each domain trained alone."""
     tables = _tables(study, task)
     wanted = {name for table in tables if table.kind == "resources" for row in table.rows for name in row.methods}
     first: dict[str, Run] = {}
@@ -34,7 +34,7 @@ def measured_runs(study: Study, task: str) -> list[Run]:
 
 
 def measure_options(study: Study, task: str, places: ResultPaths) -> dict[str, Any]:
-    """Return what is measured, and how."""
+    """Return the options of the verb `measure`: what is measured, and how."""
     return {
         "runs": {run.directory: places.run(run) for run in measured_runs(study, task)},
         "decoding": study.decoding[task].model_dump(mode="json"),
@@ -43,7 +43,7 @@ def measure_options(study: Study, task: str, places: ResultPaths) -> dict[str, A
 
 
 def measured(study: Study, task: Task, places: ResultPaths, partial: bool) -> dict[str, Any]:
-    """Return the measurements of a table of resources, as its spec takes them."""
+    """Return the fields of a resource table's spec that refer to its measurements."""
     options = options_hash(measure_options(study, task.name, places))
     file = existing(places.measure(task.name), partial, options) if task.spec is not None else None
     made_with = {str(file): options} if file else {}
@@ -51,7 +51,7 @@ def measured(study: Study, task: Task, places: ResultPaths, partial: bool) -> di
 
 
 def ambiguous_systems(study: Study, task: str) -> list[Run]:
-    """Return the runs whose ambiguous words are looked at: those of figures and tables made from a task."""
+    """Return the runs whose ambiguous words are counted: those in figures and tables made from a task."""
     shown = [key for key, figure in study.config.figures.items() if figure.task == task]
     figures = [figure_of(study.config, study.papers, key) for key in shown]
     wanted = [name for figure in figures if figure_class(figure.kind).reads_ambiguous_words for name in figure.methods]
@@ -61,7 +61,7 @@ def ambiguous_systems(study: Study, task: str) -> list[Run]:
 
 
 def choice_spec(study: Study, task: str, places: ResultPaths) -> dict[str, Any]:
-    """Return what the verb `ambiguity` is given: whose translations it reads, and the words that a table asks for."""
+    """Return the spec of the verb `ambiguity`: whose translations it reads, and the words that tables ask for."""
     systems = [
         {"method": run.directory, "label": run.label, "seed": run.seed, "folder": f"{places.test(run)}/hyp"}
         for run in ambiguous_systems(study, task)
@@ -73,7 +73,7 @@ def choice_spec(study: Study, task: str, places: ResultPaths) -> dict[str, Any]:
 
 
 def ambiguous_words(study: Study, task: Task, places: ResultPaths, partial: bool) -> dict[str, Any]:
-    """Return the ambiguous words of a task and what was made of them, as the specs of figures and tables take them."""
+    """Return the fields of specs of figures and tables that refer to a task's ambiguous words."""
     options = options_hash(choice_spec(study, task.name, places))
     file = existing(places.ambiguity(task.name), partial, options) if task.spec is not None else None
     made_with = {str(file): options} if file else {}

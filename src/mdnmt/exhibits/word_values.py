@@ -1,4 +1,4 @@
-"""The analysed words of a run: what the layers decided on each, and how the training text uses it."""
+"""The analysed words of a run: what each layer recorded for them, and how the training text uses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdnmt.exhibits.analysis_files import Floats, Ints
 from mdnmt.exhibits.figure_numbers import entropy
 
 END, START = -1, -2  # in `word_M`: </s> of the source, <s> before the target
-MIN_COUNT = 5  # of a word in all training text: below that, its distribution over domains is chance
+MIN_COUNT = 5  # occurrences of a word in all training text; with fewer, its distribution over domains is chance
 NUM_FUNCTION_WORDS = 20
 SHARED, SPECIFIC = 0.8, 0.9  # entropy of a word's use over domains; share of the domain that uses it most
 
@@ -26,11 +26,11 @@ class AnalysedWords:
     """M word occurrences in the text of K domains, with the pieces of each word joined.
 
     Attributes:
-        values_LMK: what each layer decided on a word: the mean over its pieces.
-        domain_M: label of the word's sentence.
+        values_LMK: the shares that each layer recorded for a word: the mean over its pieces.
+        domain_M: domain label of the word's sentence.
         word_M: number of the word, END or START.
-        position_M: of its first piece in the sentence, from 0.
-        words: by number.
+        position_M: position of its first piece in the sentence, from 0.
+        words: the words, by number.
         counts_WK: how often each domain's training text has it.
         totals_K: number of words of each domain's training text.
     """
@@ -62,11 +62,11 @@ class AnalysedWords:
         return found
 
     def classes(self) -> dict[str, Ints]:
-        """Return by training text alone, without lists of words, which words (numbers) are of each class.
+        """Return the numbers of the words in each class, which are found in the training text without word lists.
 
-        `function`: the 20 words of letters that every domain uses most, by the rate of the domain that uses it least.
-        `shared`: others that the domains use about alike (entropy of the use above 0.8). `specific`: a domain has more
-        than 0.9 of the use. The last two occur 5 times or more.
+        All words consist of letters. `function`: the 20 words with the highest rate in the domain that uses them least.
+        `shared`: others that the domains use about equally (entropy of the use above 0.8). `specific`: one domain has
+        more than 0.9 of the use. Words of the last two classes occur at least 5 times.
         """
         letters = np.array([word.isalpha() for word in self.words], dtype=bool)
         least = np.where(letters, (self.counts_WK / np.maximum(self.totals_K, 1)).min(axis=1), 0.0)
@@ -89,7 +89,7 @@ class AnalysedWords:
 
 
 def read(directory: Path, name: str) -> dict[str, AnalysedWords]:
-    """Return the words of `<name>.npz` of an analysis by side: encoder, memory, decoder; none for other methods.
+    """Return side (encoder, memory, decoder) -> words of an analysis's `<name>.npz`; empty if the method has none.
 
     Raises:
         DataError: the analysis is damaged or lacks arrays.

@@ -1,1 +1,1 @@
-"""The report: one page, and tables in every format."""
+"""The report: one HTML page, and tables in every format."""

@@ -46,6 +46,6 @@ def to_json(found: Sequence[FileComparison]) -> list[dict[str, Any]]:
 
 
 def _signature(signature: str) -> str:
-    """Return sacreBLEU's signature of a paired test: with numbers of draws and the seed."""
+    """Return sacreBLEU's signature of a paired test, with the numbers of draws and the seed."""
     references, rest = signature.split("|", 1)
     return f"{references}|ar:{NUM_TRIALS}|bs:{NUM_RESAMPLES}|seed:{SEED}|{rest}"

@@ -1,4 +1,4 @@
-"""Cells side by side: ours and the published numbers, or those of two studies."""
+"""Compare cells: ours with the published numbers, or those of two studies."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not comparable")
 
 @dataclass(frozen=True)
 class Line:
-    """One cell and its counterpart; texts are rounded as in the table, an empty one is not there.
+    """One cell and its counterpart; texts are rounded as in the table, and empty if there is no number.
 
     Attributes:
         row: the system.
         column: domain or quantity, with its metric.
         ours: our number.
         other: the published one, or that of the second study.
-        difference: ours less the published one, or the second study's less the first's.
-        verdict: one of four words, where a published number was judged.
+        difference: ours minus the published one, or the second study's minus the first's.
+        verdict: one of `VERDICTS` if our number was compared with a published one, otherwise empty.
         reason: of the verdict.
-        delta: of the row against the table's baseline: difference, interval and p, where it was tested.
+        delta: the row against the table's baseline: difference, interval and p, if it was tested.
+        star: whether the row is significantly better than the baseline.
         half_width: of the 95 % interval of the difference between two studies, over seeds; None with too few.
     """
 
@@ -50,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table: its lines, and below them what only one side has."""
+    """The comparison of one table: its lines, and below them what only one side has."""
 
     key: str
     title: str
@@ -60,7 +61,7 @@ class Comparison:
 
 
 def tables_of(study: str, results: Path) -> dict[str, Path]:
-    """Return the tables of a study that are there, by key.
+    """Return key -> file of a study's tables that exist.
 
     Raises:
         DataError: there are none.
@@ -131,7 +132,7 @@ def to_json(comparisons: list[Comparison]) -> list[dict[str, Any]]:
 
 
 def to_text(comparison: Comparison, heads: tuple[str, str, str]) -> str:
-    """Return a comparison as lines of 80 columns, each reason once, below them; `heads` stand above the numbers."""
+    """Return a comparison as lines of 80 characters, followed by each reason once; `heads` are the column heads."""
     lines = textwrap.wrap(f"{comparison.key}: {comparison.title}", WIDTH)
     widths = (13, 13, 16) if any(line.half_width is not None for line in comparison.lines) else (12, 10, 11)
     if not comparison.lines:
@@ -157,13 +158,13 @@ def to_text(comparison: Comparison, heads: tuple[str, str, str]) -> str:
 
 
 def summary(comparisons: list[Comparison]) -> str:
-    """Return how many cells have which verdict, or an empty text where none was judged."""
+    """Return the number of cells with each verdict, or an empty text if there are no verdicts."""
     counts = Counter(line.verdict for one in comparisons for line in one.lines if line.verdict)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
 
 
 def _half_width(first: Cell, second: Cell) -> float | None:
-    """Return the half-width of the 95 % interval of a difference over seeds; None with fewer than two seeds of one."""
+    """Return the half-width of a difference's 95 % interval over seeds; None if a cell has fewer than two seeds."""
     spreads = [(standard_deviation(cell.values), len(cell.values)) for cell in (first, second) if cell.num_seeds]
     known = [(spread, count) for spread, count in spreads if spread is not None]
     return half_width(known) if len(known) == 2 else None
@@ -185,7 +186,7 @@ def _published_line(row: GridRow, header: Header, cell: Cell, grid: Grid) -> Lin
 
 
 def _cells(grid: Grid) -> Iterator[tuple[GridRow, Header, Cell]]:
-    """Yield the cells with a number, with their row and column."""
+    """Yield the cells of columns with numbers, with their row and column."""
     for row in grid.rows:
         for header, cell in zip(grid.headers, row.cells, strict=True):
             if not header.is_text:
@@ -201,13 +202,13 @@ def _number(cell: Cell) -> str:
 
 
 def _signed(value: float, header: Header) -> str:
-    """Return a difference with its sign, with as many decimals as its column."""
+    """Return a difference with its sign and the decimals of its column."""
     text = _plain(value, header)
     return text if text.startswith("-") else f"+{text}"
 
 
 def _plain(value: float, header: Header) -> str:
-    # Parameters are kept as they are and shown in millions.
+    # Numbers of parameters are stored in full and shown in millions.
     return half_up(value / 1e6 if header.metric == "num_parameters" else value, header.places)
 
 

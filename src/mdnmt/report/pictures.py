@@ -1,4 +1,4 @@
-"""Read the size and the texts of a figure's PNG."""
+"""Read the size and the text metadata of a figure's PNG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mdnmt.fsio import DamagedFile
 
 @dataclass(frozen=True)
 class Picture:
-    """What the page needs of a PNG beside its bytes.
+    """What the page needs from a PNG besides its bytes.
 
     Attributes:
         width: in pixels.
@@ -24,10 +24,10 @@ class Picture:
 
 
 def read_picture(path: Path) -> Picture:
-    """Return the size and the texts of a PNG.
+    """Return the size and the text metadata of a PNG.
 
     Raises:
-        DamagedFile: it is truncated or no picture.
+        DamagedFile: it is truncated or not a picture.
     """
     from PIL import Image
 

@@ -1,4 +1,4 @@
-"""Plain tables of the report, and those with the statistics of a task."""
+"""Plain tables for the report, among them those with the statistics of a task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a plain table, or a fact: its text, the number to sort by, and its link."""
+    """A cell of a plain table, or a fact about a run: its text, the number to sort by, and its link."""
 
     text: str
     sort: float | None = None

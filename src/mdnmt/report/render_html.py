@@ -1,4 +1,4 @@
-"""Draw a table as an HTML fragment: caption, scopes, groups as row groups, numbers that sort."""
+"""Render a table as an HTML fragment with a caption, scopes, row groups and sortable columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mdnmt.report.templates import environment
 
 
 def to_html(grid: Grid, links: Mapping[str, str] | None = None) -> str:
-    """Return the table as a fragment; every text of it is escaped.
+    """Return the table as a fragment, with all its text escaped.
 
     Args:
         grid: the table.

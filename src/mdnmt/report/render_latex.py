@@ -1,4 +1,4 @@
-"""Draw a table as LaTeX in the papers' layout: booktabs, best in bold, stars, the published numbers below ours."""
+"""Render a table as LaTeX in the papers' layout: booktabs, best in bold, stars, published numbers below ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mdnmt import escape
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, emphasised, groups, mark, reason_letters, spans
 from mdnmt.exhibits.published_cells import published_parts
 
-# Above this number of columns a table takes the whole page's width and is made to fit it.
+# A table with more columns spans the page and is scaled to its width.
 WIDE = 8
 
 
@@ -58,7 +58,7 @@ def _columns(grid: Grid) -> str:
 
 
 def to_latex(grid: Grid) -> str:
-    r"""Return the table as a LaTeX `table` with booktabs rules; its first line says which packages it needs."""
+    r"""Return the table as a LaTeX `table` with booktabs rules; its first line names the packages it needs."""
     wide = len(grid.headers) > WIDE
     environment = "table*" if wide else "table"
     lines = [

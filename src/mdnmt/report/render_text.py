@@ -1,4 +1,4 @@
-"""Draw a table as CSV and Markdown; LaTeX is in `mdnmt.report.render_latex`, HTML in `mdnmt.report.render_html`."""
+"""Render a table as CSV and Markdown; LaTeX is in `mdnmt.report.render_latex`, HTML in `mdnmt.report.render_html`."""
 
 from __future__ import annotations
 

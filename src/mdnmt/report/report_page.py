@@ -1,4 +1,4 @@
-"""Build the one page that a person reads: everything inside it, nothing fetched, honest about what is absent."""
+"""Build the report: one self-contained HTML page that fetches nothing and says what is missing."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from mdnmt.report.sections.papers import Section
 from mdnmt.report.templates import environment, read_part
 
 _PARTS = "mdnmt.report.sections"
-# More than this, and readings of tables and translations are folded away, each under its own line.
+# With more than this, summaries of tables and sample translations are collapsed.
 MANY_TABLES, MANY_OUTPUTS = 4, 120
 RULES_IN_SHORT = {
     **verdict_rules("scores", Margin()),
     "not reproduced": "the interval lies outside these bounds altogether",
-    "not comparable": "corpus, split or metric is not the paper's: the two numbers say nothing about each other",
+    "not comparable": "corpus, split or metric is not the paper's, so the two numbers cannot be compared",
 }
 
 
 @dataclass(frozen=True)
 class TaskSection:
-    """A task: its text in numbers, and the translations that are shown of it."""
+    """A task: statistics of its text, and its sample translations."""
 
     task: ReportTask
     fingerprint: str
@@ -43,7 +43,7 @@ class TaskSection:
     samples: dict[str, list[Sample]]  # domain -> sentences
 
     def label(self, domain: str) -> str:
-        """Return a domain's name in print."""
+        """Return the label of a domain."""
         return next(column.label for column in self.task.domains if column.name == domain)
 
 
@@ -63,7 +63,7 @@ def _task(task: ReportTask, spec: ReportSpec) -> TaskSection:
 def _missing(
     spec: ReportSpec, records: list[runs.RunRecord], shown: list[exhibit_sections.Item], sections: list[Section]
 ) -> list[tuple[str, str]]:
-    """Return everything that is absent and why, each once."""
+    """Return everything that is missing, each once, with the reason."""
     found = [(item.what, item.why) for item in spec.missing] + runs.missing(records)
     found += [(f"Corpus {corpus.label}", corpus.missing) for corpus in spec.corpora if corpus.missing]
     for item in shown:
@@ -100,7 +100,7 @@ def _state(spec: ReportSpec, records: list[runs.RunRecord]) -> list[tuple[str, s
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a content security policy that lets in this page's own style and script and embedded pictures alone."""
+    """Return a content security policy that allows only this page's own style and script and embedded pictures."""
 
     def digest(text: str) -> str:
         return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
@@ -117,7 +117,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _context(spec: ReportSpec) -> dict[str, Any]:
-    """Return all that the templates draw."""
+    """Return the variables of the templates."""
     records = runs.read_runs(spec.runs, spec.run_json)
     links = runs.links(records)
     tasks = [_task(task, spec) for task in spec.tasks]
@@ -167,7 +167,7 @@ def render(spec: ReportSpec) -> str:
     """Return the page as HTML.
 
     Raises:
-        DataError: the file of a table, of claims or of an audit is not what the verb of that name wrote.
+        DataError: the file of a table, of claims or of an audit is invalid.
     """
     style, script = read_part(_PARTS, "page.css"), read_part(_PARTS, "page.js")
     return (

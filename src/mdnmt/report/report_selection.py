@@ -21,7 +21,7 @@ from mdnmt.studies.study_exhibits import split_key
 def report_spec(
     study: Study, places: ResultPaths, commands: tuple[str, ...], *, partial: bool = False
 ) -> specs.ReportSpec:
-    """Return the spec of the report; a partial one is made from whatever exists."""
+    """Return the spec of the report; a partial report is made from whatever exists."""
     made = [task for task in study.tasks.values() if task.spec is not None]
     measured = [places.measure(task.name) for task in made]
     return specs.ReportSpec(
@@ -45,7 +45,7 @@ def report_spec(
 
 
 def _made_with(study: Study, places: ResultPaths) -> dict[str, str]:
-    """Return the files of the study that the page reads -> the hash of the options that they must have."""
+    """Return file -> hash of the options that it must be made with, for the study's files that the page reads."""
     found = of_exhibits(study, [*study.config.tables, *study.config.figures], places)
     for paper in study.papers:
         if claims := places.claims(paper):
@@ -56,8 +56,8 @@ def _made_with(study: Study, places: ResultPaths) -> dict[str, str]:
 def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportPaper:
     """Return a paper with all its tables and figures.
 
-    Their order: what explains the method (notation, drawings of the model), then tables, then figures, each as they
-    stand in the paper's file: the order of the papers themselves, which number the two kinds apart.
+    What explains the method (notation, drawings of the model) comes first, then tables, then figures. Each kind is in
+    the order of the paper's file, which is that of the paper itself.
     """
     paper = study.papers[name]
     items: list[tuple[str, PaperTable | PaperFigure]] = [*paper.tables.items(), *paper.figures.items()]
@@ -74,7 +74,7 @@ def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportP
 
 
 def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> specs.ReportExhibit:
-    """Return a table or figure in its place; one that the study does not show has its number in the paper alone."""
+    """Return the entry of a table or figure; it has no id if the study does not show it."""
     kind, shown = ("table", study.config.tables) if isinstance(item, PaperTable) else ("figure", study.config.figures)
     task = study.tasks[shown[key].task] if key in shown else None
     where = _where(study, key, item, task)
@@ -144,7 +144,7 @@ def _missing(study: Study) -> Iterable[specs.Missing]:
             yield specs.Missing(what=f"Task {task.name}", why=task.missing)
     shown = {name for key in study.config.tables for row in paper_table(study, key)[0].rows for name in row.methods}
     for name in study.methods:
-        # Of a method that cannot be trained its runs say so.
+        # If a method cannot be trained, its runs give the reason.
         if name not in shown and any(run.method == name for run in study.makeable()):
             yield specs.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")
     used = {shown.task for shown in (*study.config.tables.values(), *study.config.figures.values())}
@@ -212,7 +212,7 @@ def _corpora(study: Study) -> Iterable[specs.ReportCorpus]:
 
 
 def _digest(task: Task, name: str) -> str:
-    """Return the sha256 of a corpus of one fetched file; none of a user's own folder, and of several files."""
+    """Return the sha256 of a corpus of one fetched file; empty for a user's own folder and for several files."""
     domains = task.spec.domains if task.spec is not None else ()
     found = [corpus.files for domain in domains for corpus in domain.corpora if corpus.name == name]
     if task.corpora[name].source.provider == "local" or not found or len(found[0]) != 1:

@@ -22,7 +22,7 @@ class Sample:
 
 
 def length(text: str) -> int:
-    """Return the number of words; Chinese writes none apart, so two of its characters count as one."""
+    """Return the number of words; Chinese has no spaces between words, so two characters count as one word."""
     return sum(max(1, sum(map(_is_wide, word)) // 2) for word in text.split())
 
 
@@ -47,7 +47,7 @@ def _lines(path: Path) -> list[str] | None:
 
 
 def collect(task: ReportTask, domain: str, settings: SampleSettings) -> list[Sample]:
-    """Return the samples of one domain, empty where the test set is not there.
+    """Return the samples of one domain; empty if its test set is missing.
 
     Only lines that every system has translated may be chosen; systems without hypotheses are left out.
     """

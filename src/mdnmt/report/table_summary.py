@@ -1,4 +1,4 @@
-"""Say in plain words what a results table shows, and no more than it shows."""
+"""Summarise in plain words what a results table shows, and no more than it shows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mdnmt.numbers.rounding import half_up, p_value, unbroken
 
 @dataclass(frozen=True)
 class TableSummary:
-    """A headline, a point for each domain, and what keeps a careful reader from concluding more."""
+    """A headline, a point for each domain, a summary of the tests, and caveats."""
 
     headline: str
-    points: list[tuple[str, str]] = field(default_factory=list)  # (domain, what is seen)
+    points: list[tuple[str, str]] = field(default_factory=list)  # (domain, sentence)
     summary: str = ""
     caveats: list[str] = field(default_factory=list)
 
@@ -29,7 +29,7 @@ def _ranked(grid: Grid, column: int) -> list[tuple[GridRow, Cell, float]]:
 
 
 def _ends(grid: Grid, column: int) -> tuple[str, str]:
-    """Return where the column's good scores are, and its bad ones: at the top, or at the bottom of the scale."""
+    """Return where the column's good and bad scores are on the scale: ("high", "low") or ("low", "high")."""
     return ("low", "high") if lower_is_better(grid.headers[column]) else ("high", "low")
 
 
@@ -57,7 +57,7 @@ def _comparison(top: Cell, best: float, base: tuple[GridRow, Cell, float] | None
 
 
 def _floor(grid: Grid, column: int, best: float) -> str:
-    """Return a remark on what trains nothing and still scores better than the best trained system."""
+    """Return a remark on rows without training that score better than the best trained system."""
     good, _ = _ends(grid, column)
     cells = [(row.label, row.cells[column]) for row in grid.rows if row.cells[column].num_seeds == 0]
     better = [
@@ -69,7 +69,7 @@ def _floor(grid: Grid, column: int, best: float) -> str:
 
 
 def _column(grid: Grid, index: int, metric: str) -> str | None:
-    """Return what is to be said on one column, or None where no trained system has a number in it."""
+    """Return the sentences on one column, or None if no trained system has a number in it."""
     ranked = _ranked(grid, index)
     return _leader(grid, index, ranked, metric) + _floor(grid, index, ranked[0][2]) if ranked else None
 
@@ -91,7 +91,7 @@ def _leader(grid: Grid, column: int, ranked: list[tuple[GridRow, Cell, float]], 
 
 
 def _headline(grid: Grid, index: int, metric: str) -> str | None:
-    """Return the sentence on the average, which no test covers: the spread over seeds is all there is to go by."""
+    """Return the sentences on the average, which is not tested: only the spread over seeds is known."""
     ranked = _ranked(grid, index)
     if len(ranked) < 2:
         return None
@@ -155,8 +155,8 @@ def _caveats(grid: Grid, columns: list[tuple[int, Header]], average: int | None,
         )
     elif tests > 1 and grid.alpha is not None:
         caveats.append(
-            f"{tests} comparisons were made; their p-values are corrected for that: where no system differs, a table "
-            f"in {half_up(1 / grid.alpha, 0)} shows a significant difference, or fewer."
+            f"{tests} comparisons were made; their p-values are corrected for that: if no system differs, at most "
+            f"one table in {half_up(1 / grid.alpha, 0)} shows a significant difference."
         )
     floors = [(row, row.cells[average]) for row in grid.rows] if average is not None else []
     for row, cell in floors:

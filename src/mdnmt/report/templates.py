@@ -1,4 +1,4 @@
-"""The Jinja environment of all HTML: every text is escaped, and a name that a template does not get is an error."""
+"""The Jinja environment of all HTML: every text is escaped, and an undefined name is an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mdnmt.escape import visible
 
 
 def read_part(package: str, name: str) -> str:
-    """Return a template, style or script that lies beside the modules of a package."""
+    """Return a template, style or script from the folder of a package."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -19,8 +19,8 @@ def read_part(package: str, name: str) -> str:
 def environment(package: str) -> Environment:
     """Return the environment for the templates of a package.
 
-    Characters that act unseen, such as terminal controls, become blanks. Each caller names its own package, because
-    the code hash counts the files of every package that a module names.
+    Invisible characters with an effect, such as terminal controls, become blanks. Each caller names its own package,
+    because the code hash counts the files of every package that a module names.
     """
     return Environment(
         loader=FunctionLoader(partial(read_part, package)),

@@ -33,7 +33,7 @@ class Guard:
 
         Args:
             app: the application.
-            hosts: allowed values of Host; None: any. Without this check another site could point its own name to this
+            hosts: allowed values of Host; None: any. Without this check, another site could point its own name to this
                 machine and read what is translated here (DNS rebinding).
             policy: the Content-Security-Policy.
         """
@@ -75,10 +75,10 @@ def create_app(service: Service, hosts: frozenset[str] | None) -> ASGIApp:
         return JSONResponse(service.about())
 
     async def translate(request: Request) -> Response:
-        # A form of another site cannot send this type without asking first.
+        # A form on another site cannot send this type without a preflight request.
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refused(415, "expected a request of type application/json")
-        # A character takes six bytes at most, escaped.
+        # JSON.stringify writes a character in at most six bytes.
         body = await _body(request, 6 * limits.max_characters + 10_000)
         try:
             value = json.loads(body) if body is not None else None
@@ -122,7 +122,7 @@ def _refused(status: int, message: str, retry: int | None = None) -> JSONRespons
 
 
 async def _body(request: Request, most: int) -> bytes | None:
-    """Return the body, or None where it has more bytes than `most`."""
+    """Return the body, or None if it has more than `most` bytes."""
     body, size = bytearray(), 0
     async for chunk in request.stream():
         size += len(chunk)
@@ -134,7 +134,7 @@ async def _body(request: Request, most: int) -> bytes | None:
 
 
 def _policy(page: str) -> str:
-    """Return a policy under which only the page's own style and script run, and only this server is asked."""
+    """Return a policy that allows only the page's own style and script, and requests only to this server."""
 
     def hashes(tag: str) -> str:
         found: list[Any] = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)

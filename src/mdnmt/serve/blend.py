@@ -1,8 +1,8 @@
-"""A model that translates for a blend of two domains.
+"""Make a model translate for a blend of two domains.
 
-The blend is an intervention of ours; no paper does it. It is possible where a method reads a vector of the domain
-(DomainTag, DMoE), which becomes a weighted mean of two, and where it mixes by proportions (WALDM), which become the
-same for every word.
+The blend is our own intervention; no paper does it. It is possible for methods that read a vector of the domain
+(DomainTag, DMoE), which becomes a weighted mean of two, and for methods that mix by proportions (WALDM), which become
+the same for every token.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WITH_BLEND = (DomainTag, DomainEmbedding, DomainProportion)
 
 
 class _GivenProportion(nn.Module):
-    """Replaces a `DomainProportion` by a fixed proportion for every word; the predicted one is still recorded."""
+    """Replaces a `DomainProportion` by the same proportion for every token; the predicted one is still recorded."""
 
     def __init__(self, predicted: DomainProportion, share_K: Tensor) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def can_blend(model: Transformer) -> bool:
 
 
 def blended(model: Transformer, first: int, second: int, share: float) -> Transformer:
-    """Return a model that shares the parameters of `model` and has one more domain label, behind the others.
+    """Return a model that shares the parameters of `model` and has one more domain label, after the others.
 
     Under that label a sentence belongs to domain `first` by 1 - share and to `second` by share.
     """

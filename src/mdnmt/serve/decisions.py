@@ -14,7 +14,7 @@ from mdnmt.decode.translator import Translator
 from mdnmt.models.context import DomainContext, Side
 
 PLACES = 7  # decimals
-# What layers record -> the name of one of its components.
+# kind of record -> name of one of its components
 KINDS = {"proportion": "domain", "domain_attention": "slot", "gate": "expert"}
 # Text -> the sides whose layers read it. `memory` is the encoder's output as the decoder reads it.
 SIDES: dict[str, tuple[Side, ...]] = {"source": ("encoder", "memory"), "target": ("decoder",)}
@@ -29,15 +29,15 @@ def decisions(
 ) -> dict[str, Any] | None:
     """Return the shares that the layers compute for a sentence and its translation; None if the method has none.
 
-    `components` names the domains, domain vectors or experts. `source` and `target` have the tokens, the names of the
-    rows, and for each row and token one share per component; these sum to 1.
+    `kind` is a key of `KINDS`. `components` names the domains, domain vectors or experts. `source` and `target` have
+    the tokens, the names of the rows, and for each row and token one share per component; these sum to 1.
 
     Args:
         translator: a finished run.
-        source: ids, ended by </s>.
+        source: ids, with </s> at the end.
         target: ids, without <s> and </s>.
-        domain: the sentence's, for methods that read it.
-        slots: names of the domain vectors of DSA, where training ties them to domains.
+        domain: the sentence's domain, for methods that read it.
+        slots: names of the domain vectors of DSA, if training ties them to domains.
     """
     model, device = translator.model, translator.device
     source_BS = torch.from_numpy(source.astype(np.int64))[None].to(device)
@@ -73,7 +73,7 @@ def _rows(context: DomainContext, kind: str, text: str, length: int) -> list[tup
         layers = context.recorded(kind, side)
         if not layers:
             continue
-        if kind == "gate":  # shares already; one that reads the domain alone is that of all words
+        if kind == "gate":  # already shares; a gate that reads only the domain has one value for all tokens
             found = torch.stack([layer.float() for layer in layers]).cpu().numpy()
         else:
             found = shares(layers)

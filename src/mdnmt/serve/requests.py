@@ -16,7 +16,7 @@ _MANY = 1000  # clients that are remembered
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on one request, and on the number of requests of one client."""
+    """Limits on one request, on the requests of one client, and on the texts translated at the same time."""
 
     max_characters: int = 20_000
     max_sentence_characters: int = 1_000
@@ -33,23 +33,23 @@ class Blend(Frozen):
 
 
 class TranslateRequest(Frozen):
-    """A text and how to translate it; without a domain and a blend the model decides."""
+    """A text and how to translate it; without a domain or a blend, the model decides."""
 
     text: str
     runs: list[int] = Field(min_length=1, description="numbers of the runs, as /api/runs lists them")
     domain: str | None = None
     blend: Blend | None = None
     nbest: int = Field(1, ge=1, le=MAX_NBEST)
-    inspect: bool = Field(True, description="with what the layers decide on each token")
+    inspect: bool = Field(True, description="also return what the layers decide on each token")
 
 
 class RateLimiter:
-    """A token bucket a client: `per_minute` requests at once, then one every 60 / per_minute seconds."""
+    """A token bucket per client: `per_minute` requests at once, then one every 60 / per_minute seconds."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_minute = per_minute
         self._clock = clock
-        self._buckets: dict[str, tuple[float, float]] = {}  # client -> tokens left, and when that was
+        self._buckets: dict[str, tuple[float, float]] = {}  # client -> tokens left, and the time of that count
 
     def wait(self, client: str) -> float:
         """Take one of the client's tokens and return 0, or return the seconds until there is one."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mdnmt.errors import DataError
 
-# A full stop with the quotes and brackets that close behind it, before white space and what can begin a sentence; in
-# Chinese and Japanese no space follows.
+# Final punctuation and closing quotes or brackets, followed by white space and a character that can begin a sentence.
+# In Chinese and Japanese, no space follows.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s++[^\sa-z])|[。！？]+[”’」』）]*")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mrs?|Ms|Dr|Prof|St|Nos?|vs|cf|Art|MM?|Mme|bzw|Nr|Abs|e\.g|i\.e|z\.B|p)\.$"
@@ -27,7 +27,7 @@ def split_sentences(text: str, max_characters: int) -> list[Sentence]:
     """Return the sentences of a text without its blank lines; a line break always ends one.
 
     Raises:
-        DataError: the text has a NUL or half of a surrogate pair, or a sentence has more than `max_characters`.
+        DataError: the text has a NUL or a surrogate, or a sentence has more than `max_characters`.
     """
     if "\0" in text:
         raise DataError("the text contains a NUL character; remove it")

@@ -1,4 +1,4 @@
-"""Finished runs that translate for several requests at a time, sentence by sentence."""
+"""Serve translations by finished runs to several requests at a time, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mdnmt.serve.requests import Limits, TranslateRequest
 from mdnmt.serve.sentences import Sentence, split_sentences
 
 Event = dict[str, Any]
-BLENDED = "(blend)"  # the label behind the domains
+BLENDED = "(blend)"  # name of the additional domain label
 
 
 @dataclass
@@ -34,10 +34,10 @@ class ServedRun:
     """A loaded run.
 
     Attributes:
-        folder: the run's.
+        folder: the run's folder.
         name: what the page calls it.
         translator: translates, one sentence at a time.
-        slots: names of the domain vectors of DSA, where training ties them to domains.
+        slots: names of the domain vectors of DSA, if training ties them to domains.
         turn: a fair lock, held while a sentence is translated.
     """
 
@@ -52,7 +52,7 @@ class ServedRun:
         """Load a finished run.
 
         Raises:
-            MdnmtError: what `open_run` raises.
+            MdnmtError: raised by `open_run`.
         """
         translator = open_run(folder, device, pretrained)
         record = fsio.read_json(RunPaths(folder).record)
@@ -62,7 +62,7 @@ class ServedRun:
         return cls(folder, name, translator, slots)
 
     def about(self) -> Event:
-        """Return what the page needs to know."""
+        """Return what the page needs to know about the run."""
         blends = isinstance(self.translator, Translator) and can_blend(self.translator.model)
         return {"name": self.name, "folder": str(self.folder), "can_blend": blends}
 
@@ -70,7 +70,7 @@ class ServedRun:
         """Return the translations of a sentence, best first, and what the layers decide on the best one.
 
         Raises:
-            MdnmtError: what `Translator.translate` raises; or the method cannot blend.
+            MdnmtError: raised by the translator, or the method cannot blend.
         """
         translator, domain = self.translator, request.domain
         if request.blend and not self.about()["can_blend"]:
@@ -109,7 +109,7 @@ class Service:
             runs: at least one.
             limits: of a request.
             beam_size: of the search, unless more translations are asked for.
-            threads: of the CPU: so many runs work at the same time.
+            threads: of the CPU; at most this many runs work at the same time.
 
         Raises:
             ConfigError: the runs translate between different languages.
@@ -127,13 +127,13 @@ class Service:
             run.name = run.name if names.count(run.name) == 1 else str(run.folder)
         self.active = 0
         workers = max(1, min(threads, len(runs)))
-        # One sentence keeps one thread busy; a second one takes longer to call than it saves (benchmarks/NOTES.md).
-        # Only mBART-50 is large enough to share out its products.
+        # A sentence is translated in one thread: a second one costs more than it saves (benchmarks/NOTES.md).
+        # Only the matrix products of mBART-50 are large enough for several threads.
         each = threads // workers if any(isinstance(run.translator, MbartTranslator) for run in runs) else 1
         self._pool = ThreadPoolExecutor(workers, "run", torch.set_num_threads, (max(1, each),))
 
     def about(self) -> Event:
-        """Return what the page needs to know."""
+        """Return what the page needs to know about the service."""
         domains = dict.fromkeys(name for run in self.runs for name in run.translator.domains)
         limits = {"characters": self.limits.max_characters, "sentence": self.limits.max_sentence_characters}
         return {
@@ -148,8 +148,8 @@ class Service:
         """Return the sentences of a request.
 
         Raises:
-            ConfigError: it names a run that is not there.
-            DataError: its text is empty or not valid text.
+            ConfigError: it names a run that does not exist, or its text is empty.
+            DataError: its text is not valid, or a sentence is too long.
         """
         if unknown := [number for number in request.runs if not 0 <= number < len(self.runs)]:
             raise ConfigError(f"found run {unknown[0]}, expected 0 to {len(self.runs) - 1}")
@@ -192,7 +192,7 @@ class Service:
             for place, sentence in enumerate(sentences):
                 about: Event = {"run": number, "sentence": place}
                 try:
-                    # A request waits for one sentence of each other request, not for their texts.
+                    # A request waits for one sentence of each other request, not for its whole text.
                     async with run.turn:
                         found = await loop.run_in_executor(self._pool, run.translate, sentence.text, request, config)
                     put({"event": "sentence", **about, **found})
@@ -203,7 +203,7 @@ class Service:
                     put({"event": "error", **about, "message": str(error)})
         except Exception:
             traceback.print_exc(file=sys.stderr)
-            put({"event": "error", "run": number, "message": "an error inside mdnmt; its log says more"})
+            put({"event": "error", "run": number, "message": "internal error in mdnmt; see its log"})
         finally:
             put(None)
 

@@ -74,7 +74,7 @@ def test_loss_decides_where_a_run_has_no_bleu(make_row: Any) -> None:
     small = make_row("mixed", [{"loss": 3.0}, {"loss": 3.25, "bleu": 1.0}])
     settled = choose_best(table(small, make_row("large", bleu(99.0, 99.0))))
     assert [row.method for row in settled.rows] == ["mixed"]
-    assert settled.notes[0] == "Shown is the best by validation loss a word: mixed 3.125 (large 99.000)."
+    assert settled.notes[0] == "Shown is the best by validation loss per token: mixed 3.125 (large 99.000)."
 
 
 def test_each_domain_has_a_choice_of_its_own_and_one_note_tells_them_all(make_row: Any) -> None:

@@ -97,7 +97,7 @@ def test_a_row_without_runs_still_shows_what_was_published(tmp_path: Path) -> No
     cell = grid.rows[0].cells[0]
     assert (cell.mean, cell.published, cell.judgement, cell.difference) == (None, 26.09, None, None)
     assert r"– \[26.09\]" in render_text.to_markdown(grid)
-    assert any("beside 1 of 1 stands none of ours yet" in note for note in grid.notes)
+    assert any("; 1 of 1 have none of ours yet" in note for note in grid.notes)
 
 
 class Texts(HTMLParser):

@@ -93,7 +93,7 @@ def test_the_corrected_p_is_the_one_that_is_told(tmp_path: Path) -> None:
     assert (news.star, news.p) == (False, 0.3)
     assert grid.rows[0].cells[0].tested is None
     told = summarise(grid)
-    assert any("corrected" in caveat and "a table in 20" in caveat for caveat in told.caveats)
+    assert any("corrected" in caveat and "one table in 20" in caveat for caveat in told.caveats)
     assert not any("without correction" in caveat for caveat in told.caveats)
     assert any(
         "3 comparisons were made at the 0.05 level without" in c for c in summarise(table(tmp_path, 1, "none")).caveats

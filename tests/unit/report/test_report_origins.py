@@ -68,7 +68,7 @@ def test_a_table_of_other_code_is_named_at_the_head_of_the_page(page: specs.Repo
     assert found.mixed is not None and "other code" in found.mixed and "Symbols" in found.mixed
     html = report_page.render(page)
     head = html[html.index("<header>") : html.index("</header>")]
-    assert "other code than the code of today" in head and "Symbols" in head
+    assert "Made by other code than the current one" in head and "Symbols" in head
 
 
 def test_a_file_without_a_record_is_said_to_have_none(page: specs.ReportSpec) -> None:

@@ -101,9 +101,9 @@ def test_each_row_and_figure_leads_to_its_runs_and_each_run_says_what_made_it(
             "learning_rate 0.001",
             "adam_betas [0.9, 0.98]",
         ),
-        *("77aa77aa", "2f" * 32, "nrefs:1|tok:13a", "c0ffee" * 6 + " and changes since", "torch 2.0", "1 min 1 s"),
+        *("77aa77aa", "2f" * 32, "nrefs:1|tok:13a", "c0ffee" * 6 + " and uncommitted", "torch 2.0", "1 min 1 s"),
         *("A processor, 2 cores, cpu, fp32, 1 thread", "2026-01-02T03:04:05Z", "Trained on Law Seed 2", "best at 700"),
-        *("Training loss: 9.00 at update 100, 1.13 at 800", "mixed 2 translates sentence", "taken up again 1 time;"),
+        *("Training loss: 9.00 at update 100, 1.13 at 800", "mixed 2 translates sentence", "resumed 1 time;"),
     ):
         assert fact in told
     assert block.count("<polyline") == 2
@@ -144,7 +144,7 @@ def test_the_audit_shows_one_paper_and_tells_the_kinds_of_findings_apart(study: 
     html = report_page.render(study)
     shown = part(html, 'id="audit-paper1999"', "</section>")
     told = text_of("</style>" + shown)
-    assert "40 of 41 comparisons agree. Of its findings 1 do not agree, 1 agree, and 1 are noted" in told
+    assert "40 of 41 comparisons agree. Findings: 1 inconsistent, 1 consistent, 1 noted without" in told
     assert re.findall(r"<summary>(.*?)</summary>", shown) == [
         "What does not agree (1)",
         "What was noted, but cannot be computed (1)",
@@ -155,8 +155,8 @@ def test_the_audit_shows_one_paper_and_tells_the_kinds_of_findings_apart(study: 
 
 def test_what_is_not_there_yet_is_said_with_the_reason(study: specs.ReportSpec) -> None:
     section = part(report_page.render(study), '<section id="paper-slides2001"', "</section>")
-    assert "A verdict on the claims</strong> is not here: not made yet" in section
-    assert f"The audit</strong> is not here: {papers.NO_AUDIT}" in section
+    assert "A verdict on the claims</strong> is missing: not made yet" in section
+    assert f"The audit</strong> is missing: {papers.NO_AUDIT}" in section
     assert "slide 3: not part of this study" in section
 
 
@@ -275,7 +275,7 @@ def test_a_figures_numbers_are_there_as_text_and_what_is_left_out_is_said(study:
     figure = part(report_page.render(study), 'id="paper1999-figure3"', '<div class="item"')
     assert 'alt="Two lines that fall."' in figure
     assert figure.count("<td>final bleu</td>") == MOST_NUMBERS
-    assert f"{120 - MOST_NUMBERS} more stand in" in figure
+    assert f"{120 - MOST_NUMBERS} more are in" in figure
 
 
 def test_validation_sentences_that_are_also_test_sentences_are_counted(study: specs.ReportSpec) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mdnmt.exhibits.figure_request import FigureRequest
 
-ROW = 0.3  # inches a system
+ROW = 0.3  # inches per system
 
 Counts = dict[str, dict[str, int]]  # domain -> {"words", "right", "confused"}
 
@@ -47,11 +47,11 @@ class NamedSystem(Frozen):
 
 @register
 class AmbiguitySpec(FigureSpec):
-    """Ambiguous words translated as the domain does, a row a system (Jiang et al. 2020, sec. 5)."""
+    """How often ambiguous words get their domain's translation, one row per system (Jiang et al. 2020, sec. 5)."""
 
     reads_ambiguous_words: ClassVar = True
     kind: Literal["ambiguity"] = "ambiguity"
-    ambiguity: Path | None = None  # what `mdnmt ambiguity` wrote
+    ambiguity: Path | None = None  # ambiguity.json, written by `mdnmt ambiguity`
     systems: tuple[NamedSystem, ...]
     domains: tuple[Column, ...] = ()
     missing: str | None = None
@@ -70,10 +70,10 @@ class AmbiguitySpec(FigureSpec):
         return [self.ambiguity] if self.ambiguity else []
 
     def measures(self) -> Iterator[Measure]:
-        """Yield what became of ambiguous words, of each system and seed, by domain.
+        """Yield how each system and seed translates ambiguous words, by domain.
 
-        `accuracy`: share translated as the reference, which is as the domain does, 0 to 1; `confused`: share with the
-        translation of another domain instead; `num_words`: of the test sentences.
+        `num_words`: number of ambiguous words in the test sentences. `accuracy`: share with the translation of their
+        domain, 0 to 1. `confused`: share with the translation of another domain instead.
         """
         runs = _runs(self)
         for system in self.systems:
@@ -86,10 +86,10 @@ class AmbiguitySpec(FigureSpec):
                             yield Measure(system.method, system.label, seed, name, values[key] / values["words"], at)
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words; with several seeds the mean of their shares.
+        """Return the figure and a description in words; with several seeds it shows the mean of their shares.
 
         Raises:
-            DataError: the file is not what `mdnmt ambiguity` writes.
+            DataError: the file was not written by `mdnmt ambiguity`.
         """
         from matplotlib.lines import Line2D
 
@@ -106,7 +106,7 @@ class AmbiguitySpec(FigureSpec):
             reason = self.missing or (no_words if made else "; ".join(absent) or "no system was judged")
             return self.not_drawn(reason)
         labels = analysis_files.labels(names, self.domains)
-        detail = f"{self.task_first}{_seeds(runs, made)} Numbers of words stand beside the domains."
+        detail = f"{self.task_first}{_seeds(runs, made)} In brackets: number of words."
         room = detail_height(detail)
         columns, rows_room = legend_grid(
             [f"{label} ({cases[name]['words']})" for name, label in zip(names, labels, strict=True)], 0.38
@@ -138,7 +138,7 @@ def _runs(spec: AmbiguitySpec) -> dict[str, dict[int | None, Counts]]:
     """Return method -> seed -> counts.
 
     Raises:
-        DataError: the file is not what `mdnmt ambiguity` writes.
+        DataError: the file was not written by `mdnmt ambiguity`.
     """
     if spec.ambiguity is None:
         return {}

@@ -1,4 +1,4 @@
-"""A method's architecture, read from its own model: one drawing, and a table of its blocks."""
+"""Draw a method's architecture, read from its own model, with a table of its blocks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # In inches: a line of text, a box of the drawing, the space between boxes, the width of a stack.
 LINE, BOX, GAP, STACK = 0.135, 0.2, 0.06, 1.9
 CHARACTERS = 84  # on a line of text as wide as the figure
-BESIDE = ("decoder.memory_conditioner", "classifiers.encoder")  # they read the encoder's output and leave it as it is
+BESIDE = ("decoder.memory_conditioner", "classifiers.encoder")  # they read the encoder's output but do not change it
 FILLS = {"plain": "#f3f4f6", "exchanged": "#dbe9f4", "added": "#fde8da"}
 EDGES = {"plain": "#9aa3ad", "exchanged": COLOURS[0], "added": COLOURS[1]}
 
@@ -38,13 +38,13 @@ class ArchitectureSystem(Frozen):
     label: str
     method: str
     builder: str  # a module of mdnmt.methods
-    architecture: dict[str, Any]  # its options, complete
+    architecture: dict[str, Any]  # all options of the builder
     num_domains: int = Field(ge=1)
 
 
 @register
 class ArchitectureSpec(FigureSpec):
-    """What a method exchanges in the Transformer or adds to it (Jiang et al. 2020, Fig. 3 to 5)."""
+    """The parts that a method exchanges in the Transformer or adds to it (Jiang et al. 2020, Fig. 3 to 5)."""
 
     depends_on_task: ClassVar = False
     kind: Literal["architecture"] = "architecture"
@@ -67,7 +67,7 @@ class ArchitectureSpec(FigureSpec):
         return request.make(cls, systems=systems)
 
     def inputs(self) -> list[Path]:
-        """Return the files that the figure is made from: none, only the model is needed."""
+        """Return no files: only the model is needed."""
         return []
 
     def measures(self) -> Iterator[Measure]:
@@ -82,7 +82,7 @@ class ArchitectureSpec(FigureSpec):
                 yield Measure(system.method, system.label, None, "num_parameters", float(number), {"part": part})
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure, one system below the other, and its content in words."""
+        """Return the figure, one system below the other, and a description in words."""
         found = [(system.label, structure_of(system)) for system in self.systems]
         panels = [_Panel(label, shown) for label, shown in found if shown is not None]
         absent = [f"{label} is not shown: its weights come from elsewhere." for label, shown in found if shown is None]
@@ -90,8 +90,8 @@ class ArchitectureSpec(FigureSpec):
             return self.not_drawn(" ".join(absent))
         detail = self.task_first + " ".join(
             [
-                "Read from the models, from below. Grey: as in the plain Transformer; blue: exchanged; orange: added.",
-                "Parameters of all layers together, without word embeddings and layer norms; a shared one counts once.",
+                "Drawn from the models, upwards. Grey: as in the plain Transformer; blue: exchanged; orange: added.",
+                "Parameters are summed over layers, without word embeddings and layer norms; shared ones count once.",
                 *absent,
             ]
         )
@@ -130,7 +130,7 @@ class _Panel:
 
     @property
     def drawing_height(self) -> float:
-        """Return the height of the higher stack in inches."""
+        """Return the height of the taller stack in inches."""
         return max(_stack_height(parts) for _, parts in groupby(self.shown.parts, key=lambda part: part.stack))
 
     @property
@@ -165,7 +165,7 @@ class _Panel:
         self._table(axes, y - 0.2)
 
     def _stack(self, axes: Axes, parts: list[Block], x: float, y: float) -> tuple[float, float]:
-        """Draw a stack from below; return the heights of its output and of its cross-attention."""
+        """Draw a stack from the bottom up; return the heights of its output and of its cross-attention."""
         from matplotlib.patches import Rectangle
 
         output = cross = y
@@ -234,7 +234,7 @@ def _text(
 
 
 def _trained(part: Block) -> str:
-    """Return the losses that train a block; nothing where it has no parameters of its own."""
+    """Return the losses that train a block; empty if it has no parameters of its own."""
     if part.losses:
         return ", ".join(part.losses)
     return "no loss" if part.parameters else ""
@@ -243,12 +243,12 @@ def _trained(part: Block) -> str:
 def _summary(shown: Structure) -> str:
     same = shown.parameters == shown.plain
     beside = "as the plain Transformer" if same else f"{shown.parameters / shown.plain:.2f} times the plain Transformer"
-    gold = " Needs the gold domain, also to translate." if shown.needs_domain else ""
+    gold = " Needs the gold domain to translate." if shown.needs_domain else ""
     return f"{shown.sizes.capitalize()}. {millions(shown.parameters)} parameters without embeddings, {beside}.{gold}"
 
 
 def millions(parameters: int) -> str:
-    """Return a number of parameters (1.05 M, 1.5 k), or nothing for 0."""
+    """Return a number of parameters as text (1.05 M, 1.5 k), empty for 0."""
     if parameters >= 10**5:
         return f"{parameters / 1e6:.2f} M"
     return f"{parameters / 1e3:.1f} k" if parameters >= 1000 else str(parameters or "")
@@ -258,7 +258,7 @@ def structure_of(system: ArchitectureSystem) -> Structure | None:
     """Return the structure of a system; None for pretrained weights, whose model is not built here.
 
     Raises:
-        ConfigError: an option that its builder does not know.
+        ConfigError: its builder does not know an option.
     """
     # JSON, so that it can be a cache key: building the model takes seconds.
     return _structure(system.builder, json.dumps(system.architecture, sort_keys=True), system.num_domains)

@@ -61,7 +61,7 @@ class CurveRun(Frozen):
 
 
 class CurveSystem(Frozen):
-    """One system's runs, one a seed, or the reason why there is none."""
+    """One system's runs, one per seed, or the reason why there is none."""
 
     label: str
     method: str = ""
@@ -71,7 +71,7 @@ class CurveSystem(Frozen):
 
 @register
 class CurvesSpec(FigureSpec):
-    """Training against updates or epochs: a panel per quantity, a line per system (Song et al. 2026, Fig. 3)."""
+    """Training curves over updates or epochs: a panel per quantity, a line per system (Song et al. 2026, Fig. 3)."""
 
     options: ClassVar = ("x", "panels")
     kind: Literal["curves"] = "curves"
@@ -95,7 +95,7 @@ class CurvesSpec(FigureSpec):
         return [run.curves for system in self.systems for run in system.runs]
 
     def measures(self) -> Iterator[Measure]:
-        """Yield what a reader takes from the curves, of each seed (`curve_measures`)."""
+        """Yield the measures of each seed's curves (see `curve_measures`)."""
         read = [
             curve_measures.Curves(system.method, system.label, run.seed, read_curves(run.curves))
             for system in self.systems
@@ -105,10 +105,10 @@ class CurvesSpec(FigureSpec):
         return curve_measures.measures(read, {panel: places[panel] for panel in (*self.panels, *places)})
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
-            DataError: a curves.tsv is not what it should be.
+            DataError: a curves.tsv is invalid.
         """
         from matplotlib.lines import Line2D
 
@@ -159,7 +159,7 @@ class CurvesSpec(FigureSpec):
 
 @dataclass(frozen=True)
 class Line:
-    """One system in one panel: mean over the seeds, lowest and highest; `places` are on the horizontal axis."""
+    """One system in one panel: mean, lowest and highest over seeds; `places` are positions on the horizontal axis."""
 
     updates: list[int]
     places: list[float]
@@ -169,10 +169,10 @@ class Line:
 
 
 def read_curves(path: Path) -> dict[tuple[str, str], Series]:
-    """Return the measured values of curves.tsv over all domains, by (split, column).
+    """Return the values of curves.tsv over all domains, by (split, column); values that are not finite are left out.
 
     Raises:
-        DataError: the file has other columns, or a value is no finite number.
+        DataError: the file lacks a column, or a value is not a number.
     """
     wanted = {"update", "split", "domain", *COLUMNS}
     found: dict[tuple[str, str], Series] = {}
@@ -198,11 +198,12 @@ def read_curves(path: Path) -> dict[tuple[str, str], Series]:
 def combine(series: list[Series], epochs: list[Series] | None = None) -> Line:
     """Return mean, lowest and highest over seeds, at the updates that all seeds have measured.
 
-    Seeds that stopped early would otherwise drop out of the mean on the way and bend the line.
+    Otherwise, seeds that stop early would drop out of the mean and bend the line.
 
     Args:
         series: the values of each seed.
-        epochs: the epoch at each update, of each seed: the mean is the place on the horizontal axis. None: updates are.
+        epochs: the epoch at each update, for each seed; its mean is the position on the horizontal axis. None: the
+            update is.
     """
     common = set(series[0]).intersection(*series[1:], *(epochs or ())) if series else set()
     updates = sorted(common)
@@ -241,7 +242,7 @@ def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: l
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     if key[1] == "ppl" and drawn:
-        # From thousands to tens: on a linear scale all but the first updates would lie on the floor.
+        # It falls from thousands to tens: on a linear scale, all but the first updates would look flat.
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
         axes.yaxis.set_major_formatter("{x:g}")

@@ -1,4 +1,4 @@
-"""Draw how words attend to the domain vectors: one sentence, and the top words of each (Zhang et al. 2021, Fig. 4)."""
+"""Draw how words attend to domain vectors: one sentence, and each vector's top words (Zhang et al. 2021, Fig. 4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROW, LINE = 0.2, 0.155  # inches: a domain vector, a line of the lists
 
 @register
 class DomainAttentionSpec(FigureSpec):
-    """Attention of a sentence's words to the domain vectors, and the top words of each (Zhang et al. 2021, Fig. 4)."""
+    """Attention of a sentence's words to domain vectors, and each vector's top words (Zhang et al. 2021, Fig. 4)."""
 
     options: ClassVar = ("domain",)
     kind: Literal["domain_attention"] = "domain_attention"
@@ -39,7 +39,7 @@ class DomainAttentionSpec(FigureSpec):
     domain: str | None = None
     max_words: int = Field(default=22, ge=2, le=60)
     top_words: int = Field(default=8, ge=1, le=30)
-    min_count: int = Field(default=3, ge=1)  # of a word in the text that was analysed
+    min_count: int = Field(default=3, ge=1)  # fewest occurrences of a top word in the analysed text
 
     @classmethod
     def select(cls, request: FigureRequest) -> Self:
@@ -51,14 +51,14 @@ class DomainAttentionSpec(FigureSpec):
         return analysis_files.files(self.run, "meta.json", "sentences.json", "attention.npz", "lexicon.json")
 
     def measures(self) -> Iterator[Measure]:
-        """Yield what the attention of source words to the domain vectors is like, a mean over layers, for each seed.
+        """Yield measures of the attention of source words to the domain vectors, for each seed, as means over layers.
 
         `attention` (by domain of the sentence and slot, from 1): mean over words. `entropy`: mean over words, from 0
         to 1. For each class of words (`AnalysedWords.classes`: `function`, `shared`, `specific`): `entropy_function`;
-        `largest_function`, the attention to the slot that a word attends to most; and, where training ties slots to
+        `largest_function`, the attention to the slot that a word attends to most; and, if training ties slots to
         domains, `own_slot_function`, the attention to the slot of the domain that uses the word most.
-        `specificity_correlation`: Spearman's correlation, among words, of how one-sided domains use a word in the
-        training text with how one-sided its attention is (one minus the entropy, both).
+        `specificity_correlation`: Spearman's correlation over words between two values of one minus the entropy: that
+        of the word's use over domains in the training text, and that of its attention.
         """
         for seed in self.run.seeds:
             if (words := _source_words(seed.analysis)) is None:
@@ -69,10 +69,10 @@ class DomainAttentionSpec(FigureSpec):
                 yield Measure(self.run.method, self.run.label, seed.seed, name, value, at)
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
-            DataError: the analysis is not what it should be, or has no such sentence.
+            DataError: the analysis is invalid, or has no such sentence.
         """
         if self.run.analysis is None:
             reason = self.run.missing or "the run was not analysed"
@@ -88,10 +88,10 @@ class DomainAttentionSpec(FigureSpec):
         a_NT = joined.proportions.mean(axis=0).T
         names = slot_names(self, a_NT.shape[0])
         gold = analysis_files.labels([sentence["domain"]], self.domains)[0]
-        # A vector that is tied to no domain, where others are, gets the same small share of every word.
+        # Spare vectors get the same small share of every word, so they have no top words.
         tops = top_words(words, self.top_words, self.min_count)[: len(names) - names.count(SPARE)]
         detail = (
-            f"{self.run.name}: source words of a sentence of {gold}, mean over layers; below, over all text analysed."
+            f"{self.run.name}: source words of a sentence of {gold}, mean over layers; below: top words of all text."
         )
         detail = self.task_first + detail + (f" First {self.max_words} words." if cut else "")
         detail += font_note([*joined.words, *(word for top in tops for word in top)])
@@ -105,7 +105,7 @@ class DomainAttentionSpec(FigureSpec):
 
 
 def _source_words(directory: Path) -> AnalysedWords | None:
-    """Return the source words as the encoder attends for them, else as the encoder-decoder attention does."""
+    """Return the source words with the encoder's attention, or else with the encoder-decoder attention."""
     found = word_values.read(directory, "attention")
     return found.get("encoder") or found.get("memory")
 
@@ -135,10 +135,10 @@ def _of(
 
 
 def top_words(words: AnalysedWords, count: int, min_count: int) -> list[list[str]]:
-    """Return for each slot the words with the highest mean attention, over layers and occurrences (sec. 6.1).
+    """Return, for each slot, the words with the highest mean attention over layers and occurrences (sec. 6.1).
 
-    Dividing by the sum over all words, as the paper does to get a distribution over words, changes no order. Words are
-    of letters, and stand `min_count` times or more in the text that was analysed.
+    The paper divides by the sum over all words, which does not change the order. Words consist of letters and occur at
+    least `min_count` times in the analysed text.
     """
     a_NM = words.values_LMK.mean(axis=0).T
     numbers, mean_NW = words.mean_by_word(a_NM, words.is_word_M, min_count)
@@ -148,7 +148,7 @@ def top_words(words: AnalysedWords, count: int, min_count: int) -> list[list[str
 
 
 def slot_names(spec: DomainAttentionSpec, count: int) -> list[str]:
-    """Return what to call the domain vectors: by the domains that training ties them to, or by number."""
+    """Return the names of the domain vectors: the domains that training ties them to, or else numbers."""
     assert spec.run.analysis is not None
     tied = analysis_files.labels(analysis_files.read(spec.run.analysis / "meta.json").get("slots", ()), spec.domains)
     return [tied[slot] if slot < len(tied) else SPARE if tied else f"Vector {slot + 1}" for slot in range(count)]

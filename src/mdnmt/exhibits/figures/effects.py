@@ -30,7 +30,7 @@ OURS, PRINTED = COLOURS[0], COLOURS[1]
 
 
 class EffectTable(Frozen):
-    """A table as it is shown in the study, with the numbers of its paper whatever its text."""
+    """A table of the study, with its paper's numbers even if the study uses other text."""
 
     label: str  # "Jiang et al., Table 3"
     table: ScoreTableSpec
@@ -38,14 +38,14 @@ class EffectTable(Frozen):
 
 @dataclass(frozen=True)
 class Effect:
-    """A system's mean BLEU over domains less that of the baseline.
+    """A system's mean BLEU over domains minus that of the baseline.
 
     Attributes:
         row: the system.
         ours: difference of the means over seeds; None: not trained, or one of the two lacks a domain.
-        reach: half the width of Welch's 95 % interval; None with fewer than three seeds of one of the two.
-        num_seeds: the fewer of the two.
-        printed: the difference in the paper; None: it does not print both.
+        reach: half the width of Welch's 95 % interval; None if one of the two has fewer than three seeds.
+        num_seeds: number of seeds, of the one with fewer.
+        printed: the difference in the paper; None: it does not print both numbers.
     """
 
     row: ScoreRow
@@ -57,7 +57,7 @@ class Effect:
 
 @register
 class EffectsSpec(FigureSpec):
-    """Differences of mean BLEU to the baseline of each table, with 95 % intervals, beside the printed ones."""
+    """Differences in mean BLEU from the baseline of each table, with 95 % intervals, beside the printed ones."""
 
     options: ClassVar = ("tables",)
     kind: Literal["effects"] = "effects"
@@ -65,7 +65,7 @@ class EffectsSpec(FigureSpec):
 
     @classmethod
     def select(cls, request: FigureRequest) -> Self:
-        """Return the figure of a study: of the tables that the option `tables` names, those it shows of the task."""
+        """Return the figure of a study, from those tables in the option `tables` that the study shows for the task."""
         found = request.printed_score_tables(request.figure.options.get("tables", ()))
         return request.make(cls, tables=tuple(EffectTable(label=label, table=table) for label, table in found))
 
@@ -78,7 +78,7 @@ class EffectsSpec(FigureSpec):
     def measures(self) -> Iterator[Measure]:
         """Yield the numbers of each system of each table.
 
-        `difference`: to the baseline, of the means over all seeds. `half_width`: of its 95 % interval. `printed`: the
+        `difference`: from the baseline, of the means over all seeds. `half_width`: of its 95 % interval. `printed`: the
         difference in the paper.
         """
         for one in self.tables:
@@ -89,10 +89,10 @@ class EffectsSpec(FigureSpec):
                         yield Measure(effect.row.method, effect.row.label, None, name, value, {"table": one.label})
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
-            DataError: scores are not what they should be.
+            DataError: scores are invalid.
         """
         sections = [(one.label, trained_effects(effects(one.table))) for one in self.tables]
         sections = [(label, found) for label, found in sections if found]
@@ -140,10 +140,10 @@ def _rows(axes: Axes, sections: list[tuple[str, list[Effect]]]) -> None:
 def effects(table: ScoreTableSpec) -> list[Effect]:
     """Return the differences to the baseline in the order of the table's rows.
 
-    Of two sizes the better one by validation is shown, of the baseline as well.
+    If a system, or the baseline, has two sizes, the better one by validation is shown.
 
     Raises:
-        DataError: a file is not what it should be.
+        DataError: a file is invalid.
     """
     metric = table.metrics[0]
     choice = next((row.choice for row in table.rows if row.method == table.baseline), None)
@@ -164,7 +164,7 @@ def effects(table: ScoreTableSpec) -> list[Effect]:
 
 
 def trained_effects(found: list[Effect]) -> list[Effect]:
-    """Return the systems that were trained; a row that no seed changes (copying the source) is none."""
+    """Return the systems that were trained, without rows that have no seed (copying the source)."""
     return [effect for effect in found if effect.ours is not None and effect.num_seeds]
 
 
@@ -211,4 +211,4 @@ def _described(sections: list[tuple[str, list[Effect]]]) -> str:
                 text += f" \N{PLUS-MINUS SIGN}{effect.reach:.2f}"
             values.append(text + (f" (printed {signed(effect.printed, 2)})" if effect.printed is not None else ""))
         parts.append(f"{label}: {', '.join(values)}.")
-    return f"Differences in mean BLEU to the baseline. {' '.join(parts)}"
+    return f"Differences in mean BLEU from the baseline. {' '.join(parts)}"

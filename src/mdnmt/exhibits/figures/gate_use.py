@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from mdnmt.exhibits.figure_request import FigureRequest
 
-CELL, TITLE, GAP = 0.17, 0.2, 0.12  # inches: a layer, a line of titles, between two systems
-LETTER = 0.08  # inches of a domain's name
+CELL, TITLE, GAP = 0.17, 0.2, 0.12  # inches: height of a layer and of a title, space between two systems
+LETTER = 0.08  # inches per letter of a domain's name
 
 Gates = dict[str, list[list[float]]]  # domain -> [L][N]
 
@@ -32,7 +32,7 @@ Gates = dict[str, list[list[float]]]  # domain -> [L][N]
 class GateUseSpec(FigureSpec):
     """How much each domain uses each expert (Song et al. 2026, Fig. 4).
 
-    `analysed` are runs on real text, `systems` on generated text (words.json); one of the two is given.
+    `analysed` holds runs on real text, `systems` runs on generated text (words.json); one of the two is given.
     """
 
     options: ClassVar = ("generated",)
@@ -57,12 +57,12 @@ class GateUseSpec(FigureSpec):
         return of_text + [run.scores for system in self.systems for run in system.runs]
 
     def measures(self) -> Iterator[Measure]:
-        """Yield how experts are used, of each seed, a mean over words.
+        """Yield how experts are used, for each seed, as means over tokens.
 
-        `gate` (by layer, domain, expert, both from 1): mean weight. `domain_entropy` (by layer and domain): of these
-        weights, from 0 (one expert does everything) to 1. By layer, of the mean over domains: `use_entropy`, from
-        0 (one expert does everything) to 1 (all are used alike), and `largest`, the weight of the most used expert.
-        `divergence` (by layer): mean Jensen-Shannon divergence of two domains' gates, in bits.
+        `gate` (by layer, domain and expert; layers and experts from 1): mean weight. `domain_entropy` (by layer and
+        domain): entropy of these weights, from 0 (one expert does everything) to 1. By layer, for the mean over
+        domains: `use_entropy`, from 0 (one expert does everything) to 1 (all are used alike), and `largest`, the weight
+        of the most used expert. `divergence` (by layer): mean Jensen-Shannon divergence of two domains' gates, in bits.
         """
         for run in _read(self):
             g_DLN = np.asarray(list(run.gates.values()), dtype=np.float64)
@@ -83,10 +83,10 @@ class GateUseSpec(FigureSpec):
                     yield Measure(run.method, run.label, run.seed, name, value, {"layer": layer})
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words; of several seeds the first is drawn.
+        """Return the figure and a description in words; with several seeds, the first is drawn.
 
         Raises:
-            DataError: an analysis, or a words.json, is not what it should be.
+            DataError: an analysis or a words.json is invalid.
         """
         systems: dict[str, _Read] = {}
         for run in _read(self):
@@ -174,7 +174,7 @@ def _figure(systems: dict[str, _Read], names: list[str], labels: list[str], more
 
 
 def _apart(gates: Gates) -> str:
-    """Return how far the domains' gates are from each other."""
+    """Return the mean divergence of two domains' gates, as text."""
     g_LDN = np.asarray(list(gates.values()), dtype=np.float64).swapaxes(0, 1)
     bits = float(np.mean([divergence(g_DN) for g_DN in g_LDN])) if len(gates) > 1 else 0.0
     return f"divergence of two domains {half_up(bits, 3)} bits"

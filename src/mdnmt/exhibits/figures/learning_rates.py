@@ -55,7 +55,7 @@ class LearningRatesSpec(FigureSpec):
         return []
 
     def measures(self) -> Iterator[Measure]:
-        """Yield `validation_loss` of each system and rate, and 1 or 0 as `chosen`."""
+        """Yield `validation_loss` of each system and rate, and `chosen`: 1 for the chosen rate, 0 for others."""
         for one in self.systems:
             for rate, loss in one.losses.items():
                 if loss is not None:
@@ -63,7 +63,7 @@ class LearningRatesSpec(FigureSpec):
                     yield Measure(one.method, one.label, None, "chosen", rate == one.chosen, {"learning_rate": rate})
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words."""
+        """Return the figure and a description in words."""
         if not self.systems:
             return self.not_drawn("the study takes its learning rates from no sweep")
         rates = sorted({rate for one in self.systems for rate in one.losses})

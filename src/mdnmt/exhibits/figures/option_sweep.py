@@ -1,4 +1,4 @@
-"""Draw BLEU, and how evenly words are shared, against the smoothing of the proportion (Jiang et al. 2020, sec. 5)."""
+"""Draw BLEU, and how evenly domains share words, against the proportion's smoothing (Jiang et al. 2020, sec. 5)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OptionSweepSpec(FigureSpec):
 
     kind: Literal["option_sweep"] = "option_sweep"
     points: tuple[SweepPoint, ...]
-    baseline: SweepPoint | None = None  # a system without the option: a line; its `value` means nothing
+    baseline: SweepPoint | None = None  # a system without the option, drawn as a line; its `value` is ignored
 
     @classmethod
     def select(cls, request: FigureRequest) -> Self:
@@ -86,7 +86,7 @@ class OptionSweepSpec(FigureSpec):
 
         `bleu`: mean over domains. `entropy`: of the proportion as the layers use it, smoothed: mean over words, layers
         and sides, from 0 to 1. `prediction`: share of words whose largest proportion is that of their sentence's
-        domain, mean over layers and sides, 0 to 1. The baseline has BLEU alone, and no value.
+        domain, mean over layers and sides, 0 to 1. The baseline has only BLEU, and no value.
         """
         for point in self.points:
             for run in point.runs:
@@ -97,10 +97,10 @@ class OptionSweepSpec(FigureSpec):
                 yield Measure(self.baseline.method, self.baseline.label, run.seed, "bleu", _bleu(run.scores))
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
-            DataError: scores or an analysis are not what they should be.
+            DataError: scores or an analysis are invalid.
         """
         made = [point for point in sorted(self.points, key=lambda point: point.value) if point.runs]
         absent = [f"{point.label}: {point.missing or 'no run'}" for point in self.points if not point.runs]
@@ -137,7 +137,7 @@ class OptionSweepSpec(FigureSpec):
 
 @dataclass(frozen=True)
 class _Line:
-    """A quantity at each value that has it: value -> one number a seed."""
+    """A quantity at each value of the option: value -> one number per seed."""
 
     at: dict[float, list[float]]
 
@@ -148,7 +148,7 @@ def _of(run: SweepRun, smoothing: float) -> dict[str, float]:
     even, right = [], []
     for words in sides.values():
         p_LMK = words.values_LMK[:, words.is_word_M]
-        # What is analysed is not smoothed yet.
+        # Analyses store proportions without smoothing.
         even += entropy((1 - smoothing) * p_LMK + smoothing / p_LMK.shape[-1]).mean(axis=1).tolist()
         right += (p_LMK.argmax(axis=-1) == words.domain_M[words.is_word_M]).mean(axis=1).tolist()
     return found | ({"entropy": mean(even), "prediction": mean(right)} if even else {})
@@ -162,7 +162,7 @@ def _bleu(path: Path) -> float:
 
 
 def _seeds(count: int) -> str:
-    return "One seed." if count == 1 else "A mark is a seed, the line their mean."
+    return "One seed." if count == 1 else "Each mark is a seed; the line is their mean."
 
 
 def _panel(axes: Axes, line: _Line, number: int, title: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mdnmt.exhibits.figure_request import FigureRequest
 
-ROW, GAP = 0.16, 0.09  # inches: one layer, between two domains
+ROW, GAP = 0.16, 0.09  # inches: height of a layer, space between two domains
 
 
 @register
@@ -47,14 +47,14 @@ class HeatmapSpec(FigureSpec):
         return analysis_files.files(self.run, "meta.json", "sentences.json", "proportions.npz", "lexicon.json")
 
     def measures(self) -> Iterator[Measure]:
-        """Yield the measures of the system's proportions, of all its seeds (`proportion_measures`)."""
+        """Yield the measures of the system's proportions, for all its seeds (see `proportion_measures`)."""
         return proportion_measures.measures(self.run)
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
-            DataError: the analysis is not what it should be, or has no such sentence.
+            DataError: the analysis is invalid, or has no such sentence.
         """
         if self.run.analysis is None:
             reason = self.run.missing or "the run was not analysed"
@@ -78,7 +78,7 @@ class HeatmapSpec(FigureSpec):
                 (side, SentenceWords(words.words, words.proportions[:, :, own : own + 1])) for side, words in blocks
             ]
             names = [gold]
-        detail = f"{self.run.name}: a sentence of {gold} (bold). A row is a layer, the first below."
+        detail = f"{self.run.name}: a sentence of {gold} (bold). Each row is a layer, the first at the bottom."
         detail = self.task_first + detail + (f" First {self.max_words} words." if cut else "")
         detail += font_note(word for _, words in blocks for word in words.words)
         figure = _figure(blocks, names, gold, len(keys), detail_height(detail))
@@ -87,7 +87,7 @@ class HeatmapSpec(FigureSpec):
 
 
 def _block(axes: list[Axes], words: SentenceWords, names: list[str], gold: str, side: str) -> Any:
-    """Draw one side of the sentence, a strip of layers a domain, and return the image for the colour bar."""
+    """Draw one side of the sentence, a strip of layers per domain, and return the image for the colour bar."""
     layers = words.proportions.shape[0]
     image = None
     for panel, (domain, name) in zip(axes, enumerate(names), strict=True):
@@ -105,7 +105,7 @@ def _block(axes: list[Axes], words: SentenceWords, names: list[str], gold: str, 
 
 
 def _axes(figure: Figure, top: float, layers: int, domains: int, left: float, right: float) -> tuple[list[Axes], float]:
-    """Add the strips of a block whose upper edge is `top` inches from the bottom; return them and the lower edge."""
+    """Add the strips of a block whose upper edge is `top` inches above the bottom; return them and the lower edge."""
     width, height = figure.get_size_inches()
     axes = []
     for _ in range(domains):

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from mdnmt.exhibits.figure_request import FigureRequest
 
-ROW = 0.95  # inches a layer
+ROW = 0.95  # inches per layer
 
 
 @register
 class HistogramsSpec(FigureSpec):
-    """Distribution of word-level domain proportions, layer by layer (Jiang et al. 2020, Fig. 9)."""
+    """Distribution over tokens of the proportion of the right domain, layer by layer (Jiang et al. 2020, Fig. 9)."""
 
     kind: Literal["proportion_histograms"] = "proportion_histograms"
     run: AnalysedRun
@@ -52,11 +52,11 @@ class HistogramsSpec(FigureSpec):
         return analysis_files.files(self.run, "meta.json", "proportions.npz", "lexicon.json")
 
     def measures(self) -> Iterator[Measure]:
-        """Yield the measures of the system's proportions, of all its seeds (`proportion_measures`)."""
+        """Yield the measures of the system's proportions, for all its seeds (see `proportion_measures`)."""
         return proportion_measures.measures(self.run)
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
             DataError: the analysis is damaged or lacks a value.

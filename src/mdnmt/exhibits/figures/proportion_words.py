@@ -1,4 +1,4 @@
-"""Draw how much of each word a model gives to its sentence's domain: words across, layers up (Jiang et al., Fig. 7)."""
+"""Draw the proportion that each word gives to its sentence's domain: words across, layers up (Jiang et al., Fig. 7)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mdnmt.exhibits.figure_request import FigureRequest
 
 FOLDS = 5
-CHARACTER = 0.098  # width of a title's character, in inches: a little more than that of an average one
+CHARACTER = 0.098  # inches per character of a title, a little more than its average width
 
 
 @register
@@ -49,7 +49,7 @@ class TsneSpec(FigureSpec):
     domains: tuple[Column, ...] = ()
     perplexity: float = Field(default=30.0, gt=0)
     seed: int = 1
-    max_sentences: int = Field(default=250, ge=5)  # a domain
+    max_sentences: int = Field(default=250, ge=5)  # per domain
 
     @classmethod
     def select(cls, request: FigureRequest) -> Self:
@@ -61,7 +61,7 @@ class TsneSpec(FigureSpec):
         return [path for system in self.systems for path in analysis_files.files(system, "meta.json", "vectors.npz")]
 
     def measures(self) -> Iterator[Measure]:
-        """Yield how well the vectors themselves tell domains apart, for each seed: no picture is needed for that.
+        """Yield how well the vectors themselves, not their projections, separate the domains, for each seed.
 
         `silhouette`: -1 to 1. `probe_accuracy`: of a linear classifier on sentences that it was not trained on, 0 to 1.
         """
@@ -77,10 +77,10 @@ class TsneSpec(FigureSpec):
                         yield Measure(system.method, system.label, seed.seed, name, value)
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
-            DataError: an analysis is not what it should be.
+            DataError: an analysis is invalid.
         """
         from matplotlib.lines import Line2D
 
@@ -98,7 +98,7 @@ class TsneSpec(FigureSpec):
         used = " and ".join(f"{value:.3g}" for value in sorted({system.perplexity for system in systems}))
         seed = _only_seed(self)
         models = "" if seed is None else f" of the model of seed {seed}"
-        detail = f"t-SNE, perplexity {used}; a mark is a sentence vector{models}. Probe by chance: {chance}%."
+        detail = f"t-SNE, perplexity {used}; a mark is a sentence vector{models}. Majority class: {chance}%."
         detail = self.task_first + detail
         room = detail_height(detail)
         legend_columns, rows_room = legend_grid(names, 0.38)
@@ -140,13 +140,13 @@ class Projected:
     label: str
     points: Floats  # [N, 2]
     domain: Ints  # [N]
-    perplexity: float  # what was used: few sentences allow less than was asked for
+    perplexity: float  # that was used; less than the option if there are few sentences
     silhouette: float | None  # of the vectors themselves, -1 to 1
     probe: float | None  # accuracy of a linear classifier, cross-validated
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """Return a block in which sums are taken in one order: in another, points would move."""
+    """Return a context in which sums are computed in a fixed order; another order would move the points."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     limited: AbstractContextManager[object] = threadpool_limits(limits=1)
@@ -154,7 +154,7 @@ def _one_thread() -> AbstractContextManager[object]:
 
 
 def subsample(domain_N: Ints, most: int, seed: int) -> Ints:
-    """Return at most `most` positions of each domain, drawn with `seed`, in their own order."""
+    """Return at most `most` positions of each domain, drawn with `seed`: domain by domain, in ascending order."""
     generator = np.random.default_rng(seed)
     kept = []
     for domain in np.unique(domain_N):
@@ -166,7 +166,7 @@ def subsample(domain_N: Ints, most: int, seed: int) -> Ints:
 
 
 def separation(vectors_ND: Floats, domain_N: Ints, seed: int) -> tuple[float | None, float | None]:
-    """Return (silhouette, accuracy of a linear probe in 5-fold cross-validation); None where it is not defined."""
+    """Return (silhouette, accuracy of a linear probe in 5-fold cross-validation); None if undefined."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import silhouette_score
     from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -185,7 +185,7 @@ def separation(vectors_ND: Floats, domain_N: Ints, seed: int) -> tuple[float | N
 
 
 def project(label: str, vectors_ND: Floats, domain_N: Ints, spec: TsneSpec) -> Projected:
-    """Return the picture of one system; the same vectors and seed give the same picture."""
+    """Return the projection of one system; the same vectors and seed give the same projection."""
     from sklearn.manifold import TSNE
 
     kept = subsample(domain_N, spec.max_sentences, spec.seed)
@@ -198,7 +198,7 @@ def project(label: str, vectors_ND: Floats, domain_N: Ints, spec: TsneSpec) -> P
 
 
 def _only_seed(spec: TsneSpec) -> int | None:
-    """Return the seed of all runs shown; None where they differ."""
+    """Return the seed that all shown runs share; None if they differ."""
     seeds = {system.seed for system in spec.systems if system.analysis is not None}
     return seeds.pop() if len(seeds) == 1 else None
 
@@ -220,7 +220,7 @@ def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
 
 
 def _scatter(axes: Axes, system: Projected, seed: int) -> None:
-    """Draw the sentences in a mixed order, or the last domain would hide the others."""
+    """Draw the sentences in random order, so that the last domain does not hide the others."""
     order = np.random.default_rng(seed).permutation(len(system.domain))
     for some in np.array_split(order, 12):
         for domain in np.unique(system.domain[some]):

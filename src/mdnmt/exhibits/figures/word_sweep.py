@@ -1,4 +1,4 @@
-"""Draw how right the words of generated text are as one option changes, a line per kind of word."""
+"""Draw the percentage of right words in generated text as one option changes, a line per kind of word."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @register
 class SweepSpec(FigureSpec):
-    """Right words of generated text as an option changes: a point per system, a line per kind of word."""
+    """Percentage of right words in generated text as an option changes: a point per system, a line per kind of word."""
 
     kind: Literal["word_sweep"] = "word_sweep"
     num_domains: int = Field(ge=1)
@@ -47,10 +47,10 @@ class SweepSpec(FigureSpec):
                     yield Measure(system.method, system.label, run.seed, "accuracy", value, {"kind": kind})
 
     def draw(self) -> tuple[Figure, str]:
-        """Return the figure and what it shows in words.
+        """Return the figure and a description in words.
 
         Raises:
-            DataError: a words.json is not what it should be.
+            DataError: a words.json is invalid.
         """
         made = [system for system in self.systems if system.runs]
         if not made:
@@ -59,7 +59,7 @@ class SweepSpec(FigureSpec):
             )
             return self.not_drawn(reason)
         found = [[accuracy(read_words(run.scores)) for run in system.runs] for system in made]
-        detail = f"{self.task_first}Right words in percent. Dashed: what a guess gets."
+        detail = f"{self.task_first}Right words in percent. Dashed: chance level."
         head = 0.44 + detail_height(detail)
         figure = new_figure(head + 2.6)
         axes = figure.subplots()

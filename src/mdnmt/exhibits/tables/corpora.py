@@ -20,7 +20,7 @@ def build(spec: CorporaTableSpec) -> Grid:
     """Return the table of `spec`.
 
     Raises:
-        DataError: a stats.json is not what it should be.
+        DataError: a stats.json is invalid.
     """
     reasons, rows = Reasons(), []
     for row in spec.rows:
@@ -53,7 +53,7 @@ def _cell(spec: CorporaTableSpec, row: CorpusRow, split: str, count: int | None)
 
 
 def _counts(row: CorpusRow) -> dict[str, int]:
-    """Return the sentences of each split, of a domain or of several together; empty where the task is not made."""
+    """Return the sentences of each split, of one domain or summed over several; empty if the task is not made yet."""
     if row.stats is None:
         return {}
     domains = _domains(row.stats)

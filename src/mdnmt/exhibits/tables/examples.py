@@ -19,7 +19,7 @@ HEADERS = (Header(key="text", label="Sentence", metric="text", is_text=True),)
 
 
 class Example(Frozen):
-    """A test sentence with an ambiguous word, and what became of it."""
+    """A test sentence with an ambiguous word, and its translations."""
 
     word: str  # in the source language, as the sentence has it or in lower case
     domain: str
@@ -29,10 +29,10 @@ class Example(Frozen):
 
 
 def build(spec: ExamplesTableSpec) -> Grid:
-    """Return the table of `spec`: of each sentence its source, its reference and each system's translation.
+    """Return the table of `spec`: the source, the reference and each system's translation of each sentence.
 
     Raises:
-        DataError: the file is not what it should be.
+        DataError: the file is invalid.
     """
     reasons = Reasons()
     notes = list(spec.notes)
@@ -61,7 +61,7 @@ def build(spec: ExamplesTableSpec) -> Grid:
 
 
 def _examples(spec: ExamplesTableSpec, path: Path) -> tuple[list[Example], list[str]]:
-    """Return the examples of the given words, then those that were found; and the given words that have none."""
+    """Return the examples, those of the words in `spec` first, and the words in `spec` that have none."""
     places = {name: place for place, name in enumerate(spec.word_domains)}
     asked = [one for one in read_examples(path, "asked") if one.word in spec.words and one.domain in places]
     asked.sort(key=lambda one: (spec.words.index(one.word), places[one.domain]))
@@ -70,10 +70,10 @@ def _examples(spec: ExamplesTableSpec, path: Path) -> tuple[list[Example], list[
 
 
 def read_examples(path: Path, key: str = "examples") -> list[Example]:
-    """Return the examples of an ambiguity.json: those that were found, or those of given words (`asked`).
+    """Return the examples of an ambiguity.json: those of ambiguous words, or those of words in a table (`asked`).
 
     Raises:
-        DataError: the file is not that.
+        DataError: the file is not an ambiguity.json.
     """
     try:
         written = read_json(path)

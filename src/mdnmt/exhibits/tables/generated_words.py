@@ -1,4 +1,4 @@
-"""Build the tables of generated text: which words are right, what WALDM's layers and the experts' gates decided."""
+"""Build the tables of generated text: how many words are right, WALDM's proportions, the use of experts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ CEILINGS = {
     "context": "from the sentence alone",
     "label": "with the domain's label",
 }
-# Points that a number may differ from its ceiling: the larger where all depends on lucky guesses.
+# Points that a number may differ from its ceiling; the second one is for ceilings that guesses reach.
 TOLERANCE, GUESS_TOLERANCE = 5.0, 10.0
 _READ = {"word_accuracy": "domains", "word_proportions": "proportions", "gate_use": "gates"}
 Numbers = dict[tuple[str, str], float]  # (group, key) -> number; group is the upper line of the head
 
 
 def ceiling(knows: str, num_domains: int) -> dict[str, float]:
-    """Return the share of words of each kind, in percent, that can be right at best with this knowledge.
+    """Return the highest percentage of right words of each kind that is possible with this knowledge.
 
-    Domains have equally many sentences, and ambiguous words are equally frequent in each: whoever must guess is right
-    once in k times, whatever the guess.
+    Domains have equally many sentences, and ambiguous words are equally frequent in each, so any guess among k domains
+    is right once in k times.
     """
     guess = 100.0 / num_domains
     by_context = guess if knows == "nothing" else 100.0
@@ -44,7 +44,7 @@ def build(spec: WordTableSpec) -> Grid:
     """Return the table of `spec`.
 
     Raises:
-        DataError: a words.json is not what it should be.
+        DataError: a words.json is invalid.
     """
     reasons, measured = Reasons(), []
     for row in spec.rows:
@@ -73,10 +73,10 @@ def build(spec: WordTableSpec) -> Grid:
 
 
 def read_words(path: Path) -> dict[str, Any]:
-    """Return what `mdnmt word-accuracy` wrote.
+    """Return the contents of a words.json, written by `mdnmt word-accuracy`.
 
     Raises:
-        DataError: the file is not that.
+        DataError: the file is not a words.json.
     """
     try:
         found = dict(read_json(path))
@@ -89,7 +89,7 @@ def read_words(path: Path) -> dict[str, Any]:
 
 
 def accuracy(words: dict[str, Any]) -> dict[str, float]:
-    """Return the percentage of right words of each kind, of all domains together."""
+    """Return the percentage of right words of each kind, over all domains."""
     found = {}
     for kind in KINDS:
         counts = [domain[kind] for domain in words["domains"].values() if kind in domain]
@@ -102,8 +102,8 @@ def gate_use(gates: dict[str, Any]) -> list[dict[str, float]]:
     """Return for each layer how the experts are used.
 
     `experts`: the exponential of the entropy of the mean gate, from 1 (one expert does everything) to their number.
-    `largest`: the mean share of the expert with the most, in percent. `apart`: how far the domains' gates are from
-    their mean, in percent (half the sum of differences): 0 where all domains use the same experts.
+    `largest`: the largest mean share of an expert, in percent. `apart`: how far the domains' gates are from their mean,
+    in percent (half the sum of absolute differences): 0 if all domains use the same experts.
     """
     g_DLN = np.asarray(list(gates.values()), dtype=np.float64)
     found = []
@@ -159,7 +159,7 @@ def _cell(values: Sequence[float], key: str) -> Cell:
 
 
 def _verdict(spec: WordTableSpec, row: WordRow, found: Sequence[Numbers]) -> list[Cell]:
-    """Return whether a row reaches what its knowledge allows, as the last column of the first table."""
+    """Return whether a row reaches its ceiling, as the last column of a table of kind word_accuracy."""
     if spec.kind != "word_accuracy":
         return []
     if not found or row.knows is None:
@@ -171,7 +171,7 @@ def _verdict(spec: WordTableSpec, row: WordRow, found: Sequence[Numbers]) -> lis
 
 
 def _gap(value: float, best: float) -> float:
-    """Return how far a number is from its ceiling, as a multiple of what it may be."""
+    """Return how far a number is from its ceiling, as a multiple of its tolerance."""
     return (value - best) / (TOLERANCE if best == 100.0 else GUESS_TOLERANCE)
 
 
@@ -197,8 +197,8 @@ def _headers(spec: WordTableSpec, columns: Sequence[tuple[str, str]]) -> list[He
 _NOTES = {
     "word_accuracy": (
         "By context: ambiguous words with a word of one domain alone beside them; by label: ambiguous words with none.",
-        f"Reached: every number within {TOLERANCE:g} points ({GUESS_TOLERANCE:g}: of guesses) of the best there is for "
-        "what the method gets to know.",
+        f"Reached: every number is within {TOLERANCE:g} points ({GUESS_TOLERANCE:g} for guesses) of the best there is "
+        "for what the method knows.",
     ),
     "word_proportions": (
         "The share that a sentence's own domain has in a word's proportion, before smoothing: a mean over words.",

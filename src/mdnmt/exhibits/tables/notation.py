@@ -1,4 +1,4 @@
-"""Build the table of what symbols stand for (Song et al. 2026, Table 1)."""
+"""Build the table of symbols and their meanings (Song et al. 2026, Table 1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADERS = (
 
 
 def build(spec: NotationTableSpec) -> Grid:
-    """Return the table of `spec`: a row a symbol."""
+    """Return the table of `spec`, a row per symbol."""
     rows = tuple(
         GridRow(group="", label=symbol, method="", cells=(Cell(text=place), Cell(text=meaning)))
         for symbol, place, meaning in spec.lines

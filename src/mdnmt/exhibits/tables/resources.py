@@ -40,7 +40,7 @@ RELATIVE = {"train_tokens_per_second": "relative", "decode_tokens_per_second": "
 
 ENERGY = ("epoch_watt_hours", "decode_joules_per_batch")
 
-# Above this share of all cores, taken by others during a measurement, its figures are called into question.
+# If other processes take more than this share of all cores during a measurement, its results are in doubt.
 BUSY_PERCENT = 15.0
 
 
@@ -85,7 +85,7 @@ def _cells(
 
 
 def _judgement(spec: ResourceTableSpec, key: str, value: float | None, printed: Printed | None) -> Judgement | None:
-    """Return the verdict: on parameters by their number; time and memory of another machine cannot be compared."""
+    """Return the verdict; only numbers of parameters can be compared, since the paper used another machine."""
     differs = first_reason(spec.differs, spec.metric_differs.get(PRINTED.get(key, key)))
     if key == "num_parameters":
         return judge_count(value, printed, differs)
@@ -118,9 +118,9 @@ def _notes(spec: ResourceTableSpec, measured: dict[str, Any], baseline_label: st
         several = "; shown is their median, \N{PLUS-MINUS SIGN} their standard deviation" if max(repeats) > 1 else ""
         notes.append(f"Repeats of each measurement: {' or '.join(str(n) for n in sorted(repeats))}{several}.")
     if hardware and not any(name in row for row in measured["rows"].values() for name in ENERGY):
-        notes.append("Energy: this machine does not tell it (docs/robustness.md#resources).")
+        notes.append("Energy: this machine does not report it (docs/robustness.md#resources).")
     if baseline_label:
-        notes.append(f"vs {baseline_label}: tokens per second, {baseline_label} being 1.")
+        notes.append(f"vs {baseline_label}: tokens per second relative to {baseline_label}.")
     return [*notes, *spec.notes]
 
 
@@ -168,7 +168,7 @@ def _shared(measured: dict[str, Any]) -> str | None:
     """Return how other processes disturbed the measurement of a row; None if nothing is recorded."""
     on_gpu = measured.get("others_on_gpu")
     if on_gpu:
-        return "time and energy were measured while others computed on the same GPU"
+        return "time and energy were measured while other processes used the same GPU"
     share = measured.get("others_percent", 0.0)
     if share > BUSY_PERCENT:
         return f"time and energy were measured while other processes took more than {BUSY_PERCENT:g} % of the machine"
@@ -179,20 +179,20 @@ def is_busy(record: dict[str, Any]) -> bool:
     """Return whether other processes used the machine so much that time, energy and memory are in doubt.
 
     Args:
-        record: of one measurement, or of all together: how much of the cores and of the GPU others used.
+        record: of one measurement or of all: how much of the cores and of the GPU other processes used.
     """
     share = record.get("others_percent", record.get("busy_percent"))
     return bool(record.get("others_on_gpu")) or (share or 0.0) > BUSY_PERCENT
 
 
 def _company(hardware: dict[str, Any]) -> str:
-    """Return in words which other processes ran; if there were any, claims about time and memory are left open."""
+    """Return in words how much other processes used the machine; if too much, claims on time and memory stay open."""
     busy, on_gpu = hardware.get("busy_percent"), hardware.get("others_on_gpu")
     if busy is None and on_gpu is None:
         return "one run after the other"
     if not is_busy(hardware):
         return "one run after the other, with the machine to itself"
-    who = "others computed on the GPU" if on_gpu else f"other processes took up to {busy:.0f} % of the machine"
+    who = "other processes used the GPU" if on_gpu else f"other processes took up to {busy:.0f} % of the machine"
     return (
         f"one run after the other, but {who}: these figures do not compare the methods; measure again when it is idle"
     )

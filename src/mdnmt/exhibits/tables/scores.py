@@ -20,14 +20,14 @@ from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
 from mdnmt.numbers.verdicts import Judgement, judge, scoring_basis
 from mdnmt.score.human_agreement import agreement, why_not_covered
 
-DELTA = "d"  # before a metric: its difference to the baseline row
+DELTA = "d"  # prefix of a metric: its difference from the baseline row
 PLACES = 2
 
 Numbers = dict[tuple[str, str], Measured]
 
 
 def _headers(spec: ScoreTableSpec) -> list[Header]:
-    """Return the columns: of each metric all validation text (if asked for), the domains, their average."""
+    """Return the columns of each metric: all validation text (if asked for), the domains, their average."""
     domains = [(column.name, column.label) for column in spec.columns] if spec.shows == "domains" else []
     if spec.development:
         domains = [(DEVELOPMENT, "Dev."), *domains]
@@ -61,7 +61,7 @@ def _cell(measured: Measured | None, tested: dict[str, Any], agreed: float | Non
 
 
 def _agreement(metric: str, tested: dict[str, Any], shared: SharedConditions) -> float | None:
-    """Return how often people agree with a difference; None where that is not known."""
+    """Return how often people agree with a difference; None if that is not known."""
     signatures = shared.signatures.get(metric, set())
     if len(signatures) != 1 or "delta" not in tested:
         return None
@@ -69,7 +69,7 @@ def _agreement(metric: str, tested: dict[str, Any], shared: SharedConditions) ->
 
 
 def _people_note(shared: SharedConditions) -> str:
-    """Return the note on the agreement with people, of the metrics of this table."""
+    """Return the note on the agreement of people with the metrics of this table."""
     why = {
         metric: why_not_covered(metric, next(iter(signatures)))
         if len(signatures) == 1
@@ -89,7 +89,7 @@ def _shown(values: tuple[float, ...]) -> dict[str, Any]:
 
 
 def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
-    """Return the difference of two means; where both have the same seeds its spread is that of the differences."""
+    """Return the difference of two means; if both have the same seeds, its spread is that of the differences."""
     if ours is None or base is None or ours is base:
         return Cell()
     if ours.seeds == base.seeds:
@@ -118,7 +118,7 @@ def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, sha
 
 
 def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
-    """Return the rows with the best number of a trained system in each column marked, and what reads the same.
+    """Return the rows with the best number of a trained system in each column marked, and all that read the same.
 
     A column with one trained system has no best.
     """
@@ -142,7 +142,7 @@ def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
 
 
 def lower_is_better(header: Header) -> bool:
-    """Return whether the column's metric, or the difference of which it is, counts what is wrong."""
+    """Return whether lower is better in a column with a metric or its differences."""
     about = METRICS.get(header.metric.removeprefix(DELTA))
     return about is not None and about.lower_is_better
 
@@ -209,9 +209,9 @@ def build(spec: ScoreTableSpec) -> Grid:
     """Return the results table of `spec`.
 
     Raises:
-        DataError: a file is not what it should be, or the rows were not scored on the same test sets.
+        DataError: a file is invalid, or the rows were not scored on the same test sets.
     """
-    # A baseline that gives way to a better size is still what all others are tested against.
+    # Even if another size is shown in its row, all others are tested against the baseline.
     baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), spec.baseline_label)
     spec = choose_best(spec)
     significance = _significance(spec)
@@ -257,11 +257,11 @@ def build(spec: ScoreTableSpec) -> Grid:
 
 
 def _significance(spec: ScoreTableSpec) -> dict[str, Any]:
-    """Return the tests, empty where there are none.
+    """Return the tests; empty if there are none.
 
     Raises:
-        DataError: they compare with another baseline, or one has no verdict: a mean delta and a p alone do not say
-            that every seed agrees.
+        DataError: they compare with another baseline, or one has no verdict (a mean delta and a p-value alone do not
+            show that every seed agrees).
     """
     found: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
     if found and spec.baseline is not None and found.get("baseline") != spec.baseline:
@@ -281,12 +281,12 @@ def _significance(spec: ScoreTableSpec) -> dict[str, Any]:
 
 
 def _folder(row: ScoreRow, run: ScoreRun) -> str:
-    """Return the folder of a run; of a system that is not trained here, that of its translations."""
+    """Return the folder of a run, or that of the translations if the system is not trained here."""
     return (run.scores.parent if row.external else run.scores.parent.parent).as_posix()
 
 
 def _external(spec: ScoreTableSpec, row: ScoreRow) -> list[str]:
-    """Return where a system that is not trained here is from, and what cannot be said of it."""
+    """Return the provenance of a system that is not trained here, and why it lacks some scores."""
     if not row.external:
         return []
     lacking = [METRICS[metric].label for metric in spec.metrics if METRICS[metric].needs_model]

@@ -1,4 +1,4 @@
-"""The audit of a paper's own arithmetic, as `mdnmt audit --json` wrote it, as tables."""
+"""Turn the audit of a paper's own arithmetic, written by `mdnmt audit --json`, into tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Finding(_Read):
 
 
 class Checked(_Read):
-    """How many single comparisons of a kind were made, and how many agreed with the print."""
+    """How many single comparisons of a kind were made, and how many agreed with the printed numbers."""
 
     paper: str
     compared: int
@@ -60,15 +60,15 @@ class Audit(_Read):
 
     @property
     def agreed(self) -> int:
-        """Return how many of them agreed with the print."""
+        """Return how many of them agreed with the printed numbers."""
         return sum(one.agreed for one in self.checked)
 
 
 def read_audit(path: Path, paper: str) -> Audit:
-    """Return what a file that `mdnmt audit --json` wrote says of one paper.
+    """Return the audit of one paper from the output of `mdnmt audit --json`.
 
     Raises:
-        DataError: it is no such file.
+        DataError: the file is not such output.
     """
     try:
         found = Audit.model_validate(read_json(path))
@@ -82,7 +82,7 @@ def read_audit(path: Path, paper: str) -> Audit:
 
 
 def tables(audit: Audit) -> list[tuple[Status, PlainTable]]:
-    """Return the findings by status, what does not agree first; a status without findings is left out."""
+    """Return the findings by status, inconsistent ones first; a status without findings is left out."""
     found = []
     for status, title in TITLES.items():
         findings = [finding for finding in audit.findings if finding.status == status]

@@ -1,4 +1,4 @@
-"""What became of a paper's claims, as `mdnmt claims --json` wrote it, made ready to be shown."""
+"""Prepare the verdicts on a paper's claims, written by `mdnmt claims --json`, for the page."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from mdnmt.report.plain_tables import Entry, PlainTable, any_number
 
 
 class _Read(BaseModel):
-    # What the page does not show may change without it.
+    # Fields that the page does not show may change.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Comparison(_Read):
-    """One comparison of a claim's rule; `toward` is what the means say, `holds` what is decided."""
+    """One comparison of a claim's rule.
+
+    `toward`: whether the means fulfil the rule. `holds`: whether the whole interval fulfils it; None if undecided.
+    """
 
     what: str
     left: float | None = None
@@ -73,7 +76,7 @@ def read_claims(path: Path) -> Claims:
     """Return the claims in a file that `mdnmt claims --json` wrote.
 
     Raises:
-        DataError: it is none.
+        DataError: the file is not such output.
     """
     try:
         return Claims.model_validate(read_json(path))
@@ -88,12 +91,12 @@ def claim_sections(claims: Claims) -> list[ClaimSection]:
 
 
 def _made(claim: Claim) -> bool:
-    """Return whether any comparison was made: where none was, the reason of the verdict says it all."""
+    """Return whether any comparison was made; if none was, the reason of the verdict is enough."""
     return any(one.missing is None for one in claim.comparisons)
 
 
 def _table(claim: Claim) -> PlainTable:
-    # Columns that say nothing of any comparison are left out.
+    # Columns that are empty for all comparisons are left out.
     seeds = any(one.num_seeds is not None for one in claim.comparisons)
     widths = any(one.half_width is not None for one in claim.comparisons)
     headers = ["Comparison", "First", "Second", "Difference", *(["\N{PLUS-MINUS SIGN} 95 %"] if widths else [])]

@@ -1,4 +1,4 @@
-"""The small curves of a run: training loss and validation perplexity against updates, as points of a line."""
+"""Draw a run's small curves, training loss and validation perplexity against updates, as points of an SVG line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = {"train": ("Training loss", "loss"), "valid": ("Validation perplexity", 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line, ready to be drawn, and what it says in words."""
+    """A line, ready to be drawn, with a description in words."""
 
     name: str
     points: str  # of an SVG polyline in a box of WIDTH by HEIGHT
@@ -26,7 +26,7 @@ class Curve:
 
 
 def read_curves(path: Path) -> list[Curve]:
-    """Return the curves of a run from its curves.tsv; empty where there is none, or too little for a line."""
+    """Return the curves of a run from its curves.tsv; empty if there is no file or too few points for a line."""
     if not path.is_file():
         return []
     series: dict[str, list[tuple[float, float]]] = {name: [] for name, _ in SHOWN.values()}

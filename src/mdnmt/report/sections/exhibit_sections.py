@@ -48,7 +48,7 @@ class FigureSection:
     height: int = 0
     runs: list[tuple[str, list[Entry]]] = field(default_factory=list)  # (system, its runs)
     numbers: PlainTable | None = None
-    left_out: int = 0  # of its numbers
+    left_out: int = 0  # how many of its numbers are left out
     numbers_file: str = ""
     is_table: bool = False
 
@@ -57,10 +57,10 @@ Item = TableSection | FigureSection
 
 
 def table(given: ReportTable, links: Mapping[str, str]) -> TableSection:
-    """Return a table, drawn from its checked numbers by the function that escapes every text.
+    """Return a table, rendered from its validated JSON, so that all text is escaped.
 
     Raises:
-        DataError: its file is not one that `mdnmt table` wrote.
+        DataError: its file was not written by `mdnmt table`.
     """
     if not given.data.is_file():
         return TableSection(given.id, given.full_title, given.caption, given.missing or NOT_MADE)
@@ -86,7 +86,7 @@ def _with_runs(row: GridRow, runs: tuple[ReportRun, ...]) -> GridRow:
 
 
 def figure(given: ReportFigure, links: Mapping[str, str]) -> FigureSection:
-    """Return a figure with its picture inside."""
+    """Return a figure with its picture embedded."""
     title = f"{given.where}: {given.full_title}" if given.where else given.full_title
     if not given.png.is_file():
         return FigureSection(given.id, title, given.caption, given.missing or NOT_MADE)

@@ -25,12 +25,12 @@ WIDE = frozenset({"Tables, figures, claims and audits"})
 
 @dataclass(frozen=True)
 class Origin:
-    """What made one exhibit.
+    """The code that made one exhibit.
 
     Attributes:
-        name: of the exhibit, as a reader knows it.
-        made: its record; None where its file has none.
-        is_current: whether the code that made it is the code that is installed where the page is made.
+        name: title of the exhibit on the page.
+        made: the record in its file; None if there is none.
+        is_current: whether it was made by the code that is installed now.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Origins:
 
     Attributes:
         table: a line per commit: which exhibits and how many runs it made.
-        mixed: a sentence that says that several commits made the page; None if it was one.
+        mixed: a warning that several commits, or other code than the installed one, made the page; None if neither.
         stale: exhibits that were made by other code than the installed one.
     """
 
@@ -89,7 +89,7 @@ def _mixed(commits: int, stale: list[str]) -> str:
     if commits > 1:
         found.append(f"What this page shows was made by {commits} states of the code, listed under How it was made.")
     if stale:
-        found.append(f"Made by other code than the code of today: {_named(stale)}; make the page again.")
+        found.append(f"Made by other code than the current one: {_named(stale)}; make the page again.")
     elif commits > 1:
         found.append("Its tables, figures, claims and audits would be made by the same code today.")
     return " ".join(found)

@@ -1,5 +1,5 @@
 
-// Heads of tables become buttons that sort: within each group, highest first, the third press undoes it.
+// Table heads become buttons that sort within each group, highest number first; the third click restores the order.
 "use strict";
 for (const table of document.querySelectorAll("table")) {
   const heads = [...table.querySelectorAll("th[data-sortable]")];
@@ -9,7 +9,7 @@ for (const table of document.querySelectorAll("table")) {
     if (head.parentElement === last) return head.cellIndex + (table.tHead.rows.length > 1 ? 1 : 0);
     return 0;
   };
-  // A number may stand in a cell that is no number's: "+0.12", "\u22121.5", "12 345*".
+  // Cells without data-sort may also hold a number: "+0.12", "\u22121.5", "12 345*".
   const value = (row, index) => {
     const cell = row.cells[index];
     if (cell.dataset.sort === "") return null;
@@ -46,7 +46,7 @@ for (const table of document.querySelectorAll("table")) {
     });
   }
 }
-// What a link leads to may be folded away: unfold it, and all around it.
+// The target of a link may be collapsed: open it and everything around it.
 const unfold = (address) => {
   for (let node = document.getElementById(decodeURIComponent(address.slice(1))); node; node = node.parentElement)
     if (node.tagName === "DETAILS") node.open = true;

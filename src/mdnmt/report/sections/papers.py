@@ -1,4 +1,4 @@
-"""Papers as sections: their tables and figures in their own order, their claims, the audit, and counts of it all."""
+"""Papers as sections: their tables and figures in the paper's order, claims, audit, and counts of all of these."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mdnmt.report.sections.exhibit_sections import NOT_MADE, Item, TableSection
 
 NOT_SHOWN = "not part of this study"
 WIDE = frozenset({"Paper"})
-NO_CLAIMS = "no claims of this paper are written down"
-NO_AUDIT = "nothing of this paper is audited"
+NO_CLAIMS = "there is no list of claims for this paper"
+NO_AUDIT = "this paper is not audited"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Section:
-    """A paper as a section of the page; what is missing says why."""
+    """A paper as a section of the page; parts that are missing have a reason."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class Section:
 
     @property
     def published(self) -> int:
-        """Return how many published numbers its tables here have."""
+        """Return how many published numbers its tables on this page have."""
         return sum(count for kind, count in self.cells.items() if kind != NOT_AVAILABLE)
 
     @property
@@ -65,12 +65,12 @@ def section(paper: ReportPaper, items: Mapping[str, Item], *, partial: bool = Fa
     """Return the section of a paper.
 
     Args:
-        paper: what it consists of, in its own order.
+        paper: its parts, in the paper's order.
         items: id -> table or figure.
-        partial: the page is made from whatever exists, so claims of earlier tables count as not made.
+        partial: the page is made from whatever exists, so claims that were decided on earlier tables count as not made.
 
     Raises:
-        DataError: the file of its claims or of its audit is not what it should be.
+        DataError: the file of its claims or of its audit is invalid.
     """
     shown = [items[item.id] for item in paper.items if item.id is not None and item.id in items]
     claims = None
@@ -100,7 +100,7 @@ def section(paper: ReportPaper, items: Mapping[str, Item], *, partial: bool = Fa
 
 
 def _grids_of_test_text(shown: Iterable[Item]) -> list[Grid]:
-    """Return the tables whose verdicts are counted: not those that hold the same printed numbers against others."""
+    """Return the tables whose verdicts are counted; those of validation text repeat the same printed numbers."""
     grids = [item.grid for item in shown if isinstance(item, TableSection) and item.grid is not None]
     return [grid for grid in grids if grid.split == "test"]
 

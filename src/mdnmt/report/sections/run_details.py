@@ -1,4 +1,4 @@
-"""What is known of one run: how it was configured, on what, by what, how it went, and what it translates."""
+"""The details of one run: configuration, data, software, training, scores, and sample translations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mdnmt.report.sections.runs import RunRecord, anchor, data_fingerprint
 
 @dataclass(frozen=True)
 class Output:
-    """What a run makes of one test sentence, whose source and reference stand at `link`."""
+    """A run's translation of one test sentence; `link` leads to its source and reference."""
 
     domain: str
     number: int
@@ -50,7 +50,7 @@ class Software:
     sets: list[tuple[str, str]] = field(default_factory=list)  # (platform, packages)
 
     def link(self, made_by: Mapping[str, Any]) -> Entry:
-        """Return mdnmt, Python and torch in words, leading to all packages."""
+        """Return the versions of mdnmt, Python and torch, with a link to all packages."""
         packages = made_by.get("packages") or {}
         listed = ", ".join(f"{name} {version}" for name, version in packages.items())
         this = (f"Python {made_by.get('python', '?')}, {made_by.get('platform', '?')}", listed)
@@ -76,9 +76,9 @@ def detail(
 
     Args:
         record: the run.
-        task: its task, for the names of domains; None where the page has none.
-        samples: domain -> the sentences that are shown of it; of the first the run's own translation is shown.
-        software: takes in the packages that it was made with.
+        task: its task, for the labels of domains; None if the page does not have it.
+        samples: domain -> its sample sentences; the run's own translation of the first one is shown.
+        software: collects the packages that the run was made with.
     """
     run = record.made or {}
     labels = {column.name: column.label for column in task.domains} if task else {}
@@ -137,12 +137,12 @@ def _how_it_went(run: Mapping[str, Any]) -> Iterable[tuple[str, Entry]]:
     if run.get("best_update") is not None:
         parts.append(f"best at {number(run['best_update']).text}")
     if run.get("averaged_updates"):
-        parts.append(f"mean of the weights at {', '.join(map(str, run['averaged_updates']))}")
+        parts.append(f"mean of the weights at updates {', '.join(map(str, run['averaged_updates']))}")
     if run.get("resumes"):
-        parts.append(f"taken up again {run['resumes']} time{'' if run['resumes'] == 1 else 's'}")
+        parts.append(f"resumed {run['resumes']} time{'' if run['resumes'] == 1 else 's'}")
     codes = {one.get("code") for one in run.get("attempts") or []}
     if len(codes) > 1:
-        parts.append(f"trained by {len(codes)} codes, one after the other")
+        parts.append(f"trained by {len(codes)} versions of the code, one after the other")
     if isinstance(run.get("seconds"), int | float):
         parts.append(duration(run["seconds"]))
     yield "Training", Entry("; ".join(parts))
@@ -169,7 +169,7 @@ def _scores(files: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> It
 def _made_by(run: Mapping[str, Any], software: Software) -> Iterable[tuple[str, Entry]]:
     made_by = run.get("provenance") or {}
     if made_by:
-        changed = " and changes since" if made_by.get("dirty") else ""
+        changed = " and uncommitted changes" if made_by.get("dirty") else ""
         commit = f"{made_by['commit']}{changed}" if made_by.get("commit") else "not from a repository"
         yield "Commit", Entry(commit, code=bool(made_by.get("commit")))
     if made_by.get("packages"):

@@ -1,4 +1,4 @@
-"""Every run of a study: which there are, how far they came, and the table of them."""
+"""Read every run of a study and its state, and make the table of runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class RunRecord:
 
     Attributes:
         line: its line of runs.tsv.
-        state: done, begun, to do, missing.
-        made: its run.json; None where it is not done.
+        state: done, begun, to do or missing; "not made" if runs.tsv gives none.
+        made: its run.json; None if it is not done.
     """
 
     line: dict[str, str]
@@ -32,12 +32,12 @@ class RunRecord:
 
     @property
     def folder(self) -> str:
-        """Return its folder, as the study names it; empty where it cannot be made."""
+        """Return its folder, as the study names it; empty if it cannot be made."""
         return self.line.get("run_dir", "")
 
     @property
     def label(self) -> str:
-        """Return what tables call its system."""
+        """Return the label of its system in tables."""
         return self.line.get("label") or self.line.get("method", "")
 
     @property
