@@ -69,7 +69,7 @@ def test_a_whole_command_may_stand_in_a_file(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.split() == [__version__, __version__]
     assert main([f"@{tmp_path}/none"]) == EXIT_USER
     said = capsys.readouterr().err
-    assert "none: no words of a command" in said and said.count("\n") == 1
+    assert "none: cannot read the command from this file" in said and said.count("\n") == 1
 
 
 def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,7 +195,7 @@ def test_what_is_no_json_is_a_damaged_file_to_those_who_expect_a_value_error(tmp
     path = tmp_path / "file.json"
     for content in (b"", b"{", b"\xff", b"[" * 100_000):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"file\.json: is truncated or no JSON") as caught:
+        with pytest.raises(ValueError, match=r"file\.json: is truncated or not JSON") as caught:
             fsio.read_json(path)
         assert isinstance(caught.value, fsio.DamagedFile) and "\n" not in str(caught.value)
 

@@ -74,7 +74,7 @@ def test_jobs_started_together_have_cards_of_their_own_and_a_third_waits() -> No
     assert taken == {"GPU-aaa GPU-aaa", "GPU-bbb GPU-bbb"}
     third = job()
     said = line(third, "stderr")
-    assert said.startswith("mdnmt: waiting for a GPU; taken are GPU 0 (Fake 80GB) by process ")
+    assert said.startswith("mdnmt: waiting for a GPU; in use: GPU 0 (Fake 80GB) by process ")
     assert str(first.pid) in said and str(second.pid) in said
     assert not select.select([third.stdout], [], [], 0)[0]
     first.send_signal(signal.SIGKILL)  # a kill frees it at once

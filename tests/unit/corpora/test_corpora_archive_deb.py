@@ -81,7 +81,7 @@ def test_the_files_of_a_package_are_read_and_its_links_are_none(
         (deb(lzma.compress(tar({"./a": b"1", "a": b"2"}))), "two members are called 'a'"),
         (deb(lzma.compress(tar({"./zeros": bytes(5_000_000)}))), "unpacks to more than 1000000 bytes"),
         (deb(b"\x28\xb5\x2f\xfd", "data.tar.zst"), "packed by zstd"),
-        (deb(b"not xz"), "no zip, deb or tar archive"),
+        (deb(b"not xz"), "not a zip, deb or tar archive"),
         (ar(("debian-binary", b"2.0\n")), r"has no data\.tar"),
         (ar(), r"has no data\.tar"),
         (deb(lzma.compress(tar(FILES)))[:-100], "damaged Debian package"),

@@ -14,7 +14,7 @@ from mdnmt.errors import DataError
 def test_a_member_is_read_up_to_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive_members, "MEMBER_BYTES_MAX", 50)
     assert read_whole(Memory({"a": b"x" * 50}), "a") == b"x" * 50
-    with pytest.raises(DataError, match="memory:b: has more than 50 bytes, which are read at once"):
+    with pytest.raises(DataError, match="memory:b: has more than 50 bytes, too many to read at once"):
         read_whole(Memory({"b": b"x" * 51}), "b")
 
 

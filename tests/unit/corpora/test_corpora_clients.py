@@ -152,7 +152,7 @@ def test_apt_is_asked_for_the_version_that_was_locked(bin_folder: Path, tmp_path
     spec = fetch_spec("toy", one, tmp_path / "h.json", Lock(corpora={"toy": (row,)}))
     assert spec.corpus.files[0].sha256 == "0" * 64
     with pytest.raises(
-        FetchError, match="E: Version was not found; `apt-get update`, then again, or, if there is another"
+        FetchError, match="not found; run `apt-get update`, then try again, or, if there is a newer version"
     ):
         fetch(spec, tmp_path / "toy")
     assert (tmp_path / "asked").read_text() == "toy-l10n=4:1.1"

@@ -152,7 +152,7 @@ def test_another_number_of_pairs_than_is_known_is_refused(
 
 def test_a_first_download_that_is_no_archive_is_not_recorded(project: Project) -> None:
     project.data = b"<html>please log in</html>"
-    with pytest.raises(FetchError, match="no zip, deb or tar archive"):
+    with pytest.raises(FetchError, match="not a zip, deb or tar archive"):
         project.fetch()
     assert not (project.config / OWN_LOCK).exists()
     assert list((project.corpora / "toy").iterdir()) == []
@@ -351,8 +351,8 @@ def test_what_the_project_knows_is_compared_with_and_not_insisted_on(project: Pr
     said: list[str] = []
     fetch_by_name(project.config, "toy", project.corpora, project.download, say=said.append)
     assert said == [
-        f"toy: toy.zip ({URL}) is not the one that the project's own results were made of (toy=1.0, 2026-01-01); it is "
-        "taken, and locked: expect slightly other scores"
+        f"toy: toy.zip ({URL}) is not the one that the project's own results were made from (toy=1.0, 2026-01-01); it "
+        "is accepted and locked: expect slightly different scores"
     ]
     lock = read_lock(project.config)
     assert lock.known == {"toy": (ours,)}

@@ -89,7 +89,7 @@ def test_one_file_is_read_by_its_name(mine: Path, options: dict[str, Any], name:
         ({"name": "plain"}, ["train.en"], r"has no train\.fr; put it there, plain or packed \(.gz, .xz, .zst\)"),
         ({"name": "plain"}, ["train.en", "train.fr", "train.fr.xz"], r"has train\.fr and train\.fr\.xz; keep one"),
         ({"name": "plain"}, ["train.en", "train.fr", "test.fr"], r"has no test\.en; put it there"),
-        (TABLES, [], r"has no train\.tsv; put it there, .*\.zst\), or name your file by `file`"),
+        (TABLES, [], r"has no train\.tsv; put it there, .*\.zst\), or name your file in `file`"),
         ({"name": "tmx"}, ["train.tmx", "train.tmx.gz"], r"has train\.tmx and train\.tmx\.gz; keep one"),
         ({"name": "tmx", "file": "my own.tmx"}, ["my own.tmx"], r"'my own\.tmx': rename the file"),
         ({"name": "tmx", "file": "../mine/my.tmx"}, ["my.tmx"], r"has no member '\.\./mine/my\.tmx'"),

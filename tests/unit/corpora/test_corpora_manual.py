@@ -119,7 +119,7 @@ def test_a_file_that_is_another_one_says_so(project: Path, names: tuple[str, str
 @pytest.mark.parametrize("data", [b"", b"<html>", b"PK\3\4half"])
 def test_a_file_that_is_no_archive_says_so(project: Path, data: bytes) -> None:
     Path("resources/manual/Toy.zip").write_bytes(data)
-    with pytest.raises(DataError, match="no zip, deb or tar archive"):
+    with pytest.raises(DataError, match="not a zip, deb or tar archive"):
         fetch(fetch_spec("toy", corpus(), CACHE), CORPORA / "toy")
 
 

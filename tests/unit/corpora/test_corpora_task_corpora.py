@@ -130,15 +130,15 @@ def test_what_is_not_clear_is_refused_in_one_line(mine: Mine) -> None:
     assert mine.refused().startswith("TEXT: has no text; expected <name>.en and <name>.fr, one .tsv or one .tmx")
     assert "neither law.en and law.fr nor a file law" in mine.refused(files=f"{mine.text}/law")
     mine.put(acts__en="one\n")
-    assert mine.refused() == "TEXT: has acts.en but no acts.fr; put it there, or take the other away"
+    assert mine.refused() == "TEXT: has acts.en but no acts.fr; put it there, or remove the other"
     mine.put(acts__fr="un\n", x__tmx=TMX)
-    assert mine.refused() == "TEXT: has acts.en and x.tmx; keep one kind there, or name one by `files`"
+    assert mine.refused() == "TEXT: has acts.en and x.tmx; keep one kind there, or name one in `files`"
     (mine.text / "acts.en").unlink()
     (mine.text / "acts.fr").unlink()
     mine.put(valid__tmx=TMX)
     assert mine.refused().startswith("TEXT: has valid.tmx, x.tmx; call them train.tmx, valid.tmx and test.tmx")
     mine.put(note__txt="x")
-    assert "note.txt: is neither .tsv nor .tmx; say by `reader`" in mine.refused(files=f"{mine.text}/note.txt")
+    assert "note.txt: is neither .tsv nor .tmx; set `reader`" in mine.refused(files=f"{mine.text}/note.txt")
 
 
 def test_held_out_text_alone_is_not_trained_on(mine: Mine) -> None:

@@ -92,7 +92,7 @@ ONE = unit(en="a", fr="b")
         (tmx(head="<!DOCTYPE tmx [<!ENTITY % p SYSTEM 'http://127.0.0.1:9/x'> %p;]>\n"), "declarations"),
         (
             tmx(unit(en="&x;", fr="b"), head='<!DOCTYPE tmx SYSTEM "x.dtd">\n'),
-            r":4: the entity 'x', which XML does not",
+            r":4: the entity 'x', which is not predefined",
         ),
         (tmx(ONE, unit(en="&x;", fr="b")), r":4: not well-formed XML \(undefined entity\)"),
         (tmx(ONE, "</tu>"), r":4: not well-formed XML \(mismatched tag\)"),

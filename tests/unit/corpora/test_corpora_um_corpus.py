@@ -83,7 +83,7 @@ def test_a_corpus_is_read_with_its_test_section(tmp_path: Path) -> None:
             TESTING,
             b"(1) News test data\nx\n",
             options(),
-            r"has no section of 'Laws', only \(1\) News test data; name its",
+            r"has no section of 'Laws', only \(1\) News test data; give its",
         ),
         (TESTING, b"(1) News and Laws test data\nx\n", options(), r"txt:1: 'News and Laws' names Laws and News; give"),
         (TESTING, TEST_TEXT.encode(), options(section=9), r"has no section \(9\)"),

@@ -75,7 +75,7 @@ def test_the_spread_over_repeats_and_the_energy_are_shown(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("shared", "words"),
-    [({"others_percent": 40.0}, "other processes took more than 15 %"), ({"others_on_gpu": 1}, "on the same GPU")],
+    [({"others_percent": 40.0}, "other processes took more than 15 %"), ({"others_on_gpu": 1}, "used the same GPU")],
 )
 def test_a_row_that_shared_the_device_is_marked(tmp_path: Path, shared: dict[str, Any], words: str) -> None:
     hardware = {"busy_percent": shared.get("others_percent"), "others_on_gpu": shared.get("others_on_gpu")}

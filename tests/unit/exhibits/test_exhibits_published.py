@@ -84,7 +84,7 @@ def test_numbers_that_cannot_be_had_are_said_to_be_so(tmp_path: Path) -> None:
     missing = number(None, note="the table is not there")
     nothing = build(spec([same(tmp_path, "a", 5.0, missing)]))
     assert nothing.rows[0].cells[0].published_text == "not available" and not nothing.is_compared
-    assert any("type them into config/published" in note for note in nothing.notes)
+    assert any("add them to config/published" in note for note in nothing.notes)
     assert "All published numbers: the table is not there." in nothing.notes and nothing.reasons == ()
     assert "n/a" not in render_text.to_markdown(nothing)
     some = build(spec([same(tmp_path, "a", 5.0, missing), same(tmp_path, "b", 5.0, number(5.0))]))

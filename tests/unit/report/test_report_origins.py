@@ -106,7 +106,7 @@ def test_claims_and_audits_are_exhibits_too(page: specs.ReportSpec, tmp_path: Pa
 def test_a_run_that_went_on_with_other_code_says_so(codes: list[str], said: bool) -> None:
     made = {"updates": 8, "attempts": [{"code": code} for code in codes]}
     shown = run_details.detail(RunRecord({"run_dir": "r"}, "done", made), None, {}, run_details.Software())
-    assert ("trained by 2 codes" in dict(shown.facts)["Training"].text) == said
+    assert ("trained by 2 versions of the code" in dict(shown.facts)["Training"].text) == said
 
 
 def test_a_truncated_picture_is_named(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_sentence_that_fails_leaves_the_others(capsys: pytest.CaptureFixture[s
     assert events[1:] == [{"event": "error", "run": 0, "message": "no such domain"}, {"event": "done"}]
     # A bug is told to the terminal, not to the page.
     events = asyncio.run(gathered(service, "Bug! A1!"))
-    assert "ZeroDivisionError" in capsys.readouterr().err and "inside mdnmt" in events[1]["message"]
+    assert "ZeroDivisionError" in capsys.readouterr().err and "internal error in mdnmt" in events[1]["message"]
     service.close()
 
 

@@ -118,7 +118,7 @@ def test_markdown_goes_between_the_markers_or_into_a_file_of_its_own(tmp_path: P
 def test_the_identity_changes_with_what_the_audit_reads_and_with_nothing_else(config: Path) -> None:
     first = load_inputs(config).identity()
     assert first == load_inputs(CONFIG).identity() and len(first) == 8
-    edit(config / "audit" / "zhang2021.yaml", "# What the audit holds", "# What an audit holds")
+    edit(config / "audit" / "zhang2021.yaml", "# The audit's checks", "# An audit's checks")
     edit(config / "methods" / "ldspslv.yaml", "label: LDSPSLV", "label: The LDSPSLV")
     assert load_inputs(config).identity() == first
     seen = {first}

@@ -35,7 +35,7 @@ def test_a_new_task_is_entered_and_the_same_one_passes(tmp_path: Path) -> None:
     before = own_lock(path).read_bytes()
     assert not check_or_record(path, "mine", "01234567", splits())
     assert own_lock(path).read_bytes() == before
-    assert before.startswith(b"# As tasks.lock.yaml, for the tasks that were made first in this checkout")
+    assert before.startswith(b"# Like tasks.lock.yaml, for tasks that were first built in this checkout")
     assert not path.exists()  # under version control: making a task must not change it
     assert read_task_lock(own_lock(path)).tasks["mine"]["01234567"]["test"] == {"law": "b" * 16}
 

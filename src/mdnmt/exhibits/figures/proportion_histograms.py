@@ -76,7 +76,7 @@ class HistogramsSpec(FigureSpec):
             return self.not_drawn(reason)
         layers = max(p_LNK.shape[0] for _, p_LNK, _ in sides)
         detail = f"{self.task_first}{self.run.name}. Last layer on top. Dashed: no preference."
-        columns, rows_room = legend_grid([f"{name} words" for name in names], 0.48)
+        columns, rows_room = legend_grid([f"{name} tokens" for name in names], 0.48)
         above = 0.44 + detail_height(detail)
         head = above + rows_room
         figure = new_figure(head + 0.88 + layers * ROW)
@@ -94,7 +94,7 @@ class HistogramsSpec(FigureSpec):
             left=0.115, right=0.985, bottom=0.42 / height, top=1 - (head + 0.45) / height, hspace=0.42, wspace=0.1
         )
         figure.supxlabel("proportion of the right domain", size=9, y=0.06 / height, va="bottom")
-        figure.supylabel("% of words", size=9, x=0.008)
+        figure.supylabel("% of tokens", size=9, x=0.008)
         heading(figure, self.title, detail)
         _legend(figure, names, 1 - above / height, columns)
         return figure, _describe(self, names, sides)
@@ -125,7 +125,7 @@ def _legend(figure: Figure, names: list[str], top: float, columns: int) -> None:
     from matplotlib.lines import Line2D
 
     lines = [
-        Line2D([], [], color=COLOURS[k % len(COLOURS)], linestyle=DASHES[k % len(DASHES)], label=f"{name} words")
+        Line2D([], [], color=COLOURS[k % len(COLOURS)], linestyle=DASHES[k % len(DASHES)], label=f"{name} tokens")
         for k, name in enumerate(names)
     ]
     figure.legend(
