@@ -56,7 +56,7 @@ rule all:
         f"results/{STUDY.name}/numbers.csv",
         TABLES,
         FIGURES,
-        # Snakemake does not remake a missing input of what exists, for example one that was removed or whose job failed.
+        # Named here because Snakemake does not remake a missing input (removed, or its job failed) of an existing output.
         CLAIMS,
         after_downloads(all_tasks, study_parts),
         # A run whose folder was removed is trained again even if the tables still exist.

@@ -57,29 +57,30 @@ def _usage() -> str:
 
 
 def _say(line: str) -> None:
-    """Print a line on standard error; where that is on a full disk as well, the exit status has to do."""
+    """Print a line on standard error; if that fails too (full disk), the exit status has to do."""
     with suppress(OSError):
         print(line, file=sys.stderr)
 
 
 def _drop_output() -> None:
-    """Redirect standard output to nowhere, so that Python's own flush at exit does not fail again."""
+    """Redirect standard output to the null device, so that Python's flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run verbs and return the exit status (0 done, 1 bug, 2 user error, 75 saved: start the same command again).
+    """Run verbs and return the exit status: 0 done, 2 user error, 75 saved (start again), 128 + n ended by signal n.
 
     `mdnmt train ... then decode ... then score ...` runs several verbs in one process, for runs that take less time
     than starting Python. It stops at the first verb that fails and returns its status. `mdnmt @FILE` reads its
-    arguments from a file, one per line, because the length of a command line is limited.
+    arguments from a file, one per line, because the length of a command line is limited. A bug raises: Python exits
+    with 1.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if len(arguments) == 1 and arguments[0].startswith("@"):
         try:
             arguments = Path(arguments[0][1:]).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            print(f"mdnmt: {arguments[0][1:]}: no words of a command can be read from it ({error})", file=sys.stderr)
+            print(f"mdnmt: {arguments[0][1:]}: cannot read the command from this file ({error})", file=sys.stderr)
             return EXIT_USER
     try:
         while THEN in arguments:
@@ -117,7 +118,7 @@ def _one(arguments: list[str]) -> int:
         if Path("Snakefile").is_file():
             require_plain_path(Path.cwd())
         status: int | None = module.run(args)
-        sys.stdout.flush()  # here, where a full disk can still be reported
+        sys.stdout.flush()  # flushed here, while a full disk can still be reported
     except MdnmtError as error:
         _say(f"mdnmt {verb}: {error}")
         return error.exit_code
@@ -132,11 +133,11 @@ def _one(arguments: list[str]) -> int:
         )
         return EXIT_USER
     except BrokenPipeError:
-        # The reader of our output is gone (`mdnmt ... | head`): not an error of ours, and nothing more can be said.
+        # The reader of our output is gone (`mdnmt ... | head`): not our error, and nobody would read a message.
         _drop_output()
         return 128 + signal.SIGPIPE
     except OSError as error:
-        # The machine's or the user's trouble (no permission, disk full, a bad path), not a bug.
+        # A problem of the machine or the user (no permission, disk full, a bad path), not a bug.
         what = error.strerror or str(error) or type(error).__name__
         place = error.filename or getattr(args, "out", None)  # a full disk names no file
         where = f"{place}: " if place else ""

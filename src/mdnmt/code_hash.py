@@ -1,18 +1,18 @@
 """Hash the code that a module runs, without comments, docstrings and positions.
 
-The modules are found statically: the syntax trees of a module and of everything that it imports from mdnmt are read,
-and nothing is imported. Outputs of cheap stages carry such a hash as a parameter of their rule, so that changed code
-makes exactly these outputs again; checkpoints, runs and exhibits record it.
+The modules are found statically, from the syntax trees of a module and of everything that it imports from mdnmt;
+nothing is imported. The rules of cheap stages have such a hash as a param, so that changed code makes exactly their
+outputs again; checkpoints, runs and exhibits record it.
 
 What counts as an import of a module:
 
 - `import` and `from ... import`, also inside functions, but not under `if TYPE_CHECKING:`;
-- the `__init__` of every package that it is in;
+- the `__init__` of every package that contains it;
 - all modules of a package that loads them by name with `import_module(f"{__name__}.{name}")`;
-- files beside the Python files (templates, styles): all of a package whose dotted name occurs in a string, and one
-  of the module's own package whose name occurs in a string.
+- data files (templates, styles): all files of a package whose dotted name occurs in a string, and a file of the
+  module's own package whose name occurs in a string.
 
-A module that is chosen by a value, for example one kind of figure, is not found; name it as a further root.
+A module that is chosen by a value, for example one kind of figure, is not found; name it as an additional root.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _DIGITS = 16
 
 @dataclass(frozen=True)
 class _Module:
-    """The facts about one module that its text gives.
+    """What is read from the source of one module.
 
     Attributes:
         digest: hash of its code.
         imports: modules of mdnmt that it imports.
-        data: files beside the Python files that it names.
-        loads_all: it is a package that imports all of its modules by name.
+        data: data files that it names.
+        loads_all: whether it is a package that imports all of its modules by name.
     """
 
     digest: str
@@ -49,14 +49,14 @@ class Sources:
     """The source files of a package, each read at most once."""
 
     def __init__(self, root: Path) -> None:
-        """Take the package in the folder `root`; a folder's name is the package's."""
+        """Take the package in the folder `root`, which has the package's name."""
         self.root, self.package = root, root.name
         self._read: dict[str, _Module] = {}
         self._hashes: dict[tuple[tuple[str, ...], frozenset[str], frozenset[str]], str] = {}
 
     @cached_property
     def files(self) -> dict[str, Path]:
-        """Return module -> file; of a package, its __init__.py."""
+        """Return module -> file; for a package, its __init__.py."""
         found = {}
         for path in sorted(self.root.rglob("*.py")):
             parts = path.relative_to(self.root.parent).with_suffix("").parts
@@ -65,7 +65,7 @@ class Sources:
 
     @cached_property
     def data(self) -> dict[str, tuple[Path, ...]]:
-        """Return package -> the files in it that are not Python's."""
+        """Return package -> the files in it that are not Python files."""
         found: dict[str, tuple[Path, ...]] = {}
         for name, path in self.files.items():
             if path.name == "__init__.py":
@@ -74,7 +74,7 @@ class Sources:
         return found
 
     def modules(self, *roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
-        """Return the sorted names of `roots` and of all modules that they import; arguments as of `code_hash`."""
+        """Return the sorted names of `roots` and of all modules that they import; arguments as in `code_hash`."""
         found: set[str] = set()
         waiting = [name for root in roots for name in _with_packages(root)]
         while waiting:
@@ -89,7 +89,7 @@ class Sources:
         return sorted(found)
 
     def hash(self, *roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> str:
-        """Return the hash of `roots` and of all modules that they import; arguments as of `code_hash`."""
+        """Return the hash of `roots` and of all modules that they import; arguments as in `code_hash`."""
         key = (roots, frozenset(chosen_from), frozenset(without))
         if key not in self._hashes:
             self._hashes[key] = self._hash(self.modules(*roots, chosen_from=chosen_from, without=without))
@@ -130,8 +130,8 @@ def code_hash(*roots: str, chosen_from: Collection[str] = (), without: Collectio
 
     Args:
         roots: dotted names, such as `mdnmt.commands.score`.
-        chosen_from: packages that load their modules by name, of which only modules imported elsewhere count.
-        without: modules that are left out, with what only they import.
+        chosen_from: packages that load their modules by name; only those imported elsewhere count.
+        without: modules to leave out, with what only they import.
 
     Raises:
         ModuleNotFoundError: there is no such module.
@@ -141,19 +141,19 @@ def code_hash(*roots: str, chosen_from: Collection[str] = (), without: Collectio
 
 
 def modules_of(*roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
-    """Return the sorted names of the modules that `code_hash` of the same arguments covers."""
+    """Return the sorted names of the modules that `code_hash` covers for the same arguments."""
     return _of_mdnmt().modules(*roots, chosen_from=chosen_from, without=without)
 
 
 def _with_packages(name: str) -> Iterator[str]:
-    """Yield a module and the packages that it is in."""
+    """Yield a module and the packages that contain it."""
     while name:
         yield name
         name = name.rpartition(".")[0]
 
 
 class _Reader:
-    """Reads one syntax tree: its canonical text, and what it imports on the way."""
+    """Turns one syntax tree into canonical text, and collects what it imports."""
 
     def __init__(self, sources: Sources, package: str) -> None:
         self.sources, self.package = sources, package
@@ -162,7 +162,7 @@ class _Reader:
         self.loads_all = False
 
     def read(self, tree: ast.Module) -> str:
-        """Return a text that two trees share if, and only if, they differ in nothing but docstrings and positions."""
+        """Return a text that is the same for two trees if and only if they differ only in docstrings and positions."""
         pieces: list[str] = []
         self._write(tree, pieces)
         return "".join(pieces)
@@ -215,7 +215,7 @@ class _Reader:
         if not self._is_ours(source):
             return
         self.imports.add(source)
-        # A name that is taken from a package may be a module of it.
+        # A name that is imported from a package may be one of its modules.
         names = {f"{source}.{alias.name}" for alias in node.names}
         self.imports |= names & self.sources.files.keys()
 
@@ -241,7 +241,7 @@ def _is_type_checking(node: ast.AST) -> bool:
 
 
 def _last_name(node: ast.expr) -> str:
-    """Return `name` of `name` and of `module.name`; nothing of other expressions."""
+    """Return `name` for `name` and `module.name`, "" for other expressions."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 

@@ -1,6 +1,6 @@
-"""Energy that a machine uses, where it has counters of it: NVIDIA GPUs (NVML) and CPUs (RAPL).
+"""Energy used by a machine, from the counters of NVIDIA GPUs (NVML) and CPUs (RAPL).
 
-Nothing here needs torch. No counter knows who used the energy: other processes on the same GPU or CPU count too.
+Nothing here needs torch. The counters include the energy of other processes on the same GPU or CPU.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from mdnmt import gpu
 
 POWERCAP = Path("/sys/class/powercap")
-# A package of a CPU takes less. So long as that could fill its counter, the counter has gone round once at most.
+# No CPU package draws more. In the time in which this would fill its counter, the counter wraps around at most once.
 _MOST_WATTS = 500.0
 _JOULES_PER_WATT_HOUR = 3600
 _NVML_NOT_SUPPORTED = 3
@@ -29,10 +29,10 @@ class EnergyMeter:
     """The energy that the CPU and the GPUs of a job have used since this meter was made.
 
     Args:
-        device: of the job, such as `cpu` or `cuda:0`.
-        workers: how many processes work together, one a GPU.
+        device: the job's device, such as `cpu` or `cuda:0`.
+        workers: number of processes that work together, one per GPU.
         powercap: where Linux shows the counters of CPUs.
-        clock: seconds from some point on.
+        clock: a clock in seconds.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class EnergyMeter:
         return self.read().get(part, {}).get("joules")
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Return `cpu`, and `gpu` where the job uses GPUs: each with its `joules`, or the reason as `not_measured`."""
+        """Return `cpu`, and `gpu` if the job uses GPUs: each with its `joules`, or the reason as `not_measured`."""
         joules = {}
         for part, counter in list(self._counters.items()):
             try:
@@ -78,14 +78,14 @@ class _Counter(Protocol):
 
 
 class _CpuCounter:
-    """The counters of all packages of a CPU, in microjoules; they start anew at the end of their range."""
+    """The counters of all packages of a CPU, in microjoules, which wrap around."""
 
     def __init__(self, powercap: Path = POWERCAP, clock: Callable[[], float] = time.monotonic) -> None:
         self._powercap, self._clock = powercap, clock
         self._last, self._when, self._used = self._read(), clock(), 0
 
     def joules(self) -> float:
-        """Return the energy since the counter was made; raise NotMeasured if it may have gone round unseen."""
+        """Return the energy since the counter was made; raise NotMeasured if it may have wrapped more than once."""
         now, when = self._read(), self._clock()
         if now.keys() != self._last.keys():
             raise NotMeasured("the packages of the CPU changed meanwhile")
@@ -97,7 +97,7 @@ class _CpuCounter:
         return self._used / 1e6
 
     def _read(self) -> dict[str, tuple[int, int]]:
-        """Return the counter and its range of each package."""
+        """Return the counter and its range for each package."""
         found = {}
         for zone in sorted(self._powercap.glob("intel-rapl:*")):  # AMD's have this name too
             try:
@@ -116,7 +116,7 @@ class _CpuCounter:
 class _GpuCounter:
     """The energy counters of some GPUs, in millijoules since the driver was loaded, read through NVIDIA's NVML.
 
-    Volta and later GPUs have one. It is called through ctypes: a driver always comes with the library.
+    Volta and later GPUs have one. NVML is called through ctypes: it comes with every driver.
     """
 
     def __init__(self, cards: Iterable[str]) -> None:
@@ -129,7 +129,7 @@ class _GpuCounter:
         self._first = self._millijoules()
 
     def joules(self) -> float:
-        """Return the energy since the counter was made; raise NotMeasured if it started anew."""
+        """Return the energy since the counter was made; raise NotMeasured if it was reset."""
         used = self._millijoules() - self._first
         if used < 0:
             raise NotMeasured("the GPU's driver was loaded again meanwhile")
@@ -166,7 +166,7 @@ def _cards(device: str, workers: int) -> list[str]:
 
 
 def attempts_energy(run: Mapping[str, Any]) -> str:
-    """Return in words the energy of a run's training, as the attempts in its run.json say it."""
+    """Describe the energy of a run's training, from the attempts in its run.json."""
     attempts = [one.get("energy") or {} for one in run.get("attempts") or []]
     if not any(attempts):
         return "Not measured: the run was trained before energy was recorded."

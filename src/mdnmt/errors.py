@@ -22,12 +22,12 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return `text` with every line of it harmless, for a terminal."""
+    """Return `text` with every line made harmless, for a terminal."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def owned_by_another(path: Path) -> str:
-    """Return a note on who owns a path or its nearest existing folder; empty if it is this user."""
+    """Return a note on who owns a path or its nearest existing parent; empty if it is this user."""
     try:
         while not path.exists() and path != path.parent:
             path = path.parent
@@ -55,11 +55,11 @@ class MdnmtError(Exception):
 
 
 class ConfigError(MdnmtError):
-    """A configuration file asks for something that is not possible."""
+    """A configuration file asks for something impossible."""
 
 
 class DataError(MdnmtError):
-    """A corpus or a task's data is not what it should be."""
+    """A corpus or the data of a task is missing, damaged or malformed."""
 
 
 class DamagedTask(DataError):

@@ -21,8 +21,8 @@ _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$<>"} 
 
 _FORMULA = re.compile(r"[=@\t\r]|[+-].*?(?:[\w.]\(|[!|])", re.DOTALL)
 
-# Terminal controls, marks that change the direction of text, tags. Joiners and the soft hyphen are kept: they belong to
-# the spelling of words.
+# Terminal controls, direction marks, tag characters. Joiners and the soft hyphen are kept, because they are part of the
+# spelling of words.
 _ACTING = {
     code: " "
     for code in (*range(0x11000), *range(0xE0000, 0xE0080))
@@ -36,17 +36,17 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `text` with every run of white space or control characters as one space."""
+    """Return `text` with each run of white space or control characters replaced by one space."""
     return " ".join(visible(text).split())
 
 
 def html(text: str) -> str:
-    """Return `text` for the content or a quoted attribute of HTML: it begins no tag and has no invisible controls."""
+    """Return `text` escaped for HTML content or a quoted attribute, without invisible controls."""
     return escape(visible(text))
 
 
 def latex(text: str) -> str:
-    """Return `text` as LaTeX prints it: no character of it is a command."""
+    """Return `text` as one line, escaped for LaTeX: no character acts as a command."""
     return "".join(_LATEX.get(character, character) for character in one_line(text))
 
 

@@ -1,4 +1,4 @@
-"""Content addresses: a short hash of exactly what changes a stage's result."""
+"""Content addresses: a short hash of what determines a stage's result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-# A stage's number is raised when its code changes what it produces from the same input.
+# Raise a stage's number when its code starts to produce other results from the same input.
 STAGE_VERSIONS = {"task": 1, "train": 7, "decode": 2, "score": 2, "analyse": 2, "labels": 2}
 
 

@@ -1,9 +1,9 @@
 """Write files atomically, and find out on reading whether a file was altered, swapped or made from something else.
 
-Writing: temporary name, flush, fsync, rename. What another stage reads is sealed. A sealed JSON file holds the sha256
-of the rest of itself, its own address (`mdnmt.paths.address`), the sha256 of the files that it was made from, and a
-hash of the options that it was made with, where its address has none.
-`sums.json` is such a file; it holds the sha256 of the files beside it, which cannot hold their own.
+Writing: temporary name, flush, fsync, rename. What another stage reads is sealed. A sealed JSON file contains the
+sha256 of its other contents, its own address (`mdnmt.paths.address`), the sha256 of the files that it was made from,
+and, if its address has no hash of the options that it was made with, that hash.
+`sums.json` is such a file; it contains the sha256 of the files beside it, which cannot contain their own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REFUSED_BY_THE_MACHINE = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE
 
 
 class DamagedFile(DataError, ValueError):
-    """A file is not what was written; the rule that made it can make it again."""
+    """A file differs from what was written; the rule that made it can make it again."""
 
     def __init__(self, path: Path, found: str) -> None:
         if (other := to_remove(path)) != path:
@@ -55,8 +55,8 @@ def sync_directory(path: Path) -> None:
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it is synced and renamed to `path`.
 
-    On an error the temporary file is removed and `path` stays as it was. What a process that was killed left behind is
-    removed when `path` is written next on the same machine.
+    On an error the temporary file is removed and `path` stays as it was. Leftovers of a killed process are removed when
+    `path` is next written on the same machine.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path, "tmp")
@@ -69,7 +69,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     except OSError as error:
         with suppress(OSError):  # nothing can be removed where nothing can be written
             temporary.unlink(missing_ok=True)
-        # The name that means something to a person; a full disk names none.
+        # Name the final path, which the user knows; the error of a full disk has no name.
         error.filename = str(path)
         raise
     except BaseException:
@@ -80,7 +80,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_open(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a temporary file for writing (text as UTF-8); it becomes `path` when the block ends well."""
+    """Open a temporary file for writing (text as UTF-8); it becomes `path` when the block ends without an error."""
     encoding = None if "b" in mode else "utf-8"
     newline = None if "b" in mode else "\n"
     with atomic_path(path) as temporary, temporary.open(mode, encoding=encoding, newline=newline) as handle:
@@ -112,15 +112,15 @@ def write_sealed(
     made_with: Any = None,
     moves_to: Path | None = None,
 ) -> None:
-    """Write `value` as `write_json` does, sealed: with its address and the sha256 of it all, which `read_json` checks.
+    """Write `value` as `write_json` does, sealed with its address and a sha256, which `read_json` checks.
 
     Args:
-        path: where to.
+        path: the file to write.
         value: a mapping without the keys of the seal.
-        made_from: sealed files that it was computed from; while they exist, their content must stay as it is now. Of a
-            run's record only the weights count: when and in how many attempts they were trained changes no result.
-        made_with: the options that it was made with, as a value of JSON; `require_options` compares them.
-        moves_to: where the file will be, if not at `path`.
+        made_from: sealed files that it was computed from; while they exist, their content must not change. For a run's
+            record only the weights count: when and in how many attempts they were trained changes no result.
+        made_with: the options that it was made with, as a JSON value; `require_options` compares them.
+        moves_to: the final path, if not `path`.
     """
     value = dict(value)
     if made_with is not None:
@@ -133,21 +133,21 @@ def write_sealed(
 
 
 def options_hash(options: Any) -> str:
-    """Return the hash of the options of a verb (a value of JSON) that the files it writes are sealed with."""
+    """Return the hash of a verb's options (a JSON value), with which it seals the files that it writes."""
     return hashlib.sha256(canonical_json(options).encode("ascii")).hexdigest()[:16]
 
 
 def require_options(expected: Mapping[str, str]) -> None:
     """Check that files were made with the options that this study asks for.
 
-    A file in a study's folder has a name that holds no hash of its options, as the address of a run does. So whoever
-    reads it is given that hash.
+    Unlike the address of a run, the path of a file in a study's folder contains no hash of its options, so its reader
+    is given that hash.
 
     Args:
         expected: path -> hash of the options. Missing and damaged files are left to their readers.
 
     Raises:
-        DamagedFile: a file was made with others.
+        DamagedFile: a file was made with other options.
     """
     for name, options in expected.items():
         if _sealed_options(Path(name)) not in (options, None):
@@ -155,7 +155,7 @@ def require_options(expected: Mapping[str, str]) -> None:
 
 
 def _sealed_options(path: Path) -> str | None:
-    """Return the hash of the options in a sealed file, empty if it has none; None if the file cannot be read."""
+    """Return the options hash of a sealed file: "" if it has none, None if the file cannot be read."""
     try:
         return str(json.loads(path.read_bytes()).get(MADE_WITH, ""))
     except (OSError, ValueError, RecursionError, AttributeError):
@@ -168,12 +168,12 @@ def has_options(path: Path, options: str) -> bool:
 
 
 def write_sums(folder: Path, names: Iterable[str], made_from: Iterable[Path] = ()) -> None:
-    """Write the sha256 of files of a folder to its sums.json, sealed; reading one of them here checks it."""
+    """Write the sha256 of files of a folder to its sums.json, sealed; the readers of this module check them."""
     write_sealed(folder / SUMS, {name: sha256_file(folder / name) for name in names}, made_from)
 
 
 def sealed(inputs: Iterable[Path]) -> list[Path]:
-    """Return the sealed files that vouch for `inputs`: a JSON file itself, else its folder's sums; if they exist."""
+    """Return the existing sealed files that vouch for `inputs`: JSON files themselves, else their sums.json."""
     found = (path if path.suffix == ".json" else (path if path.is_dir() else path.parent) / SUMS for path in inputs)
     return [path for path in dict.fromkeys(found) if path.exists()]
 
@@ -187,14 +187,14 @@ def read_json(path: Path) -> Any:
     """Return the JSON value in `path`, without its seal.
 
     Raises:
-        DamagedFile: it is no JSON, or was altered, or belongs elsewhere, or what it was made from has changed since.
-            Below `results/runs/` and in a study's folder an unsealed file is refused too.
+        DamagedFile: it is not JSON, was altered, belongs elsewhere, or an input has changed since it was made. Below
+            `results/runs/` and in a study's folder, an unsealed file is refused too.
     """
     data, is_listed = _checked(path)
     try:
         value = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DamagedFile(path, f"is truncated or no JSON ({error})") from None
+        raise DamagedFile(path, f"is truncated or not JSON ({error})") from None
     if isinstance(value, dict) and SEAL in value:
         if value.pop(SEAL) != _seal(value):
             raise DamagedFile(path, "was altered, its contents do not give the seal that it was written with")
@@ -205,7 +205,7 @@ def read_json(path: Path) -> Any:
 
 
 def _check_origin(path: Path, value: dict[str, Any]) -> None:
-    """Take the address and the inputs out of a sealed value, and check both."""
+    """Remove the address and the inputs from a sealed value, and check both."""
     value.pop(MADE_WITH, None)
     said, here = value.pop(ADDRESS, ""), address(path)
     if said and here and said != here:
@@ -215,19 +215,19 @@ def _check_origin(path: Path, value: dict[str, Any]) -> None:
         try:
             same = _content(source) == sha256
         except FileNotFoundError:
-            # Translations may be removed to save space, and then nothing contradicts. Where not even their folder is
-            # left, the file was copied here from a study of other runs.
+            # Translations may be removed to save space. But if even the folder above them is missing, the file was
+            # copied here from a study with other runs.
             if not here or source.parent.parent.is_dir():
                 continue
             same = False
         if not same:
             raise DamagedFile(path, f"was made from another {address(source) or source} than the one that is there now")
         if source.suffix == ".json":
-            read_json(source)  # which has an origin of its own
+            read_json(source)  # its own origin is checked too
 
 
 def _content(path: Path) -> str:
-    """Return what identifies the content of a sealed file: its sha256, or that of the weights that a record names."""
+    """Return what identifies the content of a sealed file: its sha256; for a run's record, that of the weights."""
     if path.name != RECORD:
         return sha256_file(path)
     record = read_json(path)
@@ -244,10 +244,10 @@ def check_listed(path: Path) -> None:
 
 
 def refuse_removed(path: Path) -> None:
-    """Refuse a file that is not there, where the sums.json that belongs beside it says that it was.
+    """Refuse a missing file that the sums.json of its folder lists.
 
     Raises:
-        DamagedFile: it was there once.
+        DamagedFile: it is listed.
     """
     sums = path.parent / SUMS
     if sums.exists() and path.name in read_json(sums):
@@ -257,7 +257,7 @@ def refuse_removed(path: Path) -> None:
 def unreadable(path: Path, error: Exception) -> Exception:
     """Return the error to raise for a file of a task, or a run's copy of it, that cannot be read.
 
-    What the machine refuses, such as memory, open files or a permission, is no damage, and stays as it is.
+    Errors of the machine (memory, open files, permissions) are not damage and are returned unchanged.
     """
     if isinstance(error, OSError) and error.errno in _REFUSED_BY_THE_MACHINE:
         return error
@@ -267,13 +267,13 @@ def unreadable(path: Path, error: Exception) -> Exception:
 
 
 def read_text(path: Path) -> str:
-    """Return the UTF-8 text in `path`, as it is.
+    """Return the UTF-8 text in `path`, with its line ends as they are.
 
     Raises:
-        DamagedFile: the folder's sums.json says that it was altered.
+        DamagedFile: it was altered, or sums.json does not list it although it belongs to a run.
         UnicodeDecodeError: it is not UTF-8.
     """
-    # Not Path.read_text(): it would take a carriage return for a line's end.
+    # Not Path.read_text(), which treats a carriage return as the end of a line.
     data, is_listed = _checked(path)
     if not is_listed and address(path).startswith("runs/"):
         raise DamagedFile(path, f"is not vouched for by a {SUMS} beside it")
@@ -281,7 +281,7 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    r"""Return the lines of `path`, split at `\n` alone: other separators of Unicode are text; raises as `read_text`."""
+    r"""Return the lines of `path`, split only at `\n`, not at Unicode separators; raises as `read_text`."""
     lines = read_text(path).split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -304,27 +304,27 @@ def _checked(path: Path) -> tuple[bytes, bool]:
 
 
 def _must_be_sealed(path: Path) -> bool:
-    """Say whether the JSON file that belongs here is written with a seal."""
+    """Say whether a JSON file at this path must have a seal."""
     return path.name in (SUMS, "bundle.json") or (bool(address(path)) and path.name not in _IN_MANIFEST)
 
 
 def _seal(value: Any) -> str | None:
-    # As it comes back from a file: tuples are lists there, and keys are text.
+    # As it is read back from a file: tuples become lists, and keys become strings.
     try:
         return hashlib.sha256(canonical_json(json.loads(json.dumps(value))).encode("ascii")).hexdigest()
     except ValueError:
-        return None  # holds NaN, which nothing sealed does
+        return None  # it contains NaN, which a sealed file never does
 
 
 def _beside(path: Path, kind: str) -> Path:
-    """Return the hidden name beside `path` that is this process's alone, and says so."""
+    """Return a hidden name beside `path` with the ids of this machine and process."""
     return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}.{kind}")
 
 
 def _sweep(path: Path, kind: str) -> None:
-    """Remove what dead processes of this machine left under such names; of other machines nothing is known."""
+    """Remove files with such names of dead processes of this machine; those of other machines may be alive."""
     begin, end = f".{path.name}.{_machine()}-", f".{kind}"
-    with suppress(OSError), os.scandir(path.parent) as entries:  # one that cannot be removed does no harm
+    with suppress(OSError), os.scandir(path.parent) as entries:  # a leftover that cannot be removed does no harm
         for name in [entry.name for entry in entries if entry.name.startswith(begin) and entry.name.endswith(end)]:
             owner = name[len(begin) : -len(end)]
             if owner.isdecimal() and not _is_running(int(owner)):
@@ -334,10 +334,10 @@ def _sweep(path: Path, kind: str) -> None:
 
 @cache
 def _machine() -> str:
-    """Return a name for the space of process numbers: one per host and, there, one per container."""
+    """Return an id of the process number space: one per host and container."""
     try:
         numbers = str(Path("/proc/self/ns/pid").readlink())
-    except OSError:  # no Linux
+    except OSError:  # not Linux
         numbers = ""
     return hashlib.sha256(f"{os.uname().nodename} {numbers}".encode()).hexdigest()[:8]
 
@@ -347,13 +347,13 @@ def _is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # belongs to another user
+    except OSError:  # it belongs to another user
         return True
     return True
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory in one visible step: rename it away, then delete what was renamed."""
+    """Remove a directory so that it vanishes in one step: rename it, then delete it."""
     _sweep(path, "removed")
     doomed = _beside(path, "removed")
     path.replace(doomed)

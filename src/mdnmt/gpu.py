@@ -1,7 +1,7 @@
-"""One job a GPU: which cards there are, which are free, and a lock on the one that a process takes.
+"""One job per GPU: find the cards, and lock free ones for a process.
 
-A scheduler counts GPUs but does not assign them, so two jobs of one GPU each would both compute on the first. Here a
-job locks a file (flock) that represents the card, on this machine and for this user; the lock ends with the process.
+A scheduler counts GPUs but does not assign them, so two jobs with one GPU each would both use the first. Here a job
+locks a file (flock) that represents the card, on this machine and for this user; the lock ends with the process.
 Jobs of other users have other locks; nvidia-smi shows whether they use a card. Nothing here needs torch or a GPU.
 """
 
@@ -22,8 +22,8 @@ from pathlib import Path
 from mdnmt.errors import ConfigError, Interrupted
 
 POLL_SECONDS = 2.0
-_ACQUIRED = "MDNMT_GPU_HELD"  # what this process, or the one that started it, has locked
-_lock_descriptors: list[int] = []  # open files; CUDA is set up once in a process, so its cards are kept until it ends
+_ACQUIRED = "MDNMT_GPU_HELD"  # the cards that this process or its parent has locked
+_lock_descriptors: list[int] = []  # open files; CUDA is set up once per process, so it keeps its cards until it ends
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Card:
     """A GPU that this process may use.
 
     Attributes:
-        token: its name for CUDA_VISIBLE_DEVICES: its UUID where that is known.
-        label: its name for a person.
+        token: its name in CUDA_VISIBLE_DEVICES: its UUID if known.
+        label: its name in messages.
     """
 
     token: str
@@ -45,14 +45,14 @@ class Card:
 
 
 def visible_cards() -> list[Card]:
-    """Return the cards that CUDA_VISIBLE_DEVICES leaves to this process, or all of the machine where it is not set."""
+    """Return the cards that CUDA_VISIBLE_DEVICES allows, or all cards of the machine if it is not set."""
     there = _installed()
     said = os.environ.get("CUDA_VISIBLE_DEVICES")
     if said is None:
         return there
     chosen = []
     for token in filter(None, (part.strip() for part in said.split(","))):
-        # Numbers are those of nvidia-smi; CUDA_DEVICE_ORDER makes CUDA agree. CUDA stops at the first wrong entry.
+        # Numbers as in nvidia-smi, to which CUDA_DEVICE_ORDER is set. Like CUDA, stop at the first invalid entry.
         found = [card for number, card in enumerate(there) if token == str(number) or card.token.startswith(token)]
         if not found and (there or not re.fullmatch(r"\d+|(GPU|MIG)-.+", token)) and not token.startswith("MIG-"):
             break
@@ -61,7 +61,7 @@ def visible_cards() -> list[Card]:
 
 
 def count_visible(device: str = "auto") -> int:
-    """Return how many GPUs jobs with this device may use: 0 for `cpu`, and where torch is built without CUDA."""
+    """Return how many GPUs jobs with this device may use: 0 for `cpu`, or if torch is missing or built without CUDA."""
     if device == "cpu":
         return 0
     try:
@@ -79,23 +79,23 @@ def acquire(
     limit_minutes: float | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> list[Card]:
-    """Lock free cards until this process ends and let CUDA see no others; wait while there are too few.
+    """Lock free cards until this process ends and hide the others from CUDA; wait while there are too few.
 
-    Idle cards come first. One that another user's process computes on is taken only if no other is free, with a warning
-    on stderr. Cards that this process or its parent holds already are kept. Call this before CUDA is initialised.
+    Idle cards come first. A card that another program uses is taken only if no other is free, with a warning on
+    stderr. Cards that this process or its parent already holds are kept. Call this before CUDA is initialised.
 
     Args:
-        count: how many.
-        number: this one of the visible cards; all stay visible then.
-        limit_minutes: how long to wait; None: as long as it takes.
+        count: number of cards.
+        number: take the visible card with this number, and hide none.
+        limit_minutes: how long to wait; None: without limit.
         wait: called between two attempts.
 
     Returns:
-        The cards; none where there is no GPU, or where they are held already.
+        The cards; none if there is no GPU, or if this process or its parent already holds cards.
 
     Raises:
-        ConfigError: there are GPUs, but not so many.
-        Interrupted: the time to wait is over.
+        ConfigError: there are GPUs, but too few.
+        Interrupted: no card was free in time.
     """
     if _ACQUIRED in os.environ:
         return []
@@ -113,7 +113,7 @@ def acquire(
             raise Interrupted(f"no GPU came free in {limit_minutes:g} min; start the same command again")
         if not announced:
             holders = ", ".join(f"{card.label} by process {_holder(card)}" for card in wanted if _holder(card))
-            print(f"mdnmt: waiting for a GPU; taken are {holders or 'all for the moment'}", file=sys.stderr, flush=True)
+            print(f"mdnmt: waiting for a GPU; in use: {holders or 'all of them'}", file=sys.stderr, flush=True)
             announced = True
         wait(POLL_SECONDS)
     if number is None:
@@ -128,18 +128,18 @@ def lock_descriptors() -> list[int]:
 
 
 def held_cards() -> list[str]:
-    """Return the tokens of all cards that this job holds; of several workers each knows the cards of all."""
+    """Return the tokens of all cards that this job holds; each of several workers knows all of them."""
     return [token for token in os.environ.get(_ACQUIRED, "").split(",") if token]
 
 
 def cards_of(device: str) -> list[str]:
-    """Return the GPUs of this job as nvidia-smi and NVML name them: those that it holds, or `device`, as `cuda:1`."""
+    """Return the names of this job's GPUs for nvidia-smi and NVML: those that it holds, else `device` (`cuda:1`)."""
     number = int(device.partition(":")[2] or 0)
     return held_cards() or [card.token for card in visible_cards()[number : number + 1]]
 
 
 def processes_on(device: str) -> int | None:
-    """Return how many processes compute on the GPUs of this job, itself included; None if unknown, or on a CPU."""
+    """Return how many processes use the GPUs of this job, itself included; None if unknown, or on a CPU."""
     if not device.startswith("cuda"):
         return None
     answers = [_ask("--query-compute-apps=pid", "-i", card) for card in cards_of(device)]
@@ -148,14 +148,14 @@ def processes_on(device: str) -> int | None:
 
 
 def environment_of(card: Card) -> dict[str, str]:
-    """Return what a process is to have in its environment to compute on one of the cards that its job holds."""
+    """Return the environment variables with which a process uses one of the cards of its job."""
     return {"CUDA_VISIBLE_DEVICES": card.token}
 
 
 def lock_folder() -> Path:
     """Return the folder of the lock files, the same for every process of this user on this machine.
 
-    Not XDG_RUNTIME_DIR, which a job without a login does not have, and which vanishes with the last login.
+    Not XDG_RUNTIME_DIR, which jobs without a login session lack, and which vanishes with the last session.
 
     Raises:
         ConfigError: another user owns it.
@@ -169,8 +169,8 @@ def lock_folder() -> Path:
 
 
 def _try(cards: Sequence[Card], count: int) -> list[Card]:
-    """Lock `count` of the cards and return them, or none."""
-    # Only one process chooses at a time: two that want two cards each could otherwise lock one each and wait for ever.
+    """Lock `count` of the cards and return them, or lock none."""
+    # One process chooses at a time: otherwise two that want two cards each could lock one each and wait for ever.
     choosing = os.open(lock_folder() / "choosing.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(choosing, fcntl.LOCK_EX)
@@ -187,8 +187,8 @@ def _try(cards: Sequence[Card], count: int) -> list[Card]:
             _lock_descriptors.append(file)
             if who := strangers.get(card.token):
                 print(
-                    f"mdnmt: {card.label} is in use by {who}, which is no job of this program, and no other GPU is "
-                    "free: computing beside it",
+                    f"mdnmt: {card.label} is in use by {who}, which has no lock on it, and no other GPU is "
+                    "free: sharing it",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -205,7 +205,7 @@ def _lock(card: Card) -> int | None:
         except BlockingIOError:
             os.close(file)
             return None
-        # Something that tidies /tmp may have removed the file between our opening and our locking it.
+        # A cleaner of /tmp may have removed the file after we opened it and before we locked it.
         if card.lock.exists() and os.path.samestat(os.fstat(file), card.lock.stat()):
             return file
         os.close(file)
@@ -225,7 +225,7 @@ def _installed() -> list[Card]:
 
 
 def _strangers() -> dict[str, str]:
-    """Return in words which process computes on each card; empty if nvidia-smi cannot tell."""
+    """Return token -> a process that uses the card, in words; empty if nvidia-smi cannot tell."""
     found = {}
     for line in _ask("--query-compute-apps=gpu_uuid,pid,process_name") or []:
         cells = [cell.strip() for cell in line.split(",", 2)]

@@ -1,4 +1,4 @@
-"""What this machine has: memory, and room on its disks; work that cannot fit is refused before it starts."""
+"""Memory and disk space of this machine; work that cannot fit is refused before it starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TooLarge(MdnmtError):
 
 @dataclass(frozen=True)
 class Memory:
-    """An amount of memory in bytes, and what has it, in words."""
+    """An amount of memory in bytes, and what it belongs to, in words."""
 
     size_bytes: int
     owner: str
@@ -35,7 +35,7 @@ def host_memory(root: Path = Path("/")) -> Memory:
 
 
 def _cgroup_limits(root: Path) -> list[int]:
-    """Return the memory limits of this process's control groups, versions 1 and 2, and of the groups above."""
+    """Return the memory limits of this process's control groups (versions 1 and 2) and of their parents."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -65,7 +65,7 @@ _LOGS_BYTES = 1 << 20  # more than the log of a large study
 
 
 def free_bytes(path: Path) -> int:
-    """Return the free space of the file system on which `path` is or will be, as an ordinary user may fill it."""
+    """Return the space that an ordinary user can still fill on the file system of `path`, which need not exist."""
     path = path.absolute()
     while not path.exists() and path != path.parent:
         path = path.parent
@@ -77,11 +77,11 @@ def require_space(path: Path, needed: int, what: str) -> None:
 
     Args:
         path: where it will be written.
-        needed: bytes, no more than it certainly takes.
-        what: what takes them, in words.
+        needed: bytes, a lower bound.
+        what: what needs them, in words.
 
     Raises:
-        TooLarge: naming need and free space.
+        TooLarge: there is less free space.
     """
     if needed > (free := free_bytes(path)):
         raise TooLarge(
@@ -93,10 +93,10 @@ def require_space(path: Path, needed: int, what: str) -> None:
 def require_room_for_logs(*folders: Path) -> None:
     """End the process with one line if one of Snakemake's own folders is on a full disk.
 
-    Snakemake answers a full disk with tracebacks, also to an error that the workflow raises, because it logs that too.
+    On a full disk, Snakemake prints tracebacks even for an error that the workflow raises, because it logs that too.
 
     Raises:
-        SystemExit: after the line.
+        SystemExit: a disk is full; the line has been printed.
     """
     for folder in folders:
         if (free := free_bytes(folder)) < _LOGS_BYTES:
@@ -106,9 +106,9 @@ def require_room_for_logs(*folders: Path) -> None:
 
 
 def name_full_disks(*folders: Path) -> None:
-    """Print a line for each of Snakemake's or our folders on a full disk, after a run that failed.
+    """Print a line for each of these folders that is on a full disk, after a failed run.
 
-    A job whose log is on a full disk cannot say so there.
+    A job whose log is on a full disk cannot report it there.
     """
     for folder in folders:
         if (free := free_bytes(folder)) < _LOGS_BYTES:
@@ -118,11 +118,11 @@ def name_full_disks(*folders: Path) -> None:
 def require_plain_path(project: Path) -> None:
     """Refuse a project in a folder with braces: Snakemake takes them for wildcards when it looks for its locks.
 
-    A name such as `{n}` or `{0}` ends in a traceback there; with any other one it walks through the folders above.
-    It would have to escape the path in `FilePersistence._read_locks`; then this function can go.
+    With a name such as `{n}` or `{0}` it ends in a traceback; with others it searches the folders above. Once
+    Snakemake escapes the path in `FilePersistence._read_locks`, this function can go.
 
     Raises:
-        ConfigError: naming the folder.
+        ConfigError: the path has a brace.
     """
     if not {"{", "}"}.isdisjoint(path := str(project.absolute())):
         raise ConfigError(
@@ -135,10 +135,10 @@ def require_writable(folder: Path) -> None:
     """Refuse to start work whose results cannot be written.
 
     Args:
-        folder: where results go; if it is missing, the nearest folder above it counts.
+        folder: where results go; if it is missing, its nearest existing parent is checked.
 
     Raises:
-        ConfigError: naming the folder and its owner.
+        ConfigError: the folder is not writable.
     """
     existing = folder.absolute()
     while not existing.exists() and existing != existing.parent:
@@ -151,5 +151,5 @@ def require_writable(folder: Path) -> None:
 
 
 def in_gb(size_bytes: int) -> str:
-    """Return a number of bytes in words: GB with one decimal, or MB below a tenth of a GB."""
+    """Return a number of bytes as text: in GB, or in MB below 0.1 GB, with one decimal."""
     return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 10**8 else f"{size_bytes / 1e6:.1f} MB"

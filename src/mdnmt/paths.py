@@ -1,4 +1,4 @@
-"""Files inside a run directory."""
+"""The files of a run, the address of any result, and what to remove if a file is damaged."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _MADE_AS_FOLDER = re.compile(
     r"|.*\btasks/[^/]+-[0-9a-f]{8}(?:/(?:copied|external)-[^/]+/hyp|(?=/text/)))/"
 )
 
-# A run's copy of codes and vocabularies.
+# A run's copy of the codes and vocabularies.
 _MADE_WITH_RUN = re.compile(r"(.*\bruns/[^/]+/[^/]+/seed\d+-[0-9a-f]{8})/segmentation/")
 
 
 def address(path: Path) -> str:
-    """Return what a path below `results/` says of the file: its run or task with its hash, or its study.
+    """Return the part of a path below `results/` that identifies the file: its run or task with its hash, or its study.
 
-    It is the same wherever the results are moved to; empty for a path that is not laid out like that.
+    It does not change when the results are moved; empty for other paths.
     """
-    # Not resolved: `results` itself may be a link to another disk.
+    # Not resolved, because `results` itself may be a link to another disk.
     found = _ADDRESS.search(os.path.abspath(path))  # noqa: PTH100  (Path.absolute keeps "..")
     return (found["address"] or found["of_study"]) if found else ""
 
@@ -35,8 +35,8 @@ def address(path: Path) -> str:
 def to_remove(path: Path) -> Path:
     """Return what to remove so that Snakemake makes a damaged file again.
 
-    That is the file itself, or the folder that it is in where a rule declares the folder as its output, or a task's
-    folder, or the record of the run, without which its end is written again.
+    That is the file itself; its folder, if a rule declares the folder as its output; a task's folder; or, for a run's
+    copy of codes and vocabularies, `run.json`: without it, the end of the run is written again.
     """
     if made := _MADE_AS_FOLDER.match(path.as_posix()):
         return Path(made[1])
@@ -57,22 +57,22 @@ class RunPaths:
 
     @property
     def alternative(self) -> Path:
-        """The weights of the rule that the recipe does not score by, where they are others."""
+        """The weights chosen by the rule that the recipe does not score, if they differ."""
         return self.folder / "alternative.safetensors"
 
     @property
     def record(self) -> Path:
-        """What the run was, with its provenance."""
+        """The record of the run: its configuration, results and provenance."""
         return self.folder / "run.json"
 
     @property
     def curves(self) -> Path:
-        """Measures by update."""
+        """Training and validation measures by update."""
         return self.folder / "curves.tsv"
 
     @property
     def checkpoints(self) -> Path:
-        """Checkpoints; never declared to Snakemake, which would delete them."""
+        """The checkpoints; not declared to Snakemake, which would delete them."""
         return self.folder / "ckpt"
 
     @property
@@ -82,10 +82,10 @@ class RunPaths:
 
     @property
     def lease(self) -> Path:
-        """Who is training here."""
+        """The lock of the process that trains this run."""
         return self.folder / "lease"
 
     @property
     def segmentation(self) -> Path:
-        """The task's codes and vocabularies, so that a run translates without its task."""
+        """A copy of the task's codes and vocabularies, so that a run can translate without its task."""
         return self.folder / "segmentation"

@@ -20,8 +20,8 @@ KEY_PACKAGES = (
 
 
 def _git(*arguments: str) -> str | None:
-    """Return what git prints for the folder of this file, or None where there is no git or no repository."""
-    # --no-optional-locks: asking must never touch the index, somebody may be committing at this moment.
+    """Return what git prints for the folder of this file, or None without git or a repository."""
+    # --no-optional-locks: never write to the index, because somebody may be committing at this moment.
     command = ["git", "--no-optional-locks", "-C", str(Path(__file__).resolve().parent), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
@@ -33,9 +33,9 @@ def _git(*arguments: str) -> str | None:
 def git_state() -> tuple[str | None, bool | None]:
     """Return (commit, dirty) of the repository this package is run from; (None, None) outside one.
 
-    A package that is installed inside somebody else's repository (a virtual environment, say) is not part of it:
-    git must track this very file. Dirty means that a tracked file differs from the commit; the locks in config/ do not
-    count, since jobs themselves add to them.
+    A package that is installed inside another repository (in a virtual environment, say) is not part of it: git must
+    track this very file. Dirty means that a tracked file differs from the commit; the locks in config/ do not count,
+    because jobs add to them.
     """
     if not _git("ls-files", "--error-unmatch", Path(__file__).name):
         return None, None
@@ -69,7 +69,7 @@ def cpu_model() -> str:
 
 
 def usable_cores() -> int:
-    """Return the number of cores this process may use, which a container or a scheduler may limit."""
+    """Return the number of cores that this process may use; a container or a scheduler may limit it."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -85,7 +85,7 @@ def made_by(code: str) -> dict[str, Any]:
 
 @cache
 def _commit_of_this_process() -> dict[str, Any]:
-    # Asked only once: the process keeps the modules that it imported, even if a commit follows while it runs.
+    # Asked only once: the process keeps the modules that it imported, even if a commit is made while it runs.
     commit, dirty = git_state()
     return {"commit": commit, "dirty": dirty}
 

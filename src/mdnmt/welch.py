@@ -1,6 +1,6 @@
-"""Welch's t interval: how well a difference of means over seeds is known (Welch 1947).
+"""Welch's t interval: the uncertainty of a difference of means over seeds (Welch 1947).
 
-The only t quantile and the only Welch interval of the project: `compare`, claims, verdicts and tables use them.
+The only t quantile and Welch interval of the project, used by `compare`, claims, verdicts and tables.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LEVEL = 0.95
 
 @lru_cache(maxsize=4096)
 def quantile(freedom: float) -> float:
-    """Return the bound that Student's t stays within, on both sides, in 95 % of all cases (4.303 for 2 degrees)."""
+    """Return the two-sided 95 % quantile of Student's t (4.303 for 2 degrees of freedom)."""
     from scipy.stats import t  # type: ignore[import-untyped]  # takes a second to import; training never needs it
 
     return float(t.ppf((1 + LEVEL) / 2, freedom))
@@ -34,7 +34,7 @@ def standard_error(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
         parts: (standard deviation of one value, number of values) of each mean; at least two values each.
 
     Returns:
-        The standard error; it is 0, with infinitely many degrees of freedom, where no value varies.
+        The standard error and the degrees of freedom; 0 and infinity if no value varies.
     """
     variances = [(sd**2 / count, count) for sd, count in parts]
     total = math.fsum(variance for variance, _ in variances)

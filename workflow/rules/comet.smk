@@ -1,4 +1,4 @@
-# COMET, for the tables that have it. It needs a large model, so it is a separate job.
+# COMET, for the tables that show it. It needs a large model, so it is a separate job.
 rule comet:
     input:
         task=lambda w: ancient(task_file(w.task)),

@@ -44,8 +44,8 @@ def resolve_study():
         raise WorkflowError(str(error))
 
 
-# Reading the workflow, `snakemake -n` included, writes nothing: specs and checksums are written in `onstart`. Processes that
-# call no `onstart` run jobs, and write at once.
+# Parsing the workflow, as `snakemake -n` does, writes nothing: specs and checksums are written in `onstart`. Processes
+# that run a single job have no `onstart` and write at once.
 HAS_ONSTART = workflow.is_main_process and not getattr(workflow.execution_settings, "no_hooks", False)
 if HAS_ONSTART:
     defer_checksums()
@@ -62,19 +62,19 @@ try:
 except MdnmtError as error:
     raise WorkflowError(str(error))
 
-IN_JOB = workflow.remote_exec  # a job of a cluster starts Snakemake once more, on the node
+IN_JOB = workflow.remote_exec  # a cluster job starts Snakemake again, on the node
 shell.prefix(shell_prefix(CLUSTER, IN_JOB))
 set_defaults(workflow, PROJECT.device)
 spec_file = SpecFiles(at_once=not HAS_ONSTART)
 
 
-# Runs that are taken from the bundle: those whose weights are not here.
+# Runs that are taken from the bundle: those without weights here.
 BUNDLED_RUNS = [name for name in BUNDLE.runs if not Path("results/runs", name, "model.safetensors").is_file()]
 BUNDLED = "|".join(sorted({name[-8:] for name in BUNDLED_RUNS}) or ["none"])
 NOT_BUNDLED = f"(?!{BUNDLED})[0-9a-f]{{8}}"
 
 
-# Folders of tasks, runs, translations and analyses end in a hash of all options that change what is in them.
+# Folders of tasks, runs, translations and analyses end in a hash of all options that change their contents.
 AUDITED = [path.stem for path in sorted((CONFIG / "audit").glob("*.yaml"))]
 PLACES = result_paths(STUDY, Path("results"), AUDITED)
 task_dir, run_dir, test_dir, analysis_dir = PLACES.task, PLACES.run, PLACES.test, PLACES.analysis
@@ -105,22 +105,22 @@ def predicted(wildcards):
 
 
 def measured_run(wildcards):
-    """Return one of the measured runs of a task, whose size decides what the job asks a cluster for."""
+    """Return one of the measured runs of a task; its size determines the resources of the job."""
     return task_selection.measured_runs(STUDY, wildcards.task)[0]
 
 
 def external_of(wildcards):
-    """Return the translations from elsewhere that a path's wildcards name."""
+    """Return the external translations that a path's wildcards name."""
     return STUDY.find_external(wildcards.task, wildcards.system, wildcards.test_fp)
 
 
 def any_run(wildcards):
-    """Return one run of the study, whose size decides what a job on all of them asks a cluster for."""
+    """Return one run of the study; its size determines the resources of a job on all runs."""
     return STUDY.makeable()[0]
 
 
 def start_file(wildcards):
-    """Return the weights that a run starts from; [] where they are random."""
+    """Return the weights that a run starts from; [] if they are random."""
     start = STUDY.start_of(run_of(wildcards))
     return f"{run_dir(start)}/model.safetensors" if start else []
 
@@ -136,8 +136,8 @@ PARTIAL = replace(
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf", "json")]
 CLAIMS = [path for paper in STUDY.papers if (path := PLACES.claims(paper))]
-# Memory (MB), time (minutes) and GPUs of jobs, which a cluster reserves; locally only `gpu` limits anything. Runtime
-# options are resources of the rules as well, not params: Snakemake runs a job again when its params change.
+# Memory (MB), time (minutes) and GPUs of jobs, for the cluster; locally only `gpu` limits anything. Runtime options are
+# resources of the rules too, not params, because Snakemake runs a job again when its params change.
 JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)
 try:
     check_external(STUDY, PLACES)
@@ -158,13 +158,13 @@ TEST_FP = translation_fingerprints(STUDY)
 
 
 def weights_file(wildcards):
-    """Return the toy weights that a run starts from; [] if it uses none. Real weights are no output of a rule."""
+    """Return the toy weights that a run starts from; [] if it uses none. No rule makes real weights."""
     name = toy_weights(run_of(wildcards))
     return f"resources/pretrained/toy--{name}/config.json" if name else []
 
 
 def claims_of(wildcards):
-    """Return the claims of a paper and what decides them."""
+    """Return the claims of a paper and the files that decide them."""
     return claims_spec(STUDY, wildcards.paper, PLACES)
 
 

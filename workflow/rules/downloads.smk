@@ -7,7 +7,7 @@ for task in STUDY.tasks.values():
         logger.warning(f"task {task.name} is left out: it {task.missing}")
 
 
-# Everything below a task with unknown checksums is planned once its corpora are downloaded.
+# Everything that depends on a task with unknown checksums is planned once its corpora are downloaded.
 def after_downloads(tasks, inputs):
     return DOWNLOADS.after(lambda task: checkpoints.first_downloads.get(task=task), tasks, inputs)
 
@@ -32,7 +32,7 @@ def translations(wildcards):
 
 
 def study_parts(wildcards):
-    """Return the files in the study's own folder that its tables and figures are made of: tests and counts."""
+    """Return the files in the study's own folder that its tables and figures read, such as significance tests."""
     tables = [table_files(table_selection.table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables]
     figures = [figure_spec(STUDY, key, PLACES).inputs() for key in STUDY.config.figures]
     own = Path("results") / STUDY.name
@@ -40,7 +40,7 @@ def study_parts(wildcards):
 
 
 def corpus_files(wildcards):
-    """Return the manifests of a task's corpora: of no interest any more, however new, to a task that is made."""
+    """Return the manifests of a task's corpora; once the task exists, newer manifests do not rebuild it."""
     files = [f"{CORPORA}/{name}/corpus.json" for name in STUDY.tasks[wildcards.task].corpora]
     return ancient(files) if is_made(wildcards.task) else files
 

@@ -1,4 +1,4 @@
-# Translations that were made elsewhere: checked against the test sets, and scored like those of a run (docs/external.md).
+# Translations of external systems: checked against the test sets and scored like those of a run (docs/external.md).
 rule score_external:
     input:
         task=lambda w: ancient(task_file(w.task)),
@@ -10,7 +10,7 @@ rule score_external:
     localrule: True
     params:
         folder=lambda w: external_of(w).folder,
-        # The folder's name is a hash of the files. They must not have changed since it was chosen.
+        # The folder's name contains a hash of the files, which must not have changed since.
         sums=lambda w: json.dumps(external_of(w).sums),
         data=lambda w: task_dir(w.task),
         limit=limit,

@@ -48,7 +48,7 @@ rule report:
         "mdnmt report --spec @{params.spec:q} --out {output.page:q} > {log:q} 2>&1"
 
 
-# The same from what exists at this moment. The list of it is a param, so anything new triggers it again.
+# The same from the files that exist now. Their list is a param, so a new file triggers these rules again.
 rule table_partial:
     output:
         json=f"results/{STUDY.name}/partial/tables/{{key}}.json",

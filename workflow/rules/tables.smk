@@ -1,4 +1,4 @@
-# Tables in the papers' layout, each in several formats.
+# Tables in the layout of the papers, each in several formats.
 rule table:
     input:
         parts=after_downloads(

@@ -62,7 +62,7 @@ rule measure:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:
         f"logs/measure/{STUDY.name}-{{task}}.log",
-    # After everything else that is ready, so that waiting for all cores delays nothing.
+    # Last among the jobs that are ready, so that waiting for all cores delays no other job.
     priority: -10
     threads: CORES
     resources:

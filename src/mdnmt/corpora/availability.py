@@ -23,16 +23,16 @@ def why_any_missing(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, l
     Args:
         corpora: their configurations by name.
         corpora_folder: where they are, or will be, once fetched (`resources/corpora`).
-        lock: what earlier downloads were.
+        lock: checksums of earlier downloads.
 
     Raises:
-        ConfigError: the lock and a corpus' own file differ.
+        ConfigError: the lock and a corpus' YAML file differ.
     """
     return why_unavailable(corpora, corpora_folder, lock) or needs_downloads(first_downloads(corpora, lock))
 
 
 def why_unavailable(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, lock: Lock) -> str | None:
-    """Return as `why_any_missing` why a download does not help: a form, a missing file or a missing client."""
+    """Return why a download alone does not help (a form, a missing file or client), as `why_any_missing`, or None."""
     reasons = (why_missing(corpus, corpora_folder / name, lock) for name, corpus in corpora.items())
     return next((reason for reason in reasons if reason), None)
 
@@ -43,7 +43,7 @@ def first_downloads(corpora: Mapping[str, CorpusConfig], lock: Lock) -> tuple[st
 
 
 def needs_downloads(names: Sequence[str]) -> str | None:
-    """Return the line that says so of the corpora in `names`; None where there are none."""
+    """Return the line that says that the corpora in `names` need their first download; None if there are none."""
     if not names:
         return None
     what = "its first download" if len(names) == 1 else "their first downloads"
@@ -51,9 +51,9 @@ def needs_downloads(names: Sequence[str]) -> str | None:
 
 
 def with_fetched(lock: Lock, corpora: Mapping[str, CorpusConfig], corpora_folder: Path) -> Lock:
-    """Return the lock with a row for each unpinned file that it does not have and a manifest has.
+    """Return the lock with rows added for unpinned files that only a manifest has.
 
-    A corpus that was fetched and verified is known, though its row may have been removed from the lock since.
+    The checksum of a fetched corpus is known even if its row has been removed from the lock.
     """
     added = {}
     for name, corpus in corpora.items():
@@ -70,7 +70,7 @@ def with_fetched(lock: Lock, corpora: Mapping[str, CorpusConfig], corpora_folder
 
 
 def with_placeholders(lock: Lock, corpora: Mapping[str, CorpusConfig]) -> Lock:
-    """Return the lock with a checksum that no file has for each file whose own is not known yet."""
+    """Return the lock with an impossible checksum for each file whose own is not known yet."""
     row = {"sha256": "0" * 64, "origin": "", "date": "2000-01-01"}
     added = {
         name: (
@@ -88,7 +88,7 @@ def with_placeholders(lock: Lock, corpora: Mapping[str, CorpusConfig]) -> Lock:
 
 
 def manifest_rows(manifest: Mapping[str, Any] | None) -> dict[str, LockRow]:
-    """Return what a manifest says of its files, by name; nothing where it is damaged."""
+    """Return a row for each file in a manifest, by name; empty if the manifest is damaged."""
     try:
         files, origins = (manifest or {})["files"], (manifest or {}).get("origins", {})
         date = str((manifest or {})["fetched_at"])[:10]
@@ -119,12 +119,12 @@ def is_new(corpus: CorpusConfig, name: str, lock: Lock) -> bool:
 
 
 def why_missing(corpus: CorpusConfig, folder: Path, lock: Lock = NO_LOCK) -> str | None:
-    """Return why a corpus cannot be had, as one line that begins with `needs`, or None when it can.
+    """Return why a corpus is not available, as one line that begins with `needs`, or None if it is.
 
     Args:
         corpus: its configuration.
         folder: where it is, or will be, once fetched (`resources/corpora/<corpus>`).
-        lock: what earlier downloads were.
+        lock: checksums of earlier downloads.
     """
     source = corpus.source
     if isinstance(source, GeneratedSource):
@@ -155,8 +155,8 @@ def _is_verified(wanted: FileSpec, manifest: dict[str, Any] | None, folder: Path
 def why_lost(spec: FetchSpec, folder: Path) -> str:
     """Return why `folder` no longer matches its manifest, or "" if it does or if nothing was fetched yet.
 
-    Only names and sizes are looked at, no contents. The manifest's time is part of the answer: the same loss after
-    another fetch is another loss, and Snakemake, which compares answers, must see that.
+    Only names and sizes are checked, not contents. The answer contains the manifest's time, so that Snakemake, which
+    compares answers, sees the same loss after another fetch as a new one.
     """
     path = folder / MANIFEST
     if not path.exists():

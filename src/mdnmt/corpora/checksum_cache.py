@@ -11,7 +11,7 @@ from mdnmt.fingerprint import sha256_file
 
 _Rows = dict[str, list[Any]]
 
-# What `save` has not written yet, by file of the cache; None while `save` writes at once.
+# Rows that `save` has not written yet, by cache file; None while `save` writes at once.
 _deferred: dict[Path, _Rows] | None = None
 
 

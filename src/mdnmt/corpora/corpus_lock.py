@@ -143,8 +143,8 @@ def differences_from_known(lock: Lock, corpus: str, rows: Mapping[str, LockRow])
     """Return a warning for each file that differs from the one that the project's own results were made from."""
     known = {row.file: row for row in lock.known.get(corpus, ())}
     return [
-        f"{corpus}: {file} ({row.origin}) is not the one that the project's own results were made of "
-        f"({known[file].origin}, {known[file].date}); it is taken, and locked: expect slightly other scores"
+        f"{corpus}: {file} ({row.origin}) is not the one that the project's own results were made from "
+        f"({known[file].origin}, {known[file].date}); it is accepted and locked: expect slightly different scores"
         for file, row in rows.items()
         if file in known and known[file].sha256 != row.sha256
     ]

@@ -1,4 +1,4 @@
-"""What the verbs need to know of a corpus, as JSON for the command line; and the part of it that is its identity."""
+"""What the commands take as JSON about a corpus, and the part of it that identifies its text."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _PACKED = re.compile(r"\.(gz|xz|zst)$")
 
 
 class FileSpec(Frozen):
-    """One file of a corpus and its contents; null is unknown until the first download."""
+    """One file of a corpus, with checksum and size; both may be null until the first download."""
 
     name: FileName
     sha256: Sha256 | None = None
     size_bytes: int | None = Field(None, ge=0)
 
     def difference(self, path: Path) -> str | None:
-        """Say how the file at `path` differs from this one; None when it is the same, as far as is known."""
+        """Say how the file at `path` differs from what is known of this one; None if it does not."""
         if not path.is_file():
             return "is not there"
         size = path.stat().st_size
@@ -52,15 +52,15 @@ class FileSpec(Frozen):
 
 
 class CorpusSpec(Frozen):
-    """A corpus as a task needs it: verified files and how they are read."""
+    """A corpus as a task needs it: its files and how they are read."""
 
     name: Name
-    files: tuple[FileSpec, ...]  # none of a generated one: its reader's options say everything
+    files: tuple[FileSpec, ...]  # empty for a generated corpus: its reader's options define it
     reader: ReaderConfig
     unpacked_bytes_max: int = Field(gt=0)
 
     def identity(self) -> dict[str, Any]:
-        """Return what changes the text: contents of the files, reader and its options; no name, no bound.
+        """Return what determines the text: the files, the reader and its options; not the corpus' name or size limit.
 
         Raises:
             DataError: a file was never downloaded, so its contents are unknown.
@@ -74,20 +74,20 @@ class CorpusSpec(Frozen):
 class FetchSpec(Frozen):
     """A corpus as `mdnmt fetch` needs it."""
 
-    sources: tuple[SourceConfig, ...]  # one a file; of a local or generated corpus: that alone
+    sources: tuple[SourceConfig, ...]  # one per file; exactly one for a local or generated corpus
     languages: tuple[Language, ...]
     pairs: int | None = None
     corpus: CorpusSpec
 
     @property
     def folder(self) -> str | None:
-        """Return where the user has the files; None of those that are downloaded."""
+        """Return the user's folder with the files; None if they are downloaded or generated."""
         source = self.sources[0]
         return source.folder if isinstance(source, LocalSource | ManualSource) else None
 
 
 def _renamed(files: list[list[str]], reader: FilesReader) -> list[list[str]]:
-    """Call files as the reader `plain` would: what the user calls them changes nothing, their order does."""
+    """Name files as the reader `plain` does: the user's names do not count, but their order does."""
     names = {}
     for split in ("train", "valid", "test"):
         for number, name in enumerate(getattr(reader, split), start=1):
@@ -98,7 +98,7 @@ def _renamed(files: list[list[str]], reader: FilesReader) -> list[list[str]]:
 
 def _known(file: FileSpec) -> str:
     if file.sha256 is None:
-        raise DataError(f"{file.name}: was never downloaded, so that its content is unknown; `mdnmt fetch` it")
+        raise DataError(f"{file.name}: was never downloaded, so its content is unknown; run `mdnmt fetch`")
     return file.sha256
 
 
@@ -106,8 +106,8 @@ def corpus_spec(name: str, corpus: CorpusConfig, cache: ChecksumCache, lock: Loc
     """Return what a task needs of a corpus; files that the user has are hashed (through `cache`).
 
     Raises:
-        DataError: a local corpus whose files are missing or unreadable.
-        ConfigError: the lock and the corpus' own file differ.
+        DataError: files of a local corpus are missing or unreadable.
+        ConfigError: the lock and the corpus' YAML file differ.
     """
     sources, source = (corpus.source, *corpus.more_sources), corpus.source
     if isinstance(source, LocalSource):
@@ -123,7 +123,7 @@ def corpus_spec(name: str, corpus: CorpusConfig, cache: ChecksumCache, lock: Loc
 
 
 def locked_file(corpus: str, source: FileSource | ManualSource, lock: Lock) -> FileSpec:
-    """Return what is known of a file: as it is pinned, else as the lock has it.
+    """Return what is known of a file: the pinned values, else those of the lock.
 
     Raises:
         ConfigError: the two differ.
@@ -143,7 +143,7 @@ def locked_file(corpus: str, source: FileSource | ManualSource, lock: Lock) -> F
 
 
 def _with_content(source: SourceConfig, file: FileSpec, cache: ChecksumCache) -> FileSpec:
-    """Take the content of a file that the user brought, where nothing was recorded of it yet."""
+    """Hash a file that the user fetched by hand if its checksum is not known yet."""
     if not isinstance(source, ManualSource) or file.sha256 is not None:
         return file
     path = Path(source.folder).expanduser() / source.file
@@ -168,7 +168,7 @@ def fetch_spec(name: str, corpus: CorpusConfig, hash_cache: Path, lock: Lock = N
 
 
 def _as_locked(corpus: str, source: SourceConfig, lock: Lock) -> SourceConfig:
-    """Ask apt for the version that was locked, not for a newer one that could not be the same file."""
+    """Ask apt for the locked version, not for a newer one, whose file would differ."""
     row = lock.row(corpus, source.file) if isinstance(source, AptSource) else None
     if row is None or not isinstance(source, AptSource) or source.version is not None:
         return source

@@ -21,7 +21,7 @@ def save_text(
 ) -> int:
     """Write the training text of a corpus to `out/train.<lang>` and return how many lines each file has.
 
-    Line breaks and other blanks within a segment become single blanks; nothing else is changed, nothing left out.
+    White space within a segment becomes single spaces; nothing else is changed or left out.
 
     Args:
         spec: the corpus.
@@ -31,7 +31,7 @@ def save_text(
         max_lines: only this many lines from the beginning.
 
     Raises:
-        DataError: it was not fetched, has no text in these languages, or is not what it should be.
+        DataError: it was not fetched, has no text in these languages, or is malformed.
     """
     count = 0
     out.mkdir(parents=True, exist_ok=True)

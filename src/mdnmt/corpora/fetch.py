@@ -33,11 +33,11 @@ from mdnmt.errors import DataError, FetchError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import sync_directory
 
-# Bring a source's file into a folder and return where it came from; raise FetchError with the reason when that fails.
+# Download a source's file into a folder and return its origin; raise FetchError with the reason on failure.
 Download = Callable[[FileSource, FileSpec, Path], str]
 
 
-# Record what came, by name of the file.
+# Record the fetched files, by name.
 Record = Callable[[dict[str, LockRow]], None]
 
 
@@ -53,12 +53,12 @@ def fetch(
         spec: what to fetch.
         target: the corpus' folder.
         download: replaces the network in tests.
-        record: called with the verified files before the manifest is written, so that a corpus that has a manifest is
-            also recorded.
+        record: called with the verified files before the manifest is written, so that every corpus with a manifest is
+            recorded.
 
     Raises:
         FetchError: the download failed, or differs from the pinned or locked checksum.
-        DataError: a user's own file is not well-formed; file and line are named.
+        DataError: a user's own file is malformed; the message names file and line.
     """
     target.mkdir(parents=True, exist_ok=True)
     source = spec.sources[0]
@@ -92,7 +92,7 @@ def fetch(
         "fetched_at": _now().isoformat(timespec="seconds"),
     }
     if spec.folder is not None:
-        # As configured: a project that is moved takes its relative folders along.
+        # As configured, so that a relative folder stays valid when the project is moved.
         manifest["folder"] = spec.folder
     write_manifest(target, manifest)
     return rows
@@ -109,7 +109,7 @@ def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[lis
                 origins[source.file] = _bring(spec, source, wanted, part, download)
                 path = part / source.file
                 if wanted.sha256 is not None and len(spec.sources) > 1:
-                    # Known to be right: when another of many files fails, this one need not come again.
+                    # Verified: if another file fails, this one is not downloaded again.
                     path = path.replace(target / source.file)
             paths.append(path)
         try:
@@ -167,7 +167,7 @@ def _part(source: FileSource, target: Path) -> Iterator[Path]:
         yield folder
         finished = True
     finally:
-        # A whole file that was refused is of no use either.
+        # A complete file that was refused is removed too.
         if finished or (folder / source.file).exists() or not any(folder.iterdir()):
             shutil.rmtree(folder)
 
@@ -202,8 +202,8 @@ def _count(spec: FetchSpec, expected: int, archive: Archive) -> None:
     found = sum(1 for _ in pairs)
     if found != expected:
         raise DataError(
-            f"{archive.label}: has {found} pairs, expected {expected}; it is not what it was, or `pairs` of "
-            f"corpora/{spec.corpus.name}.yaml is to be corrected"
+            f"{archive.label}: has {found} pairs, expected {expected}; the corpus has changed, or `pairs` in "
+            f"corpora/{spec.corpus.name}.yaml is wrong"
         )
 
 

@@ -27,20 +27,20 @@ def fetch_by_name(
     corpus: CorpusConfig | None = None,
     say: Say = lambda line: None,
 ) -> dict[str, LockRow]:
-    """Fetch a corpus, hold it against pin and lock, and lock what is new; return what each of its files is.
+    """Fetch a corpus, compare it with pin and lock, and lock new files; return a row for each of its files.
 
     Args:
         config_folder: the project's config/, with the lock.
-        name: of the corpus.
+        name: name of the corpus.
         corpora_folder: folder of the corpora.
         download: replaces the network in tests.
         corpus: its configuration; None: the file of this name in config/corpora/.
-        say: reports files that differ from those of the project's own results.
+        say: called with a line for each file that differs from that of the project's own results.
 
     Raises:
-        ConfigError: there is no such corpus, or a mistake is in its file or in the lock.
-        FetchError: it cannot be had, or is not what it was.
-        DataError: a file of the user's is not what it should be.
+        ConfigError: there is no such corpus, or its file or the lock is invalid.
+        FetchError: it is not available, or differs from pin or lock.
+        DataError: a user's own file is malformed.
     """
     corpus = corpus or load_corpus(config_folder, name)
     lock, target = read_lock(config_folder), corpora_folder / name
@@ -57,10 +57,10 @@ def recorder(config_folder: Path, name: str, files: Collection[str], say: Say) -
     """Return a function that locks some files of a corpus as they were downloaded.
 
     Args:
-        config_folder: the project's config/, in which the locks are.
-        name: of the corpus.
-        files: those that no pin and no lock knows.
-        say: receives a line for each that is not the one that the project's own results were made from.
+        config_folder: the project's config/, with the locks.
+        name: name of the corpus.
+        files: those without a pin and without a row in the lock.
+        say: called with a line for each file that differs from that of the project's own results.
     """
 
     def record(rows: dict[str, LockRow]) -> None:
@@ -73,7 +73,7 @@ def recorder(config_folder: Path, name: str, files: Collection[str], say: Say) -
 
 
 def new_files(spec: FetchSpec) -> set[str]:
-    """Return the files whose checksum is known only after their first download."""
+    """Return the files whose checksum is not known before their first download."""
     return {file.name for file in spec.corpus.files if file.sha256 is None}
 
 
@@ -81,7 +81,7 @@ def corpora_of_study(config_folder: Path, study: str) -> dict[str, CorpusConfig]
     """Return the corpora of all tasks of a study by name.
 
     Raises:
-        ConfigError: there is no such study, or a mistake is in its file or in a task's.
+        ConfigError: there is no such study, or its file or a task's is invalid.
     """
     corpora: dict[str, CorpusConfig] = {}
     for task in load_study(config_folder, study).tasks:

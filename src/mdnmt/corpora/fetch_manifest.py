@@ -12,7 +12,7 @@ MANIFEST = "corpus.json"
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest in `folder`, or None when there is none that can be read."""
+    """Return the manifest in `folder`, or None if it is missing or damaged."""
     try:
         value = fsio.read_json(folder / MANIFEST)
     except (OSError, ValueError):
@@ -29,7 +29,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def files_folder(folder: Path) -> Path:
-    """Return where the files of the fetched corpus in `folder` are: there, or where the user has them.
+    """Return where the files of the fetched corpus in `folder` are: there, or in the user's own folder.
 
     Raises:
         DataError: the corpus was not fetched.

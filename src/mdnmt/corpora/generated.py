@@ -1,17 +1,17 @@
-"""Generate parallel text from a small grammar whose ambiguities, and what decides them, are known.
+"""Generate parallel text from a small grammar: which words are ambiguous, and what decides them, is known.
 
 A sentence is words in any order, translated one by one. There are four kinds of words:
 
 - `common`: one translation in all domains, and equally frequent in all of them;
 - `cue`: occurs in the text of one domain only, so it reveals the domain;
-- `context`: one translation a domain, always with a cue in the sentence: the context decides;
-- `label`: one translation a domain, never with a cue in the sentence: only the domain's label decides.
+- `context`: one translation per domain, always with a cue in the sentence: the context decides;
+- `label`: one translation per domain, never with a cue in the sentence: only the domain's label decides.
 
-Ambiguous words are equally frequent in all domains, so that they themselves give nothing away. The text is a pure
-function of the configuration: corpora that differ in `domain` alone make a task.
+Ambiguous words are equally frequent in all domains, so they do not reveal the domain themselves. The text is a pure
+function of the configuration: corpora that differ only in `domain` make a task.
 
 Any two languages will do. Words of a Chinese side (`zh`) consist of Chinese characters and have no spaces between them,
-so a segmenter has to find them, and need not find them right.
+so a segmenter has to find them, and may make mistakes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from mdnmt.config.corpus_reader import GeneratedReader
 
 Kind = Literal["common", "cue", "context", "label"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Word = tuple[Kind, int]  # which of the words of a kind
+Word = tuple[Kind, int]  # the kind, and the number of the word within it
 
 _SYLLABLES = [consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in "aeiou"]
-_CHARACTERS = list(  # as many: of actions, which seldom make a word with their neighbours
+_CHARACTERS = list(  # also 75: verbs, which seldom form a word with their neighbours
     "坐跑唱写读买卖送借找停睡醒笑哭饮切煮洗挂缝织扫擦锁搬推拉抱背踢跳爬飞游钓砍劈挖填埋烧烤炸煎蒸剥削磨涂抹贴绑捆叠铺晒晾浇喂牵赶追躲藏抢偷骗猜数量称画刻染"
 )
 _NUM_FORMS = len(_SYLLABLES) ** 3
-_STEP = 260_737  # has no factor in common with _NUM_FORMS: different numbers give different forms
+_STEP = 260_737  # coprime to _NUM_FORMS, so that different numbers give different forms
 _MAX_WORDS, _MAX_VARIANTS = 1000, 64  # bounds of GeneratedReader
 
 
@@ -61,7 +61,7 @@ def _counts(grammar: GeneratedReader) -> dict[Kind, int]:
 
 
 def _sentences(grammar: GeneratedReader) -> Iterator[list[Word]]:
-    # Of Python's generator only `random` is promised to stay the same for a seed.
+    # Only `random()` is guaranteed to give the same sequence for a seed in all versions of Python.
     generator, counts = random.Random(f"{grammar.seed} {grammar.domain}"), _counts(grammar)
 
     def draw(kind: Kind, number: int) -> list[Word]:
@@ -82,7 +82,7 @@ def _between(generator: random.Random, low: int, high: int) -> int:
 
 
 def _source_variant(grammar: GeneratedReader, word: Word) -> int:
-    """Return which of its forms a source word has: a cue is another word in each domain, all others are the same."""
+    """Return the form of a source word: a cue has one form per domain, all other words have a single form."""
     return grammar.domain + 1 if word[0] == "cue" else 0
 
 

@@ -11,7 +11,7 @@ from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.readers import HELD_OUT, folder_reader
 from mdnmt.errors import DataError
 
-# As the list of a corpus' files takes it (`FileSpec`).
+# The names that `FileSpec` accepts.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
@@ -19,28 +19,28 @@ def local_files(folder: Path, languages: Sequence[str], options: ReaderConfig) -
     """Return the names of a local corpus' files: those of train, and of valid and test where they exist.
 
     Raises:
-        DataError: a file is missing, exists both plain and compressed, or has a name with blanks or signs.
+        DataError: a file is missing, exists both plain and compressed, or has special characters in its name.
     """
-    archive = Folder(folder, unpacked_bytes_max=0)  # only names are looked at
+    archive = Folder(folder, unpacked_bytes_max=0)  # only names are read
     found = folder_reader(options.name)
     if found is None:
-        raise DataError(f"{folder}: the reader {options.name!r} reads archives, no folder")
+        raise DataError(f"{folder}: the reader {options.name!r} reads archives, not folders")
     names = [name for split in ("train", *HELD_OUT) for name in found.split_files(archive, split, languages, options)]
     for name in names:
         if not _NAME.fullmatch(name):
-            raise DataError(f"{folder}: {name!r}: rename the file, with nothing but a-z, A-Z, digits and ._+-")
+            raise DataError(f"{folder}: {name!r}: rename the file, using only a-z, A-Z, digits and ._+-")
     return names
 
 
 def check_text(folder: Path, languages: Sequence[str], options: ReaderConfig, unpacked_bytes_max: int) -> None:
-    """Read every segment of a local corpus once, and keep none.
+    """Read every segment of a local corpus once, to find errors.
 
     Raises:
-        DataError: something in it is not what it should be; file and line are named.
+        DataError: the text is malformed; the message names file and line.
     """
     archive = Folder(folder, unpacked_bytes_max)
     found = folder_reader(options.name)
-    assert found is not None  # `local_files` has seen to that
+    assert found is not None  # checked by `local_files`
     for other in languages[1:]:
         for _ in found.read(archive, languages[0], other, options):
             pass

@@ -1,4 +1,4 @@
-"""Read a fetched corpus: verify its files once more, then hand out its segments by split, one after the other."""
+"""Read a fetched corpus: verify its files again, then yield the segments of each split."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CorpusText:
 
 @contextmanager
 def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: str) -> Iterator[CorpusText]:
-    """Open a fetched corpus; its text comes pair by pair, and a fault in it when it is met.
+    """Open a fetched corpus; pairs are read lazily, so an error in the text is raised only when it is reached.
 
     Args:
         spec: its files, with checksums, and how they are read.
@@ -41,7 +41,7 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
         target_lang: target language.
 
     Raises:
-        DataError: it was not fetched, a file differs from `spec`, or its content is not what it should be.
+        DataError: it was not fetched, a file differs from `spec`, or the text is malformed.
     """
     where = files_folder(folder)
     for file in spec.files:
@@ -64,7 +64,7 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
 
 
 def _some(pairs: Iterator[Pair], otherwise: str) -> Iterator[Pair]:
-    """Yield pairs; a DataError when there is none."""
+    """Yield pairs; raise DataError if there are none."""
     first = next(pairs, None)
     if first is None:
         raise DataError(otherwise)
@@ -73,7 +73,7 @@ def _some(pairs: Iterator[Pair], otherwise: str) -> Iterator[Pair]:
 
 
 def open_corpus(files: Sequence[Path], spec: CorpusSpec) -> AbstractContextManager[Archive]:
-    """Open the files of a corpus: archives, or text of a form that a user's folder may have (`big.tsv.gz`).
+    """Open the files of a corpus: archives, or text in a format that a user's folder may have (`big.tsv.gz`).
 
     Raises:
         DataError: as `open_files`.

@@ -1,4 +1,4 @@
-"""The corpora of a task: those of config/corpora/, and the user's own text that the task's file names itself."""
+"""The corpora of a task: those of config/corpora/, and the user's own text that the task's file names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def corpora_of(config_folder: Path, task: TaskConfig) -> dict[str, CorpusConfig]
     """Return the corpora of all domains of a task by name; `check_own` checks that the user's own text is there.
 
     Raises:
-        ConfigError: a file of config/corpora/ is missing, or something in it is not allowed.
+        ConfigError: a file of config/corpora/ is missing or invalid.
     """
     corpora: dict[str, CorpusConfig] = {}
     for name, domain in task.domains.items():
@@ -34,7 +34,7 @@ def check_own(task: TaskConfig) -> None:
     """Check that the text that a task's file names is there, and that it is clear how to read it.
 
     Raises:
-        DataError: it is not; what was found, and what to do.
+        DataError: it is not; the message says what was found and what to do.
     """
     for domain in task.domains.values():
         if domain.is_own:
@@ -55,7 +55,7 @@ def _own(task: TaskConfig, name: str, domain: DomainConfig) -> CorpusConfig:
 
 
 def _place(domain: DomainConfig) -> tuple[str, str]:
-    """Return the folder that a domain names, as it is written, and the file in it ("": all of them)."""
+    """Return the folder that a domain names, as written, and the file in it ("": all files)."""
     if domain.files is None:
         return domain.folder or "", ""
     path = Path(domain.files)
@@ -75,7 +75,7 @@ def _found_reader(domain: DomainConfig, languages: Sequence[str]) -> OwnReader:
 
 
 def _names(folder: Path) -> set[str]:
-    """Return the names of the files in a folder of the user's, hidden ones left out.
+    """Return the names of the files in a user's folder, without hidden ones.
 
     Raises:
         DataError: there is no such folder.
@@ -93,7 +93,7 @@ def _reader_of_file(where: str, file: str, names: Collection[str], languages: Se
     if file in names and kind in (".tsv", ".tmx"):
         return _table(file, languages) if kind == ".tsv" else TmxReader(name="tmx", file=file)
     if file in names:
-        raise DataError(f"{where}/{file}: is neither .tsv nor .tmx; say by `reader` how it is to be read")
+        raise DataError(f"{where}/{file}: is neither .tsv nor .tmx; set `reader` to say how to read it")
     both = " and ".join(f"{file}.{lang}" for lang in languages)
     raise DataError(f"{where}: has neither {both} nor a file {file}; put them there (plain, .gz, .xz or .zst)")
 
@@ -112,7 +112,7 @@ def _reader(where: str, names: Collection[str], languages: Sequence[str]) -> Own
         both = " and ".join(f"<name>.{lang}" for lang in languages)
         raise DataError(f"{where}: has no text; expected {both}, one .tsv or one .tmx (plain, .gz, .xz or .zst)")
     if len(found) > 1:
-        raise DataError(f"{where}: has {' and '.join(found)}; keep one kind there, or name one by `files`")
+        raise DataError(f"{where}: has {' and '.join(found)}; keep one kind there, or name one in `files`")
     if texts:
         own = {split: (split,) for split in HELD_OUT if split in texts}
         train = tuple(text for text in texts if text not in HELD_OUT)
@@ -129,11 +129,11 @@ def _reader(where: str, names: Collection[str], languages: Sequence[str]) -> Own
 
 
 def _texts(where: str, plain: Collection[str], languages: Sequence[str]) -> list[str]:
-    """Return the names, without the language, of files that are there in both languages."""
+    """Return the names, without the language, of files that exist in both languages."""
     sides = [{name.removesuffix(f".{lang}") for name in plain if name.endswith(f".{lang}")} for lang in languages]
     for name in sorted(sides[0] ^ sides[1]):
         here, lacking = languages if name in sides[0] else reversed(languages)
-        raise DataError(f"{where}: has {name}.{here} but no {name}.{lacking}; put it there, or take the other away")
+        raise DataError(f"{where}: has {name}.{here} but no {name}.{lacking}; put it there, or remove the other")
     return sorted(sides[0])
 
 
@@ -142,7 +142,7 @@ def _table(file: str | None, languages: Sequence[str]) -> TsvReader:
 
 
 def _plain(name: str) -> str:
-    """Return a file's name without the end that says how it is packed."""
+    """Return a file's name without the suffix of its compression."""
     return next((name.removesuffix(end) for end in PACKED if end and name.endswith(end)), name)
 
 

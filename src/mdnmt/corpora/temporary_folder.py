@@ -1,4 +1,4 @@
-"""Temporary `.part` folders beside their target, so that nothing incomplete has a final name."""
+"""Temporary `.part` folders beside their target, so that nothing incomplete gets a final name."""
 
 from __future__ import annotations
 

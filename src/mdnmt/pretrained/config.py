@@ -1,4 +1,4 @@
-"""The options of mBART-50, and the languages that it supports here."""
+"""The options of mBART-50, and the languages for which it is set up here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LANGUAGE_CODES = {"de": "de_DE", "en": "en_XX", "fr": "fr_XX", "zh": "zh_CN"}
 
 
 class Mbart50Config(Frozen):
-    """Which weights, and how they are fine-tuned; all sizes are those of the weights."""
+    """Which weights to use and how to fine-tune them; all sizes come with the weights."""
 
     use: Literal["fine-tune", "zero-shot"] = Field("fine-tune", description="zero-shot: the weights as they are")
     weights: str = Field(
@@ -38,7 +38,7 @@ def validate(options: dict[str, Any], *, where: str) -> Mbart50Config:
     """Return the validated options; `where` names the file in errors.
 
     Raises:
-        ConfigError: an unknown option, or a value that is not allowed.
+        ConfigError: an option is unknown or has an invalid value.
     """
     return validate_model(options, Mbart50Config, f"{where}: architecture")
 
@@ -47,7 +47,7 @@ def language_codes(config: Mbart50Config, source_lang: str, target_lang: str) ->
     """Return the codes of the two languages of a task.
 
     Raises:
-        ConfigError: a language that is not set up, or a direction that the weights were not trained for.
+        ConfigError: a language is not set up, or the weights were not trained for this direction.
     """
     for lang in (source_lang, target_lang):
         if lang not in LANGUAGE_CODES:

@@ -1,4 +1,4 @@
-"""A task's plain text as mBART-50 reads it: cut by its own tokenizer, with a language code before each sentence."""
+"""A task's plain text as mBART-50 reads it: segmented by its own tokenizer, with a language code before each line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MbartTokenizer:
         """Load sentencepiece.bpe.model from a folder.
 
         Raises:
-            DataError: it is not there, or is none.
+            DataError: the file is missing or not a sentencepiece model.
         """
         from transformers import MBart50Tokenizer
 
@@ -43,11 +43,11 @@ class MbartTokenizer:
         return int(self._tokenizer.vocab_size)
 
     def encode(self, lines: Sequence[str], code: str) -> list[NDArray[np.int32]]:
-        """Return `[code] words </s>` for each line, which both sides look like; no line can name a special token."""
+        """Return `[code] pieces </s>` for each line of either side; special tokens in a line are read as text."""
         tokenizer = self._tokenizer
         tokenizer.src_lang = code
-        # The pieces' numbers of all lines at once: many times faster than one call a line, and `</s>` or `fr_XX` in a
-        # line is text. The tokenizer counts from 1 what sentencepiece counts from 0, except <unk>.
+        # All lines at once: many times faster than one call per line, and `</s>` or `fr_XX` in a line is text. An id is
+        # that of sentencepiece plus 1, except for <unk>.
         found = tokenizer.sp_model.encode(list(lines), out_type=int)
         words = (
             [number + tokenizer.fairseq_offset if number else tokenizer.unk_token_id for number in ids] for ids in found
@@ -55,11 +55,11 @@ class MbartTokenizer:
         return [np.array(tokenizer.build_inputs_with_special_tokens(ids), dtype=np.int32) for ids in words]
 
     def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Return the pieces of ids."""
+        """Return the pieces for some ids."""
         return tuple(self._tokenizer.convert_ids_to_tokens(list(ids)))
 
     def text(self, ids: Sequence[int]) -> str:
-        """Return the plain text of ids; special tokens are left out."""
+        """Return the plain text for some ids, without special tokens."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
@@ -67,7 +67,7 @@ class MbartTokenizer:
 class MbartVocab:
     """The part of a vocabulary that the trainer uses."""
 
-    bos = MbartTokenizer.eos  # decoding starts with </s>; the language code is the first word to predict
+    bos = MbartTokenizer.eos  # decoding starts with </s>; the language code is the first token to predict
 
 
 class MbartData:
@@ -81,10 +81,10 @@ class MbartData:
         """Read a task.
 
         Args:
-            task: as it is on disk.
-            tokenizer: of both languages.
-            domains: those that are trained on.
-            pairs_per_domain: largest number of training pairs of each, spread evenly; 0: all.
+            task: the task on disk.
+            tokenizer: for both languages.
+            domains: the domains to train on.
+            pairs_per_domain: at most this many training pairs of each domain, spread evenly; 0: all.
         """
         self.task, self.tokenizer, self.trained, self.pairs_per_domain = task, tokenizer, domains, pairs_per_domain
         self.name, self.fingerprint, self.domains = task.name, task.fingerprint, task.domains

@@ -19,7 +19,7 @@ from mdnmt.pretrained.weight_files import CONFIG, files_of
 
 
 class Mbart(nn.Module):
-    """`MBartForConditionalGeneration`; what pads does not matter, because it is masked."""
+    """`MBartForConditionalGeneration`; ids at padded positions do not matter, because they are masked."""
 
     def __init__(self, net: Any) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Mbart(nn.Module):
         return int(self.net.config.max_position_embeddings)
 
     def states(self, source_BS: Tensor, mask_BS: Tensor, target_BT: Tensor) -> Tensor:
-        """Return the decoder's output [B, T, D], each word given the true words before it."""
+        """Return the decoder's output [B, T, D], each token given the reference tokens before it."""
         # The decoder needs no padding mask: padding is on the right, and no real token attends to the right.
         found: Tensor = self.net.model(
             input_ids=source_BS, attention_mask=mask_BS.long(), decoder_input_ids=target_BT, use_cache=False
@@ -44,21 +44,21 @@ class Mbart(nn.Module):
         return found
 
     def forward(self, batch: Batch) -> Output:
-        """Return the decoder's output for every real target word."""
+        """Return the decoder's output for every real target token."""
         y_BTD = self.states(batch.source_BS, batch.source_mask_BS, batch.target_BT)
         y_ND = y_BTD.flatten(0, 1).index_select(0, batch.label_index_N)
         return Output(y_ND, self.net.lm_head.weight, DomainContext(domain_B=batch.domain_B))
 
 
 def load_pretrained(folder: Path, **options: float) -> Mbart:
-    """Return the model in a folder as transformers and others write it, in float32 and on the CPU.
+    """Return the model in a folder with the files of a transformers model, in float32 and on the CPU.
 
     Args:
         folder: with config.json and weights.
         options: of transformers' configuration, such as `dropout`, in place of those in config.json.
 
     Raises:
-        DataError: it cannot be loaded, lacks a weight, or adds to the logits what the trainer does not.
+        DataError: it cannot be loaded, lacks a weight, or has a bias on the logits, which the trainer lacks.
     """
     from transformers import MBartForConditionalGeneration
 
@@ -82,11 +82,11 @@ def load_pretrained(folder: Path, **options: float) -> Mbart:
 
 
 def load_trained(folder: Path, weights: Path, sha256: str) -> Mbart:
-    """Return the model of a fine-tuned run: its config.json in `folder`, its weights, whose file has this `sha256`.
+    """Return the model of a fine-tuned run, from config.json in `folder` and a weights file with this `sha256`.
 
     Raises:
         DataError: they do not fit together.
-        InvalidCheckpoint: the weights are damaged, or not those of the run.
+        InvalidCheckpoint: the weights are damaged, or belong to another run.
     """
     model = empty(folder)
     try:
@@ -98,7 +98,7 @@ def load_trained(folder: Path, weights: Path, sha256: str) -> Mbart:
 
 
 def empty(folder: Path) -> Mbart:
-    """Return the model of a config.json without weights, on the `meta` device: to be counted, or to be filled."""
+    """Return the model that a config.json describes, without weights (on the `meta` device)."""
     from transformers import MBartForConditionalGeneration
 
     with torch.device("meta"):
@@ -106,7 +106,7 @@ def empty(folder: Path) -> Mbart:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Return the number of parameters, tied ones counted once."""
+    """Return the number of parameters; tied ones count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 

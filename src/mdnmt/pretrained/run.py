@@ -1,4 +1,4 @@
-"""Make a run of mBART-50: fine-tune it with the same trainer as every method, or note which weights are used as is."""
+"""Make a run of mBART-50: fine-tune it with the same trainer as every method, or record which weights it uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mdnmt.train.run import Setup, describe, train_run
 
 
 def make_run(spec: RunSpec, task_folder: Path, run_folder: Path, *, root: Path = PRETRAINED, **options: Any) -> None:
-    """Make the run and write the same files as for every run.
+    """Make the run and write the same files as any run.
 
     Args:
         spec: the run; its builder is mbart50.
@@ -37,7 +37,7 @@ def make_run(spec: RunSpec, task_folder: Path, run_folder: Path, *, root: Path =
         options: those of `mdnmt.train.run.train_run`.
 
     Raises:
-        DataError: the weights are not there, or are not those that the run was planned with.
+        DataError: the weights are missing, or differ from those that the run was planned with.
         Interrupted: fine-tuning was stopped, with everything saved.
     """
     config = validate(spec.architecture, where=f"run {spec.fingerprint}")
@@ -49,7 +49,7 @@ def make_run(spec: RunSpec, task_folder: Path, run_folder: Path, *, root: Path =
 
 
 def setup_of(spec: RunSpec, root: Path = PRETRAINED) -> Setup | None:
-    """Return what the trainer needs for a run of any builder; None where nothing is trained.
+    """Return what the trainer needs for a run of any builder; None if nothing is trained.
 
     Raises:
         DataError: the weights that it starts from are missing or differ.
@@ -66,15 +66,15 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
     def read(spec: RunSpec, task: TaskData) -> TaskData:
         codes = language_codes(config, task.source_lang, task.target_lang)
         data = MbartData(task, MbartTokenizer(folder, *codes), spec.domains, config.pairs_per_domain)
-        # Everything that the trainer asks for; BLEU of the validation text, which needs pieces, is not made.
+        # It has everything that the trainer uses, except pieces for validation BLEU, which is not computed.
         return cast(TaskData, data)
 
     def build(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
-        # Once trained, the run is translated from by `MbartTranslator`: the trainer itself calls nothing but forward().
+        # The trainer only calls forward(); `MbartTranslator` translates with the finished run.
         model = load_pretrained(folder, dropout=config.dropout, attention_dropout=config.attention_dropout)
         return Method(cast(Transformer, model.to(device)), [LabelSmoothedCrossEntropy(config.label_smoothing)])
 
-    # The weights' files contain the size, and the loader checks it.
+    # config.json gives the size of the model, and the loader checks that the weights fit.
     return Setup(
         read=read,
         build=build,
@@ -84,7 +84,7 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
 
 
 def keep_segmentation(folder: Path, kept: Path) -> None:
-    """Copy configuration and tokenizer to a run's folder, so that it translates without the original weights."""
+    """Copy configuration and tokenizer to a run's folder, so that it can translate without the original weights."""
     kept.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, PIECES):
         with fsio.atomic_path(kept / name) as temporary:

@@ -30,7 +30,7 @@ def make_toy(folder: Path, seed: int = 1) -> None:
     import torch
     from transformers import MBart50Tokenizer, MBartConfig, MBartForConditionalGeneration
 
-    # Every letter, and every pair of two different ones: enough to write any word of the generated text.
+    # Every letter and every pair of different letters: enough for any word of the generated text.
     pairs = [a + b for a in string.ascii_lowercase for b in string.ascii_lowercase if a != b]
     pieces = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(

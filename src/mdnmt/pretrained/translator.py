@@ -29,10 +29,10 @@ from mdnmt.tasks.task_data import TaskData
 def open_run(
     run_folder: Path, device: torch.device, root: Path = PRETRAINED, weights: Weights = "final"
 ) -> Translator | MbartTranslator:
-    """Return the translator of a finished run, of whichever builder.
+    """Return the translator of a finished run of any builder.
 
     Raises:
-        MdnmtError: what `Translator` and `MbartTranslator` raise.
+        MdnmtError: as `Translator` and `MbartTranslator`.
     """
     try:
         builder = read_json(RunPaths(run_folder).record)["spec"]["builder"]
@@ -44,7 +44,7 @@ def open_run(
 
 
 class MbartTranslator:
-    """Translates plain text; a fine-tuned run needs its own directory alone, a zero-shot one the weights as well."""
+    """Translates plain text; a fine-tuned run needs only its own folder, a zero-shot one also the original weights."""
 
     def __init__(
         self, run_folder: Path, device: torch.device, root: Path = PRETRAINED, weights: Weights = "final"
@@ -72,7 +72,7 @@ class MbartTranslator:
         else:
             self.model = load_trained(paths.segmentation, *weights_of(record, paths, weights))
         self.model.to(device).eval()
-        # Search options in the files of the weights must not change a result silently.
+        # Search options in the files of the weights must not silently change a result.
         self.model.net.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
             bos_token_id=0,
             pad_token_id=self.tokenizer.pad,
@@ -83,7 +83,7 @@ class MbartTranslator:
         )
 
     def label(self, domain: str) -> int:
-        """Return the label of a domain, of which mBART-50 makes no use.
+        """Return the label of a domain, which mBART-50 does not use.
 
         Raises:
             ConfigError: the run knows no such domain.
@@ -100,7 +100,7 @@ class MbartTranslator:
         return self.translate(data.text(split, domain, data.source_lang)[: config.max_sentences], config)
 
     def force_split(self, data: TaskData, split: Split, config: Decoding, domain: str) -> Likelihood:
-        """Return how well a domain's references are predicted; their language code is given and does not count.
+        """Return how well a domain's references are predicted, not counting their language code, which is given.
 
         Raises:
             DataError: the task has other languages.
@@ -132,7 +132,7 @@ class MbartTranslator:
         if (data.source_lang, data.target_lang) != (self.source_lang, self.target_lang):
             raise DataError(
                 f"{data.folder}: is {data.source_lang} to {data.target_lang}, but the run translates "
-                f"{self.source_lang} to {self.target_lang}; give the task the run is of"
+                f"{self.source_lang} to {self.target_lang}; give the task of the run"
             )
 
     def translate(
@@ -140,8 +140,8 @@ class MbartTranslator:
     ) -> list[list[Translation]]:
         """Return the translations of each line, best first; an empty line has one, which is empty.
 
-        The greatest length of an output is that of the longest line of its batch, so that how lines are put together
-        can change one that would not end.
+        The length limit depends on the longest line of a batch, so batching can change an output that reaches the
+        limit.
 
         Raises:
             DataError: a line has more pieces than the model has positions.
@@ -188,7 +188,7 @@ class MbartTranslator:
         return [found[start : start + each] for start in range(0, len(found), each)]
 
     def _scores(self, ids_PS: Tensor, mask_PS: Tensor, found_PT: Tensor, config: Decoding) -> list[float]:
-        """Return what the search sorts by: log-probability without the forced words / length ** penalty."""
+        """Return the scores of the search: log-probability without the language code, divided by length ** penalty."""
         states_PTD = self.model.states(ids_PS, mask_PS, found_PT[:, :-1])
         scores = []
         # One hypothesis at a time: the logits of a batch over 250,000 tokens would not fit in memory.

@@ -12,11 +12,11 @@ from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.pretrained.config import Mbart50Config, language_codes
 
-# Relative to the project's folder; may be a link to a folder that several users share.
+# Relative to the project's folder; may be a symbolic link to a shared folder.
 PRETRAINED = Path("resources/pretrained")
 CONFIG, PIECES = "config.json", "sentencepiece.bpe.model"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that exists is used
-TOY = "toy/"  # what `weights` of a toy begin with; there is nothing of this name to download
+TOY = "toy/"  # prefix of the `weights` of toys, which are generated instead of downloaded
 PACKAGES = ("transformers", "sentencepiece")
 
 
@@ -41,7 +41,7 @@ def files_of(folder: Path) -> tuple[Path, Path, Path]:
 
 
 def digest_of(folder: Path, sha256: Callable[[Path], str] = sha256_file) -> str:
-    """Return one sha256 for the files of a model: that of a text with the name and sha256 of each file.
+    """Return one sha256 for the files of a model, over the name and sha256 of each file.
 
     Raises:
         DataError: a file is missing.
@@ -70,13 +70,13 @@ def verified_folder(config: Mbart50Config, root: Path) -> Path:
 
 
 def plan(config: Mbart50Config, root: Path, *, source_lang: str, target_lang: str) -> tuple[Mbart50Config, str | None]:
-    """Decide, when a study is planned, whether a run with these weights can be made.
+    """Decide, when a study is planned, whether a run with these weights is possible.
 
     The checksums are stored beside the files, so that only the first plan reads gigabytes.
 
     Returns:
-        The options with the files' sha256, which makes them part of the run's identity, and None; or the options as
-        they were and, as one line that begins with `needs`, why the run cannot be.
+        The options with the files' sha256, which makes them part of the run's identity, and None; or the unchanged
+        options and, as one line that begins with `needs`, why the run is not possible.
     """
     try:
         language_codes(config, source_lang, target_lang)
@@ -99,5 +99,5 @@ def plan(config: Mbart50Config, root: Path, *, source_lang: str, target_lang: st
 
 
 def _how_to_get(config: Mbart50Config, folder: Path) -> str:
-    # The repository also has other formats of the same weights, some gigabytes each.
+    # The repository also has the same weights in other formats, several gigabytes each.
     return f"get them with `hf download {config.weights} --exclude '*.h5' '*.msgpack' '*.ot' --local-dir {folder}`"

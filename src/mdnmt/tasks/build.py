@@ -1,4 +1,4 @@
-"""Build a task's data: every stage in order, into a temporary folder, renamed at the end with `task.json` last."""
+"""Build a task's data: run every stage in a temporary folder, then move the files, with `task.json` last."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK
 from mdnmt.tasks.workers import ParallelMap, workers
 
 MANIFEST = "task.json"
-# Text and arrays of a pair, and temporary data beside them; more with long sentences.
+# Text, arrays and temporary data of one pair; long sentences need more.
 LEAST_BYTES_A_PAIR = 300
 _PACKAGES = {
     "moses": ("sacremoses",),
     "jieba": ("jieba", "sacremoses"),
-    "stanford": ("sacremoses",),  # for translations; the segmenter itself is no package
+    "stanford": ("sacremoses",),  # to detokenise translations; the segmenter itself is not a package
     "character": ("sacremoses",),
     "none": (),
 }
@@ -47,20 +47,20 @@ def build_task(
     say: Say = lambda line: None,
     lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> None:
-    """Make the data of a task from fetched corpora; the same bytes come out whatever `jobs` is.
+    """Make the data of a task from fetched corpora; `jobs` does not change the result by a byte.
 
-    Processes handle text chunk by chunk; between the stages it is on disk.
+    Worker processes handle the text chunk by chunk; between stages it is on disk.
 
     Args:
         spec: the task.
-        corpora: the folder in which each fetched corpus has one of its own.
-        out: the task's folder; what is in it stays as it is until everything is made.
+        corpora: the folder with a subfolder for each fetched corpus.
+        out: the task's folder; existing files in it stay until everything is made.
         jobs: number of processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; the same bytes come out whatever it is.
+        lines_per_chunk: how much text a process takes at a time; it does not change the result.
 
     Raises:
-        TooLarge: there is not enough disk space for that many pairs.
+        TooLarge: there is not enough disk space for the pairs.
         DataError: a corpus is damaged or has too little text; the message says where and what to do.
     """
     _check_corpora(spec, corpora)
@@ -69,7 +69,7 @@ def build_task(
     with partial_folder(out) as part, workers(jobs) as run:
         scratch = part / "scratch"
         texts, cleaning = domain_texts(spec, corpora, scratch, run, say, lines_per_chunk)
-        # What a rule took from the corpora's text is cleaned like the rest of it; their own files are not.
+        # Validation text taken by a split rule is cleaned like training text; the corpora's own files are not.
         given = {
             domain.name
             for domain, text in zip(spec.domains, texts, strict=True)
@@ -85,7 +85,7 @@ def build_task(
         tokenised.counts.clear()
         for name, dropped in drop_by_pieces(spec, splits, tokenised, encoder, given, run).items():
             cleaning[name]["dropped_by_pieces"] = dropped
-            say(f"{name}: of training and validation text, " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
+            say(f"{name}: dropped from train and valid: " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
         leaks = leakage(splits, spec.leakage.remove, spec.leakage.near_duplicates, run)
         _say_what_it_is(splits, leaks, encoder, say)
         _write_segmentation(part, spec, encoder)
@@ -101,7 +101,7 @@ def build_task(
 def _say_what_it_is(splits: Sequence[DomainSplit], leaks: dict[str, Any], encoder: Encoder, say: Say) -> None:
     for name, count in leaks["valid_in_test"].items():
         if count:
-            say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU flatters")
+            say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU is too high")
     say("split: " + ", ".join(f"{d.name} {'/'.join(str(len(d.splits[name])) for name in SPLITS)}" for d in splits))
     merges = ", ".join(str(codes.count("\n") - 1) for codes in encoder.codes.values()) or "no"
     say(f"{merges} merges, vocabulary of {len(encoder.vocabs['target'])}")
@@ -110,7 +110,7 @@ def _say_what_it_is(splits: Sequence[DomainSplit], leaks: dict[str, Any], encode
 def _write_text(
     part: Path, langs: tuple[str, str], splits: Sequence[DomainSplit], scratch: Path, run: ParallelMap
 ) -> dict[str, dict[str, str]]:
-    """Write all text and return split -> domain -> its identity."""
+    """Write all text and return split -> domain -> identity of the text."""
     hashes: dict[str, dict[str, str]] = {name: {} for name in SPLITS}
     for domain in splits:
         for name, text in domain.splits.items():
@@ -134,7 +134,7 @@ def _write_segmentation(part: Path, spec: TaskSpec, encoder: Encoder) -> None:
 def _write_arrays(
     part: Path, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: ParallelMap
 ) -> dict[str, dict[str, Any]]:
-    """Write the arrays of all splits and return domain -> split -> the statistics of its text."""
+    """Write the arrays of all splits and return domain -> split -> statistics of the text."""
     stats: dict[str, dict[str, Any]] = {}
     for name in SPLITS:
         counts = encode_split(part, name, langs, tokenised, encoder, run)

@@ -42,15 +42,15 @@ def raw_texts(
     run: ParallelMap,
     lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> Iterator[RawText]:
-    """Yield the text of each corpus, several of them being read at a time.
+    """Yield the text of each corpus; several are read at a time.
 
     Args:
         specs: the corpora.
-        corpora: the folder in which each has one of its own.
+        corpora: the folder with a subfolder for each corpus.
         langs: source and target language.
         out: a folder for the files.
         run: applies a function to jobs, in processes.
-        lines_per_chunk: of the files.
+        lines_per_chunk: lines per chunk of the files.
 
     Raises:
         DataError: a corpus is missing or damaged.
@@ -79,8 +79,8 @@ class CleanedText:
     Attributes:
         text: the pairs that are kept, in order.
         repeats: which of them are equal; None: no two are.
-        read: how many there were.
-        dropped: the numbers of the others by reason.
+        read: number of pairs before cleaning.
+        dropped: number of dropped pairs by reason.
     """
 
     text: PairText
@@ -97,15 +97,15 @@ def clean_text(
     path: Path,
     lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> CleanedText:
-    """Return the pairs that pass `rules`; of equal pairs only the first, unless the rules say otherwise.
+    """Return the pairs that pass `rules`, without repeated pairs unless the rules keep them.
 
     Args:
         raw: the unchanged segments.
-        rules: what is kept.
+        rules: the cleaning rules.
         sides: languages and tokenizers.
         run: applies a function to jobs, in processes.
         path: the file that is written, without its suffix.
-        lines_per_chunk: of what is written.
+        lines_per_chunk: lines per chunk of this file.
     """
     repeats = DuplicateIndex(path.with_name(f"{path.name}.digests"))
     dropped: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def clean_text(
 
 
 def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[bytes, Digests, Counter[str]]:
-    """Return the kept lines, their digests, and how many others were dropped and why: one job of a worker process."""
+    """Return the kept lines, their digests, and the number of dropped lines by reason: one job of a worker process."""
     part, rules, sides = job
     form, kept = Normaliser.from_config(rules), []
     dropped: Counter[str] = Counter()
@@ -137,7 +137,7 @@ def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[byte
             kept.append(pair)
         else:
             dropped[reason] += 1
-    # What would be dropped as a duplicate compares equal; else pairs repeat each other when all of them is equal.
+    # With deduplication, pairs are equal if their comparison forms are; without it, only if their text is.
     digests = pair_digests(pair.forms if rules.deduplicate else pair[:2] for pair in kept)
     return block_of(pair[:2] for pair in kept), digests, dropped
 
@@ -158,18 +158,18 @@ def domain_texts(
 
     Args:
         spec: the task.
-        corpora: the folder in which each fetched corpus has one of its own.
-        scratch: a folder for files that are needed while the task is made.
+        corpora: the folder with a subfolder for each fetched corpus.
+        scratch: a folder for files that are needed only while the task is made.
         run: applies a function to jobs, in processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; it changes nothing of the result.
+        lines_per_chunk: how much text a process takes at a time; it does not change the result.
 
     Raises:
         DataError: a corpus is missing or damaged.
     """
     specs = [corpus for domain in spec.domains for corpus in domain.corpora]
     langs = spec.source_lang, spec.target_lang
-    # All of them first, so that a damaged one is reported before others are cleaned.
+    # Read all of them first, so that a damaged one is reported before any cleaning.
     read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run, lines_per_chunk)))
     texts, report = [], {}
     for number, domain in enumerate(spec.domains):
@@ -184,7 +184,7 @@ def domain_texts(
 
 
 class _Cleaning:
-    """How the text of one domain is cleaned, and by what rule it is divided."""
+    """Cleans the text of one domain, and takes out the held-out sets that a split rule defines."""
 
     def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: ParallelMap, lines_per_chunk: int) -> None:
         self.domain, self.rules, self.rule = domain, spec.cleaning_of(domain), spec.split_of(domain)
@@ -195,7 +195,7 @@ class _Cleaning:
         own = self.own_sets(texts, say)
         raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
         if self.rule.modulo:
-            # The order of the script: the raw lines are divided, then training and validation text is cleaned.
+            # As in the script of Jiang et al.: split the raw lines, then clean training and validation text.
             lines = by_modulo(len(raw), self.rule.modulo)
             own["valid"] = [as_pair(*pair) for pair in self.cleaned(raw.only(lines["valid"]), "valid").text]
             own["test"] = held_out(raw.only(lines["test"]), self.form, self.sides)

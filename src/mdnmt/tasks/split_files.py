@@ -16,19 +16,19 @@ _DIGEST = np.dtype("S32")
 
 
 class TextIdentity:
-    """The hash of the sorted hashes of sentences that come in any order."""
+    """A hash over the sorted hashes of sentences, so that their order does not matter."""
 
     def __init__(self, folder: Path) -> None:
         self._digests = DigestBuckets(folder, _DIGEST)
 
     def add(self, digests: Digests) -> None:
-        """Take the hashes of sentences."""
+        """Add the hashes of sentences."""
         self._digests.add(digests)
 
     def hexadecimal(self) -> str:
-        """Return the 16 hexadecimal digits of the sentences."""
+        """Return the 16 hexadecimal digits that identify the sentences."""
         found = hashlib.sha256()
-        for digests in self._digests:  # group by group is in order: a group has one first byte, or is all of them
+        for digests in self._digests:  # groups come in sorted order: each has one first byte, or there is only one
             found.update(np.sort(digests).tobytes())
         self._digests.remove()
         return found.hexdigest()[:16]
@@ -40,7 +40,7 @@ def line_digests(lines: list[bytes]) -> Digests:
 
 
 def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: ParallelMap) -> str:
-    """Write a text's sources and targets, a line each, and return its identity.
+    """Write the sources and targets of a text, one per line, and return its identity.
 
     Args:
         text: the pairs.

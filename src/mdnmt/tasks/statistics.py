@@ -1,4 +1,4 @@
-"""Statistics of a task: sentences, tokens, types, pieces and unknown words, by domain, split and side."""
+"""Statistics of a task: sentences, words, types, pieces and unknown words, by domain, split and side."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mdnmt.tasks.segmentation.token_encoder import Encoder, WordTable
 def side_stats(counts: NDArray[np.int64], table: WordTable, seen: NDArray[np.bool_]) -> dict[str, Any]:
     """Return the statistics of a text.
 
-    `oov_rate` is the share of tokens with a piece that is <unk>; `unseen_word_rate` the share of tokens whose word is
-    not in the training text of this side (of any domain).
+    `tokens` counts running words. `oov_rate` is the share of them with a piece that is <unk>; `unseen_word_rate` the
+    share that is not in the training text of this side (of any domain).
 
     Args:
         counts: how often each word of the table occurs in it.
         table: words and their pieces.
-        seen: of each word whether it is in the training text.
+        seen: for each word, whether it is in the training text.
     """
     tokens = int(counts.sum())
     pieces = int(counts @ table.lengths)
@@ -36,7 +36,7 @@ def side_stats(counts: NDArray[np.int64], table: WordTable, seen: NDArray[np.boo
 def split_stats(
     counts: dict[tuple[str, str], NDArray[np.int64]], encoder: Encoder
 ) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return (domain, side) -> the statistics of a split, of how often each word occurs."""
+    """Return (domain, side) -> the statistics of a split, from the counts of its words."""
     found = {}
     for (domain, side), count in counts.items():
         table = encoder.tables[domain, side]

@@ -1,4 +1,4 @@
-"""A finished task, as training and decoding read it: verified, memory-mapped, with nothing but numpy."""
+"""A finished task as training and decoding read it: verified and memory-mapped, with numpy only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import read_json, read_lines, unreadable
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 
-Indices = NDArray[np.int64]  # numbers of sentences in a split
+Indices = NDArray[np.int64]  # of sentences in a split
 
 MANIFEST = "task.json"
 SPLITS = ("train", "valid", "test")
@@ -75,10 +75,10 @@ class TaskData:
 
         Args:
             folder: the task's folder.
-            verify: hold size and sha256 of every file against the manifest.
+            verify: compare size and sha256 of every file with the manifest.
 
         Raises:
-            DataError: the task is not finished, or a file is missing or not the one that was written.
+            DataError: the task is not finished, or a file is missing or was altered.
         """
         path = folder / MANIFEST
         try:

@@ -24,12 +24,12 @@ from mdnmt.errors import DataError
 
 LOCK = "tasks.lock.yaml"
 _HEADER = """\
-# What each task's splits were when it was made first: task -> fingerprint -> split -> domain -> a hash of its sentences
-# in any order. Written by `mdnmt pin`; every later `mdnmt task` is compared with it.
+# The splits of each task when it was first built: task -> fingerprint -> split -> domain -> a hash of its sentences in
+# any order. Written by `mdnmt pin`; every later `mdnmt task` is compared with it.
 # To accept other sentences, remove the fingerprint here and make the task again.
 """
 _OWN_HEADER = """\
-# As tasks.lock.yaml, for the tasks that were made first in this checkout. Written by `mdnmt task`, ignored by git.
+# Like tasks.lock.yaml, for tasks that were first built in this checkout. Written by `mdnmt task`, ignored by git.
 # To accept other sentences, remove the fingerprint here and make the task again.
 """
 
@@ -49,7 +49,7 @@ def read_task_lock(path: Path) -> TaskLock:
     """Return the lock at `path`; it is empty if no task was built yet.
 
     Raises:
-        ConfigError: something in it is not allowed.
+        ConfigError: the lock is invalid.
     """
     return load_model(path, TaskLock) if path.exists() else TaskLock()
 
@@ -59,8 +59,8 @@ def check_or_record(path: Path, name: str, fingerprint: str, splits: Splits) -> 
 
     Args:
         path: the lock under version control; the checkout's own lock is beside it.
-        name: of the task.
-        fingerprint: of the task.
+        name: the task's name.
+        fingerprint: the task's fingerprint.
         splits: split -> domain -> identity.
 
     Raises:

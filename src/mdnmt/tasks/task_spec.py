@@ -28,7 +28,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import fingerprint
 from mdnmt.tasks.text import stanford_segmenter
 
-# Keys that came after tasks had been made: at their default they stay out of the fingerprint, which is that of before.
+# Keys that were added later: at their default they are left out, so that older fingerprints stay the same.
 _LATER = {
     "TaskSpec": ("leakage", "segmenter"),
     "DomainSpec": ("cleaning", "split"),
@@ -38,7 +38,7 @@ _LATER = {
     "SegmentationConfig": ("tokenizers", "merge_operations"),
     "VocabularyConfig": ("max_size",),
 }
-# A recipe is a name for the values of other keys.
+# Keys that are only names; a recipe is a name for the values of other keys.
 _NAMES = {"TaskSpec": ("name",), "CleaningConfig": ("recipe",)}
 _OF_DOMAIN = ("train", "valid", "test", "cleaning", "split")
 
@@ -68,7 +68,7 @@ class TaskSpec(Frozen):
     leakage: LeakageConfig = LeakageConfig()
     segmentation: SegmentationConfig
     vocabulary: VocabularyConfig
-    segmenter: Sha256 | None = None  # of the Stanford segmenter, where it is used
+    segmenter: Sha256 | None = None  # of the Stanford segmenter, if it is used
 
     @property
     def fingerprint(self) -> str:
@@ -84,11 +84,11 @@ class TaskSpec(Frozen):
         return {**_identity(self), "domains": domains}
 
     def cleaning_of(self, domain: DomainSpec) -> CleaningConfig:
-        """Return what is kept of a domain's pairs."""
+        """Return the cleaning rules of a domain."""
         return domain.cleaning or self.cleaning
 
     def split_of(self, domain: DomainSpec) -> SplitConfig:
-        """Return how held-out sentences of a domain are drawn."""
+        """Return how the held-out sentences of a domain are chosen."""
         return domain.split or self.split
 
 
@@ -113,11 +113,11 @@ def task_spec(
         task_name: its name.
         task: its configuration.
         corpora: the configuration of (at least) each corpus that the task names.
-        hash_cache: JSON file in which checksums of local files are remembered.
-        lock: what earlier downloads were.
+        hash_cache: JSON file that caches checksums of local files.
+        lock: checksums of earlier downloads.
 
     Raises:
-        ConfigError: a corpus is not given, does not have the task's languages, or is another one than was locked.
+        ConfigError: a corpus is not given, lacks a language of the task, or differs from the lock.
         DataError: a local corpus' files are missing or unreadable.
     """
     cache = ChecksumCache(hash_cache)

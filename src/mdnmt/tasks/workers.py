@@ -1,4 +1,4 @@
-"""Worker processes whose number changes how long something takes, and nothing else."""
+"""Worker processes; their number changes the running time, never the result."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Protocol, TypeVar
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-# Jobs of each process that wait, work, or are done before their turn: a long one holds up no other process, and what
-# was made is not heaped up before it is asked for.
+# Jobs submitted ahead for each process: enough that a long job does not block the others, few enough that finished
+# results do not pile up.
 _JOBS_AHEAD = 4
 
 
 class ParallelMap(Protocol):
-    """Applies a function to jobs; the results come in the order of the jobs, one after the other."""
+    """Applies a function to jobs and yields the results in the order of the jobs."""
 
     def __call__(self, function: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
         """Yield `function` of each job; jobs are taken as they are needed."""
@@ -32,7 +32,7 @@ def in_this_process(function: Callable[[Job], Result], jobs: Iterable[Job]) -> I
 
 @contextmanager
 def workers(number: int) -> Iterator[ParallelMap]:
-    """Yield a map over `number` processes (1: this one)."""
+    """Yield a map over `number` processes (1: this process)."""
     if number <= 1:
         yield in_this_process
         return

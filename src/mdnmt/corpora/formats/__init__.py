@@ -1,1 +1,1 @@
-"""File formats, read with bounds: archives, XML, JSON, gettext, lines of text."""
+"""File formats, read with size limits: archives, XML, JSON, gettext, lines of text."""

@@ -1,4 +1,4 @@
-"""Open archives member by member; hostile names, links and bombs are refused before anything is unpacked.
+"""Open archives member by member; hostile names, links and archive bombs are refused.
 
 Nothing is ever extracted to disk: a reader gets a member's bytes, whole or block by block, and every byte counts
 against one budget.
@@ -29,7 +29,7 @@ _DAMAGED = (
     UnicodeError,  # a zip's names
 )
 
-# What unpacks an open stream, and what opens the packed one once more.
+# Functions that decompress an open stream, and that open the compressed stream again.
 Unpack = Callable[[IO[bytes]], IO[bytes] | gzip.GzipFile]
 Reopen = Callable[[], IO[bytes]]
 
@@ -57,11 +57,11 @@ class Budget:
         """Take `count` bytes.
 
         Raises:
-            DataError: there are not as many left.
+            DataError: fewer are left.
         """
         self.spent += count
         if self.spent > self.limit:
-            raise DataError(f"{where}: unpacks to more than {self.limit} bytes; if it may, raise unpacked_bytes_max")
+            raise DataError(f"{where}: unpacks to more than {self.limit} bytes; if correct, raise unpacked_bytes_max")
 
 
 class Archive(Protocol):
@@ -74,10 +74,10 @@ class Archive(Protocol):
         """Return the names of all files inside, in the archive's order."""
 
     def read(self, name: str) -> bytes:
-        """Return a member's bytes; DataError when it is missing, damaged or too large."""
+        """Return a member's bytes; DataError if it is missing, damaged or too large."""
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Yield a member's bytes in blocks; several members may be read side by side. DataError as `read`."""
+        """Yield a member's bytes in blocks; several members may be read in parallel. DataError as `read`."""
 
 
 def check_name(name: str, where: str) -> None:
@@ -94,7 +94,7 @@ def check_name(name: str, where: str) -> None:
 
 
 def blocks_within(handle: Readable, budget: Budget, where: str) -> Iterator[bytes]:
-    """Read `handle` to its end in blocks; the budget counts the bytes that come out, not those in a header."""
+    """Read `handle` to its end in blocks; the budget counts the bytes that are read, not the size in a header."""
     while block := handle.read(BLOCK_BYTES):
         budget.spend(len(block), where)
         yield block
@@ -163,7 +163,7 @@ class _Bounded(io.RawIOBase):
 
     def _too_much(self) -> DataError:
         limit = self._limit
-        return DataError(f"{self._label}: unpacks to more than {limit} bytes; if it may, raise unpacked_bytes_max")
+        return DataError(f"{self._label}: unpacks to more than {limit} bytes; if correct, raise unpacked_bytes_max")
 
 
 class _Tar:
@@ -205,7 +205,7 @@ class _Tar:
         info, where = self._members[name], f"{self.label}:{name}"
         if info.issparse():
             raise DataError(f"{where}: refused, a sparse file")
-        # A packed stream only goes forward: two members are read side by side through a stream each.
+        # A compressed stream only goes forward, so each member that is read in parallel needs its own stream.
         try:
             with self._reopen() as packed:
                 handle, left = self._unpack(packed), info.size
@@ -222,16 +222,16 @@ class _Tar:
 
 
 def missing(label: str, name: str) -> DataError:
-    """Return the error of a member that is not there."""
+    """Return the error for a missing member."""
     return DataError(f"{label}: has no member {name!r}; this is not the archive that was expected")
 
 
 @contextmanager
 def open_archive(path: Path, unpacked_bytes_max: int) -> Iterator[Archive]:
-    """Open a zip (wheel), a Debian package or a tar archive (plain, gz, bz2, xz); the kind is recognised by its bytes.
+    """Open a zip (wheel), a Debian package or a tar archive (plain, gz, bz2, xz), recognised by its first bytes.
 
     Raises:
-        DataError: it is none of them, is damaged, or holds a member that is refused.
+        DataError: it is none of these, is damaged, or has a refused member.
     """
     try:
         with path.open("rb") as handle:
@@ -262,7 +262,7 @@ def _open(handle: IO[bytes], reopen: Reopen, label: str, budget: Budget) -> Arch
             return _Tar(handle, lambda whole: unpack(part(whole)), reopen, label, budget, links=True)
         return _Tar(handle, _unpacker(magic), reopen, label, budget)
     except _DAMAGED as error:
-        raise DataError(f"{label}: no zip, deb or tar archive, or a damaged one ({error}); fetch it again") from None
+        raise DataError(f"{label}: not a zip, deb or tar archive, or damaged ({error}); fetch it again") from None
 
 
 def _unpacker(magic: bytes) -> Unpack:

@@ -10,7 +10,7 @@ from mdnmt.errors import DataError
 
 
 def one_member(archive: Archive, pattern: str, shown: str) -> str:
-    """Return the name of the one member whose path, or a part of it after a slash, is matched by `pattern`.
+    """Return the name of the only member whose path, or the end of it after a slash, matches `pattern`.
 
     Args:
         archive: where to look.
@@ -36,7 +36,7 @@ def pair_pattern(source_lang: str, target_lang: str) -> str:
     return f"(?:{source_lang}-{target_lang}|{target_lang}-{source_lang})"
 
 
-# The largest member in use has 20 MiB; larger ones must be read in blocks.
+# The largest member in use has 20 MiB; larger ones should be read in blocks.
 MEMBER_BYTES_MAX = 1 << 26
 
 
@@ -50,6 +50,6 @@ def read_whole(archive: Archive, name: str) -> bytes:
     for block in archive.blocks(name):
         size += len(block)
         if size > MEMBER_BYTES_MAX:
-            raise DataError(f"{place(archive, name)}: has more than {MEMBER_BYTES_MAX} bytes, which are read at once")
+            raise DataError(f"{place(archive, name)}: has more than {MEMBER_BYTES_MAX} bytes, too many to read at once")
         parts.append(block)
     return b"".join(parts)

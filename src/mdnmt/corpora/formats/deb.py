@@ -14,10 +14,10 @@ _MARK = b"`\n"
 
 
 def data_part(handle: IO[bytes], label: str) -> Callable[[IO[bytes]], IO[bytes]]:
-    """Return what gives the member `data.tar.*`, still packed, of an open copy of the package.
+    """Return a function that opens the member `data.tar.*`, still compressed, of an open copy of the package.
 
     Raises:
-        DataError: there is no such member, it is packed by zstd, or the package is damaged.
+        DataError: there is no such member, it is compressed with zstd, or the package is damaged.
     """
     end = handle.seek(0, io.SEEK_END)
     start = len(DEB_MAGIC)
@@ -30,10 +30,10 @@ def data_part(handle: IO[bytes], label: str) -> Callable[[IO[bytes]], IO[bytes]]
             raise DataError(f"{label}: a damaged Debian package; fetch it again")
         name = header[:16].decode("ascii", "replace").strip().rstrip("/")
         if name == "data.tar.zst":
-            raise DataError(f"{label}: its files are packed by zstd; take the package of Debian, which is packed by xz")
+            raise DataError(f"{label}: its files are packed by zstd; use the package of Debian, which uses xz")
         if name == "data.tar" or name.startswith("data.tar."):
             return lambda whole: cast(IO[bytes], io.BufferedReader(_Part(whole, start, int(size))))
-        start += int(size) + int(size) % 2  # members begin at even places
+        start += int(size) + int(size) % 2  # members begin at even offsets
     raise DataError(f"{label}: has no data.tar; this is not a Debian package")
 
 

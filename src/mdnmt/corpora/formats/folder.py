@@ -1,4 +1,4 @@
-"""A user's own folder, seen as an archive: its files, plain or each compressed."""
+"""A user's own folder, seen as an archive of its files, each plain or compressed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import IO, Any
 from mdnmt.corpora.formats.archive import Archive, Budget, Readable, blocks_within, missing
 from mdnmt.errors import DataError
 
-# How the name of a packed file ends; "" is one that is not packed.
+# Suffixes of compressed files; "" stands for an uncompressed one.
 PACKED = ("", ".gz", ".xz", ".zst")
 
 
 class Folder:
-    """A user's own folder; each packed file may unpack to as much as the budget's limit."""
+    """A user's own folder; each compressed file may unpack to at most the budget's limit."""
 
     def __init__(self, path: Path, unpacked_bytes_max: int) -> None:
         self.label, self.path = str(path), path
@@ -29,14 +29,14 @@ class Folder:
         return sorted(entry.name for entry in self.path.iterdir() if entry.is_file()) if self.path.is_dir() else []
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file, unpacked by the end of its name; DataError as `blocks`."""
+        """Return the bytes of a file, decompressed according to its suffix; DataError as `blocks`."""
         return b"".join(self.blocks(name))
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Yield the bytes of a file in blocks, unpacked by the end of its name.
+        """Yield the bytes of a file in blocks, decompressed according to its suffix.
 
         Raises:
-            DataError: the file is missing, unreadable, not whole, or unpacks to too much.
+            DataError: the file is missing, unreadable, truncated, or unpacks to too much.
         """
         path = self.path / name
         if not path.is_file():
@@ -48,14 +48,14 @@ class Folder:
             with path.open("rb") as handle:
                 yield from blocks_within(_unpacked(handle, path), Budget(limit), str(path))
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-            raise DataError(f"{path}: cannot be read ({error}); give a whole file") from None
+            raise DataError(f"{path}: cannot be read ({error}); put a complete file there") from None
 
 
 def packed_name(archive: Archive, name: str) -> str | None:
-    """Return what a file is called in `archive`, plain or packed; None when it is not there.
+    """Return the name of a file in `archive`, plain or compressed; None if it is missing.
 
     Raises:
-        DataError: it is there twice.
+        DataError: it exists twice.
     """
     names = set(archive.names())
     found = [name + end for end in PACKED if name + end in names]
@@ -65,10 +65,10 @@ def packed_name(archive: Archive, name: str) -> str | None:
 
 
 def split_file(archive: Archive, split: str, kind: str, file: str | None) -> str | None:
-    """Return the file of a split where a split is one file: `<split>.<kind>`, plain or packed, or `file` for train.
+    """Return the file of a split that is one file: `<split>.<kind>`, plain or compressed, or `file` for train.
 
     Raises:
-        DataError: there is none for train, or a file is there twice.
+        DataError: there is none for train, or a file exists twice.
     """
     if file is not None and split != "train":
         return None
@@ -78,7 +78,7 @@ def split_file(archive: Archive, split: str, kind: str, file: str | None) -> str
         return file
     name = packed_name(archive, f"{split}.{kind}")
     if name is None and split == "train":
-        said = f"has no train.{kind}; put it there, plain or packed (.gz, .xz, .zst), or name your file by `file`"
+        said = f"has no train.{kind}; put it there, plain or packed (.gz, .xz, .zst), or name your file in `file`"
         raise DataError(f"{archive.label}: {said}")
     return name
 
@@ -92,9 +92,9 @@ def _unpacked(handle: IO[bytes], path: Path) -> Readable:
 
 
 class _Zst:
-    """A .zst file, unpacked; that it ends early, or what follows its end, is an error."""
+    """A decompressed .zst file; a truncated file, or data after its end, is an error."""
 
-    # So little at a time that what one read unpacks to stays small, even of a bomb (32,000-fold at most).
+    # Few bytes, so that one read returns little even from an archive bomb (which grows at most 32,000-fold).
     _STEP_BYTES = 512
 
     def __init__(self, handle: IO[bytes], path: Path) -> None:
@@ -106,7 +106,7 @@ class _Zst:
         self._frame: Any = None
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return some more bytes, b"" at the end; `size` is not looked at."""
+        """Return some more bytes, b"" at the end; `size` is ignored."""
         out = b""
         while not out:
             data = self._rest or self._handle.read(self._STEP_BYTES)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from mdnmt.errors import DataError
 
 _KEYWORD = re.compile(r'^(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d+)\])?)\s*(".*")$')
-# Escaped bytes side by side are one text in UTF-8: `\303\251` is one character.
+# Adjacent escaped bytes are UTF-8 text: `\303\251` is one character.
 _BYTES = r"(?:\\(?:x[0-9A-Fa-f]{1,2}|[0-3]?[0-7]{1,2}))+"
 _BYTE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|([0-7]+))")
 _ESCAPE = re.compile(rf"({_BYTES})|\\(.)", re.DOTALL)
@@ -19,7 +19,7 @@ _CHARACTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f",
 
 @dataclass
 class PoEntry:
-    """One message: `msgstr` has one text, or one for each plural form."""
+    """One message; `msgstr` has one text, or one for each plural form."""
 
     msgid: str = ""
     msgctxt: str | None = None
@@ -54,7 +54,7 @@ def read_po(lines: Iterable[str], where: str) -> Iterator[PoEntry]:
         where: the file's name, for errors.
 
     Raises:
-        DataError: a line is neither a comment, a keyword with a string, nor a string; the line is named.
+        DataError: a line is not a comment, a keyword with a string, or a string; the message names the line.
     """
     entry, target = PoEntry(), ""
     for number, raw in enumerate(lines, start=1):
@@ -144,7 +144,7 @@ def read_mo(data: bytes, where: str) -> Iterator[MoEntry]:
             _text(data, order, table + 8 * index, f"{where}:message {index + 1}") for table in (ids, texts)
         )
         read += len(msgid) + len(msgstr)
-        if read > len(data):  # texts that overlap: a small file could unfold to any size
+        if read > len(data):  # overlapping texts: a small file could expand to any size
             raise DataError(f"{where}: its messages are longer than the file itself")
         if not msgid:
             continue

@@ -1,11 +1,11 @@
-"""Make plain text of a program's messages: without keyboard accelerators, markup and notes to translators."""
+"""Turn a program's messages into plain text, without keyboard accelerators, tags and links."""
 
 from __future__ import annotations
 
 import html
 import re
 
-# "(&F)" behind a Chinese or Japanese message, with the white space before it.
+# "(&F)" after a Chinese or Japanese message, with the white space before it.
 _ACCELERATOR_APART = re.compile(r"(?<!\s)\s*+\([&_]\w\)")
 _AMPERSAND = re.compile(r"(?<!&)&(?!#?\w{1,10};)(?=\w)")
 _UNDERSCORE = re.compile(r"(?<!\w)_(?=\w)|(?<=[^\W_])_(?=[^\W_])")
@@ -34,7 +34,7 @@ def without_tags(text: str) -> str:
 
 
 def without_colours(text: str) -> str:
-    """Return `text` without tags of colour and weight; those that represent a name (`<npcname>`) stay."""
+    """Return `text` without tags for colour and font; tags that represent a name (`<npcname>`) stay."""
     return _COLOUR.sub("", text) if "<" in text else text
 
 
@@ -44,5 +44,5 @@ def without_links(text: str) -> str:
 
 
 def count_tokens(text: str) -> int:
-    """Return the number of words and signs of `text`: "Not found." has three."""
+    """Return the number of words and punctuation marks in `text`: "Not found." has three."""
     return len(_TOKEN.findall(text))

@@ -25,7 +25,7 @@ class JoinedArchives:
         return [f"{label}/{name}" for label, archive in self._archives.items() for name in archive.names()]
 
     def read(self, name: str) -> bytes:
-        """Return a member's bytes; DataError when it is missing, damaged or too large."""
+        """Return a member's bytes; DataError if it is missing, damaged or too large."""
         archive, member = self._find(name)
         data = archive.read(member)
         self.budget.spend(len(data), f"{archive.label}:{member}")
@@ -62,7 +62,7 @@ def _open(path: Path, unpacked_bytes_max: int) -> AbstractContextManager[Archive
 
 
 class _Text:
-    """A file that is text itself, as an archive of one member called like the file."""
+    """A text file, seen as an archive with one member of the same name."""
 
     def __init__(self, path: Path, unpacked_bytes_max: int) -> None:
         self.label, self.budget = path.name, Budget(unpacked_bytes_max)

@@ -1,4 +1,4 @@
-"""Read a large JSON document entry by entry: the values of the object or the array that it is."""
+"""Read a large JSON object or array value by value."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BEHIND_A_VALUE = frozenset(f"{_BLANKS},:]}}")
 
 
 def entries(blocks: Iterable[bytes], where: str) -> Iterator[Any]:
-    """Yield the values of an object, or of an array, in order; no more than one of them is held.
+    """Yield the values of an object or an array in order, with only one of them in memory.
 
     Args:
         blocks: the document, in blocks of any size.
         where: its name, for messages.
 
     Raises:
-        DataError: it is not JSON, is neither an object nor an array, or has an entry above `ENTRY_CHARACTERS_MAX`.
+        DataError: it is not JSON, not an object or array, or has an entry longer than `ENTRY_CHARACTERS_MAX`.
     """
     document = _Document(blocks, where)
     opening = document.sign()
@@ -37,11 +37,11 @@ def entries(blocks: Iterable[bytes], where: str) -> Iterator[Any]:
         yield document.value()
         following = document.sign()
     if following != closing or document.next():
-        raise document.error(f"expected {closing!r} and nothing behind it")
+        raise document.error(f"expected {closing!r} and nothing after it")
 
 
 class _Document:
-    """The part of a document that is looked at: it grows by blocks, and what was read is forgotten."""
+    """The unread text of a document that has been loaded so far: it grows by blocks, and read text is dropped."""
 
     def __init__(self, blocks: Iterable[bytes], where: str) -> None:
         self._blocks, self._where = iter(blocks), where
@@ -72,7 +72,7 @@ class _Document:
         while True:
             try:
                 value, end = self._json.raw_decode(self._text, self._at)
-                # A number may go on in the next block, also behind a point.
+                # A number may continue in the next block, even after a decimal point.
                 if self._ended or self._text[end : end + 1] in _BEHIND_A_VALUE:
                     self._at = end
                     return value
@@ -86,7 +86,7 @@ class _Document:
                 raise self.error(f"or an entry of more than {ENTRY_CHARACTERS_MAX} characters")
 
     def _grow(self) -> None:
-        """Look at twice as much as is left, so that an entry is not tried again for every block."""
+        """At least double the unread text, so that a long entry is not parsed again for every block."""
         parts, wanted = [self._text[self._at :]], len(self._text) - self._at
         while wanted >= 0 and not self._ended:
             block = next(self._blocks, None)

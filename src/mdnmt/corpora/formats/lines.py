@@ -1,4 +1,4 @@
-"""Read text line by line, without ever holding a whole file: one side, or two sides in step."""
+"""Read text line by line, without loading a whole file: one side, or two sides in step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINE_BYTES_MAX = 1 << 20
 
 
 def place(archive: Archive, name: str) -> str:
-    """Return how a member is called in messages: as a path in a user's folder, else `<archive>:<member>`."""
+    """Return the name of a member for messages: a path in a user's folder, else `<archive>:<member>`."""
     shown = name if name.isprintable() else repr(name)
     return f"{archive.label}{'/' if isinstance(archive, Folder) else ':'}{shown}"
 
@@ -22,7 +22,7 @@ def lines(archive: Archive, name: str) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 member, split at `\n` alone; a byte order mark at its beginning is dropped.
 
     Raises:
-        DataError: the text is empty, is not UTF-8, has a NUL or a line above `LINE_BYTES_MAX`; the line is named.
+        DataError: the text is empty, is not UTF-8, has a NUL or too long a line; the message names the line.
     """
     return checked_lines(archive.blocks(name), place(archive, name))
 
@@ -48,12 +48,12 @@ def checked_lines(blocks: Iterable[bytes], where: str) -> Iterator[str]:
             blank = blank and not line.strip()
             yield line
     if blank:
-        raise DataError(f"{where}: is empty; expected one segment a line")
+        raise DataError(f"{where}: is empty; expected one segment per line")
 
 
 def _check_length(line: bytes, where: str, number: int) -> None:
     if len(line) > LINE_BYTES_MAX:
-        raise DataError(f"{where}:{number}: is longer than {LINE_BYTES_MAX} bytes; expected one segment a line")
+        raise DataError(f"{where}:{number}: is longer than {LINE_BYTES_MAX} bytes; expected one segment per line")
 
 
 def _decoded(data: bytes, before: int, where: str) -> list[str]:
@@ -78,7 +78,7 @@ def in_step(one: Iterator[str], other: Iterator[str], names: tuple[str, str]) ->
     Args:
         one: lines of the first side.
         other: lines of the second side.
-        names: what the two are called in messages.
+        names: names of the two sides for messages.
 
     Raises:
         DataError: one of them has more lines.
@@ -105,7 +105,7 @@ def side_by_side(archive: Archive, one: str, other: str) -> Iterator[tuple[str, 
     """Yield the lines of two line-aligned members in step, unchanged, including blank ones.
 
     Raises:
-        DataError: as `lines`, or the two have different numbers of lines.
+        DataError: as `lines`, or the numbers of lines differ.
     """
     names = (place(archive, one), place(archive, other))
     yield from in_step(lines(archive, one), lines(archive, other), names)

@@ -1,11 +1,11 @@
-"""Join two translations of one book verse by verse; a chapter that is numbered otherwise is left out whole."""
+"""Join two translations of one book verse by verse; chapters with different verse numbers are left out."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# Chapter (book and number) -> (verse, text) in order. A verse's number is what the edition prints.
+# Chapter (book and number) -> (verse number, text) in order.
 Chapters = dict[tuple[int, int], list[tuple[int, str]]]
 
 _BRACKETS = re.compile(r"[\[\]{}]")
@@ -22,5 +22,5 @@ def join(source: Chapters, target: Chapters) -> Iterator[tuple[str, str]]:
 
 
 def plain(verse: str) -> str:
-    """Return a verse without `<...>` and without the signs around words that the translators supplied."""
+    """Return a verse without `<...>` and without the brackets around words that the translators supplied."""
     return _BRACKETS.sub("", _ANGLES.sub("", verse))

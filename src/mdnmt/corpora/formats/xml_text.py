@@ -1,7 +1,7 @@
-"""Read XML block by block: elements as they come, and the text of one kind of element gathered.
+"""Read XML block by block: yield elements as they come, with the collected text of one kind of element.
 
-Nothing that a document declares is expanded or fetched: entities of its own are refused, and so are text, tags and
-nesting without bounds.
+Nothing that a document declares is expanded or fetched: its own entities are refused, and so are text, tags and
+nesting above a limit.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class Event(NamedTuple):
 def events(
     blocks: Iterable[bytes], where: str, gathered: str, dropped: frozenset[str] = frozenset()
 ) -> Iterator[Event]:
-    """Yield what is in an XML document, in order.
+    """Yield the events of an XML document in order.
 
     Args:
         blocks: the document, in blocks of any size.
         where: its name, for messages.
-        gathered: the element whose text is wanted: one event at its end, none for what is within.
-        dropped: elements within it whose content is not text; that of others is.
+        gathered: the element whose text is wanted: one event at its end, none for elements within it.
+        dropped: elements within it whose content is left out of the text.
 
     Raises:
-        DataError: it is not well-formed, declares entities, or has no bounds; file and line are named.
+        DataError: it is not well-formed, declares entities, or exceeds a limit; the message names file and line.
     """
     walk = _Walk(where, gathered, dropped)
     parser = walk.parser
@@ -48,7 +48,7 @@ def events(
         for block in blocks:
             parser.Parse(block, False)
             fed += len(block)
-            # expat holds a tag until its end is there.
+            # expat buffers a tag until its end has been read.
             if fed - max(0, parser.CurrentByteIndex) > _TOKEN_BYTES_MAX + len(block):
                 raise walk.error(f"a tag of more than {_TOKEN_BYTES_MAX} bytes")
             yield from walk.taken()
@@ -61,7 +61,7 @@ def events(
 
 
 class _Walk:
-    """What expat calls, and what has been found since it was last taken."""
+    """The handlers that expat calls, and the events since the last `taken`."""
 
     def __init__(self, where: str, gathered: str, dropped: frozenset[str]) -> None:
         self.where, self.gathered, self.dropped = where, gathered, dropped
@@ -122,9 +122,9 @@ class _Walk:
             self.parts.append(data)
 
     def doctype(self, name: str, system_id: str | None, public_id: str | None, has_subset: int) -> None:
-        # That a document names its type's file is common and harmless: the file is never fetched.
+        # A reference to an external DTD is common and harmless: it is never fetched.
         if has_subset:
             raise self.error("its own declarations in the document type")
 
     def refuse_entity(self, name: str) -> None:
-        raise self.error(f"the entity {name!r}, which XML does not know of itself")
+        raise self.error(f"the entity {name!r}, which is not predefined in XML")

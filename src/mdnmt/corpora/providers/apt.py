@@ -16,12 +16,12 @@ def download(source: AptSource, folder: Path) -> str:
     """Download the package into `folder` as `<package>.deb` and return its version, `<package>=<version>`.
 
     Raises:
-        FetchError: apt-get failed (its last line is given), or brought something else.
+        FetchError: apt-get failed (the message has its last line), or downloaded something else.
     """
     asked = source.package if source.version is None else f"{source.package}={source.version}"
-    remedy = "`apt-get update`, then again"
+    remedy = "run `apt-get update`, then try again"
     if source.version is not None:
-        remedy += ", or, if there is another version by now, correct the pin or the lock"
+        remedy += ", or, if there is a newer version now, correct the pin or the lock"
     run_client(["apt-get", "download", "--quiet", "--", asked], asked, folder, remedy)
     found = sorted(folder.glob("*.deb"))
     parts = unquote(found[0].name).split("_") if len(found) == 1 else []
@@ -33,10 +33,10 @@ def download(source: AptSource, folder: Path) -> str:
 
 
 def download_list(source: AptListSource, folder: Path) -> str:
-    """Download the list of the release itself (not of its updates) into `folder` and return its version.
+    """Download the list of the release (not of its updates) into `folder` and return its version.
 
     Raises:
-        FetchError: apt-get failed (its last line is given), or the mirror has no such list.
+        FetchError: apt-get failed (the message has its last line), or the mirror has no such list.
     """
     lang = source.list.removeprefix("Translation-")
     lists = folder / "lists"
@@ -48,7 +48,7 @@ def download_list(source: AptListSource, folder: Path) -> str:
         "Acquire::GzipIndexes": "false",
         "Acquire::IndexTargets::deb::Packages::DefaultEnabled": "false",
         "Acquire::IndexTargets::deb-src::Sources::DefaultEnabled": "false",
-        "APT::Sandbox::User": "",  # the folder is the caller's, who need not be root
+        "APT::Sandbox::User": "",  # the folder belongs to the caller, who need not be root
         "Debug::NoLocking": "true",
     }
     command = ["apt-get", "update", "--quiet"]

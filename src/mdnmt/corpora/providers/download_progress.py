@@ -17,9 +17,9 @@ def progress(name: str, begins: int, total: int | None) -> AbstractContextManage
     """Return a context whose value has `update(bytes)`.
 
     Args:
-        name: of the file.
-        begins: bytes that an earlier attempt has brought.
-        total: size of the whole file in bytes; None where the server does not say.
+        name: name of the file.
+        begins: bytes that an earlier attempt downloaded.
+        total: size of the whole file in bytes; None if the server does not say.
     """
     if not sys.stderr.isatty():
         return ProgressLines(name, begins, total, sys.stderr)
@@ -30,7 +30,7 @@ def progress(name: str, begins: int, total: int | None) -> AbstractContextManage
 
 
 class ProgressLines:
-    """Print a line when `INTERVAL_S` have passed since the last one, each complete in itself."""
+    """Print a complete line at most every `INTERVAL_S` seconds."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ProgressLines:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Do nothing: whoever downloads says how it ended."""
+        """Do nothing: the caller reports how the download ended."""
 
     def update(self, count: int) -> None:
         """Count `count` more bytes."""

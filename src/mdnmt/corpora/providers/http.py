@@ -1,7 +1,7 @@
-"""Download a file over HTTP: mirrors, resumption, retries. It is right or absent, never wrong.
+"""Download a file over HTTP, with mirrors, resumption and retries; a file with a wrong size or checksum is never kept.
 
-The partial download is in `<file>.part`, and beside it what the server said of the whole: a later call goes on from
-there when the server vouches that the file is still the same (ETag or date), or when a checksum will be compared.
+The partial download is in `<file>.part`; beside it is what the server said about the whole file. A later call resumes
+if the server confirms that the file is unchanged (ETag or date), or if a checksum will be compared.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from mdnmt.corpora.providers.download_progress import progress
 from mdnmt.errors import FetchError
 from mdnmt.machine import require_space
 
-TIMEOUT_S = 60.0  # of silence before an attempt fails
+TIMEOUT_S = 60.0  # without data before an attempt fails
 PAUSES_S = (1.0, 3.0, 9.0, 27.0)  # between attempts without progress
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another attempt
 _BLOCK_BYTES = 1 << 16
 
 
 class _Retry(Exception):
-    """This attempt failed, another may not."""
+    """This attempt failed, but another may succeed."""
 
 
 class _NotAvailable(Exception):
@@ -44,7 +44,7 @@ class _NotAvailable(Exception):
 
 @dataclass(frozen=True)
 class _RemoteFile:
-    """What the server reported about a partially downloaded file."""
+    """What the server said about a partially downloaded file."""
 
     url: str
     size: int | None
@@ -67,11 +67,11 @@ def download(
         wanted: what is known of it.
         folder: where the complete and verified file is saved.
         bytes_max: a larger file is refused.
-        sleep: waits for that many seconds.
-        timeout_s: a server that is silent for so long is asked again.
+        sleep: waits for a number of seconds.
+        timeout_s: seconds without data before the server is asked again.
 
     Raises:
-        FetchError: no address has it; the message has the answer of each.
+        FetchError: no address has it; the message has the reason of each.
     """
     folder.mkdir(parents=True, exist_ok=True)
     reasons = []
@@ -85,7 +85,7 @@ def download(
         return url
     locked = source.sha256 is None and wanted.sha256 is not None
     remedy = "; if its publisher replaced it, remove the corpus from the lock" if locked else ""
-    said = f"no address has it: {'; '.join(reasons)}; try again later, or mend the addresses{remedy}"
+    said = f"no address has it: {'; '.join(reasons)}; try again later, or correct the addresses{remedy}"
     raise FetchError(f"{source.file}: {said}")
 
 
@@ -127,14 +127,14 @@ class _Transfer:
         self._state.unlink(missing_ok=True)
 
     def _attempt(self) -> bool:
-        """Get the file, or the rest of it; return whether it was the rest."""
+        """Get the file or the rest of it; return whether it was the rest."""
         whole = self._known()
         offset = self._offset() if whole else 0
         with closing(self._ask(offset, whole)) as response:
             begins, size = _extent(response)
             if begins and (begins != offset or whole is None or whole.size not in (None, size)):
                 self._forget()
-                raise _Retry("another part was sent than the one that was asked for")
+                raise _Retry("the server sent another part than the one requested")
             self._check_size(size, response)
             size = self._wanted.size_bytes if size is None else size
             require_space(self._path, (size or 0) - begins, "the rest of the download" if begins else "the download")
@@ -208,7 +208,7 @@ class _Transfer:
         return self._wanted.difference(self._part)
 
     def _known(self) -> _RemoteFile | None:
-        """Return what was said of the part that is there, when one may go on from there."""
+        """Return what the server said about the partial download, or None if it cannot be resumed."""
         try:
             whole = _RemoteFile(**fsio.read_json(self._state))
         except (OSError, ValueError, TypeError):
@@ -227,11 +227,11 @@ class _Transfer:
 
 
 def _extent(response: Any) -> tuple[int, int | None]:
-    """Return where the body begins in the file, and how long the whole file is (None: unknown)."""
+    """Return where the body begins in the file, and the size of the whole file (None: unknown)."""
     if response.status == 206:
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
         if found is None:
-            raise _NotAvailable("sends a part without saying which")
+            raise _NotAvailable("sends a part of the file without saying which")
         return int(found[1]), None if found[2] == "*" else int(found[2])
     length = response.headers.get("Content-Length", "")
     return 0, int(length) if length.isdigit() else None
@@ -239,7 +239,7 @@ def _extent(response: Any) -> tuple[int, int | None]:
 
 def _validator(headers: Any) -> str | None:
     tag = headers.get("ETag", "").strip()
-    if tag.startswith('"'):  # a weak one (W/"...") does not vouch for bytes
+    if tag.startswith('"'):  # a weak one (W/"...") does not guarantee equal bytes
         return str(tag)
     date = headers.get("Last-Modified")
     return str(date) if date else None

@@ -1,4 +1,4 @@
-"""Files that the user gets by hand: what to do for one, and whether the one that is there is the right one."""
+"""Files that the user downloads by hand: instructions, and a check of the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdnmt.errors import FetchError
 
 
 def path_of(source: ManualSource) -> Path:
-    """Return where the file is looked for."""
+    """Return where the file is expected."""
     return Path(source.folder).expanduser() / source.file
 
 
@@ -23,10 +23,10 @@ def what_to_do(source: ManualSource) -> str:
 
 
 def check(source: ManualSource, wanted: FileSpec, unpacked_bytes_max: int) -> None:
-    """Hold the file against what is known of it.
+    """Check the file against what is known of it.
 
     Raises:
-        FetchError: it is missing, is another file, is not an archive, or lacks a member.
+        FetchError: it is missing, is another file, or lacks a member.
         DataError: it is not an archive, or has a refused member.
     """
     path = path_of(source)

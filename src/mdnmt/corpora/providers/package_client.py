@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mdnmt.errors import FetchError
 
-# provider -> the client that it takes, and how to get that.
+# provider -> its client, and how to get the client.
 CLIENTS = {
     "pip": ("pip", "`python -m ensurepip`"),
     "npm": ("npm", "it comes with Node.js"),
@@ -22,7 +22,7 @@ CLIENTS = {
 
 
 def why_client_missing(provider: str) -> str | None:
-    """Return what is said of the client that a provider takes when it is not there, else None."""
+    """Return a message if the client of a provider is missing, else None."""
     if provider not in CLIENTS:
         return None
     client, remedy = CLIENTS[provider]
@@ -32,15 +32,15 @@ def why_client_missing(provider: str) -> str | None:
 
 
 def run_client(
-    command: Sequence[str], what: str, folder: Path | None = None, remedy: str = "check the network, then again"
+    command: Sequence[str], what: str, folder: Path | None = None, remedy: str = "check the network, then try again"
 ) -> None:
     """Run a client, in `folder` if one is given; its output is shown on a terminal.
 
     Raises:
-        FetchError: it cannot be started, or failed; the line of it that says why is given.
+        FetchError: it cannot be started, or failed; the message has the line that says why.
     """
     client = "pip" if command[0] == sys.executable else command[0]
-    # A client draws its progress on its standard output; ours belongs to the caller.
+    # Clients draw progress on standard output, but ours belongs to the caller.
     shown = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
     environment = {**os.environ, "LC_ALL": "C"}
     try:
@@ -55,7 +55,7 @@ def run_client(
 
 
 def _reason(said: str) -> str:
-    """Return the line that says why: the last one, but of npm, which says a lot more afterwards, the second."""
+    """Return the line that says why: the last one, or npm's first error line after the error code."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     of_npm = [line for line in lines if line.startswith("npm error") and not line.startswith("npm error code")]
     return of_npm[0] if of_npm else lines[-1] if lines else ""

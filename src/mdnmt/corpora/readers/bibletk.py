@@ -12,13 +12,13 @@ from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.corpora.readers import zefania
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
+REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _FILE = "bibletk/hb5.txt"
 _VERSE = re.compile(r"^([1-3]?[A-Z][a-z]*) (\d{1,3}):(\d{1,3}) (.*)$")
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: BibletkReader) -> Iterator[tuple[str, str]]:
-    """Yield verses by book, chapter and number; the Chinese side in simplified characters, without blanks.
+    """Yield verses by book, chapter and number; the Chinese side in simplified characters, without spaces.
 
     Raises:
         DataError: the languages are not English and Chinese, or a file is missing or is not laid out as expected.

@@ -15,7 +15,7 @@ _FIELD = re.compile(r"^([A-Za-z0-9][A-Za-z0-9_-]*):(?: (.*))?$")
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: DdtpReader) -> Iterator[tuple[str, str]]:
-    """Yield the paragraphs of the descriptions that have as many in both languages.
+    """Yield the paragraphs of the descriptions that have the same number of them in both languages.
 
     Raises:
         DataError: a language's file is missing, is not UTF-8, or has a line that does not belong in such a file.

@@ -1,4 +1,4 @@
-"""Read line-aligned text whose files have names of their own: `<name>.<lang>`, plain or packed, one segment a line."""
+"""Read line-aligned text in files that the options name: `<name>.<lang>`, plain or compressed, one segment per line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: FilesRea
     """Yield the training segments of all files, one file after the other, blank ones included.
 
     Raises:
-        DataError: a file is missing or there twice, or as `side_by_side`.
+        DataError: a file is missing or exists twice, or as `side_by_side`.
     """
     yield from _read_split(archive, "train", source_lang, target_lang, options)
 
@@ -25,17 +25,17 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: FilesRea
 def held_out(
     archive: Archive, split: str, source_lang: str, target_lang: str, options: FilesReader
 ) -> Iterator[tuple[str, str]] | None:
-    """Return the segments of `valid` or `test`; None when no file of it is named. DataError as `read`."""
+    """Return the segments of `valid` or `test`; None if the options name no file for it. DataError as `read`."""
     if not getattr(options, split):
         return None
     return _read_split(archive, split, source_lang, target_lang, options)
 
 
 def split_files(archive: Archive, split: str, languages: Sequence[str], options: FilesReader) -> list[str]:
-    """Return the names of the files of a split, for each name those of all languages; none when none is named.
+    """Return the names of the files of a split: for each name in the options, one file per language.
 
     Raises:
-        DataError: a file is missing, or there twice.
+        DataError: a file is missing, or exists twice.
     """
     return [_member(archive, name, lang) for name in getattr(options, split) for lang in languages]
 

@@ -18,7 +18,7 @@ _PREFIX = re.compile(r"^[^\^\n]{1,80}\^")
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: GettextMoReader) -> Iterator[tuple[str, str]]:
-    """Yield messages and translations; of a message with plural forms the first and the last.
+    """Yield messages and translations; for a message with plural forms, the first and the last form.
 
     Raises:
         DataError: no side is English, there is no catalogue of the other language, or one is damaged.

@@ -11,7 +11,7 @@ from mdnmt.corpora.formats.gettext import PoEntry, read_po
 from mdnmt.corpora.formats.lines import lines
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the module's name differs from wheel to wheel: see `_members`
+REQUIRED: tuple[str, ...] = ()  # the name of the module is different in each wheel: see `_members`
 _FILES = {"zh": "zh_CN"}
 _CODE_RANGE = re.compile(r"(?<!\s)\s*+[(\[][A-Z]\d{2}(?:\.\d+)?(?:\s*[-\u2013]\s*[A-Z]\d{2}(?:\.\d+)?)?[)\]]")
 
@@ -36,7 +36,7 @@ def _usable(entry: PoEntry) -> bool:
     text = entry.msgstr.get(0)
     if entry.fuzzy or entry.msgid_plural is not None or not text:
         return False
-    # "noyade | local industriel" for "Industrial area": a translation that carries its parent's name is not one.
+    # "noyade | local industriel" for "Industrial area": this translation also contains the name of the parent entry.
     return text.count("|") == entry.msgid.count("|")
 
 

@@ -1,4 +1,4 @@
-"""Read homeassistant: the texts of its interface, one JSON a component and language, joined on their keys."""
+"""Read homeassistant: the texts of its interface, one JSON file per component and language, joined on their keys."""
 
 from __future__ import annotations
 

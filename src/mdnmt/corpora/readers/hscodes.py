@@ -34,7 +34,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: HscodesR
 
 
 def _cn(archive: Archive, lang: str) -> dict[Key, str]:
-    """Return code -> self-explanatory text; the files are cp1252, semicolons between the columns."""
+    """Return code -> self-explanatory text; the files are cp1252, with columns separated by semicolons."""
     name = f"{_FOLDER}static/data/2023_{lang}_intrastat_codes.csv"
     text = read_whole(archive, name).decode("cp1252", errors="replace")
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=";")
@@ -72,7 +72,7 @@ def _rows(data: bytes, where: str) -> Iterator[tuple[Any, ...]]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "contains no default style": true, and of no concern
+            warnings.simplefilter("ignore")  # "contains no default style": true, but harmless
             workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True)
         sheet = workbook.worksheets[0]
         sheet.reset_dimensions()  # the size that the file declares is wrong

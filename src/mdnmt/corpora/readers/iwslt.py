@@ -1,4 +1,4 @@
-"""Read IWSLT's archives: `train.tags.<pair>.<lang>`, text among tag lines, and `IWSLT*.<set>.<pair>.<lang>.xml`."""
+"""Read IWSLT's archives: `train.tags.<pair>.<lang>`, text and tag lines, and `IWSLT*.<set>.<pair>.<lang>.xml`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Line = tuple[int, str, str]
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: IwsltReader) -> Iterator[tuple[str, str]]:
-    """Yield the training lines in step, without the lines of tags; titles and descriptions as the option says.
+    """Yield the training lines in step, without tag lines; titles and descriptions only if the options ask for them.
 
-    A side may have tag lines that the other has not (only one of them was translated); what is left must be in step.
+    One side may have tag lines that the other lacks; all other lines must be in step.
 
     Raises:
-        DataError: a member is missing, a line has a tag of an unknown name, or the sides do not go together.
+        DataError: a member is missing, a line has an unknown tag, or the sides do not go together.
     """
     pair = pair_pattern(source_lang, target_lang)
     names = [
@@ -74,7 +74,7 @@ def _within(line: str, tag: str, where: str) -> str:
 def held_out(
     archive: Archive, split: str, source_lang: str, target_lang: str, options: IwsltReader
 ) -> Iterator[tuple[str, str]] | None:
-    """Return the segments of the sets that the options join for `valid` or `test`; None when they name none.
+    """Return the segments of the sets that the options join for `valid` or `test`; None if they name none.
 
     Raises:
         DataError: a set is missing, is not well-formed, or its sides have different segments.
@@ -87,7 +87,7 @@ def held_out(
 
 def _set(archive: Archive, name: str, source_lang: str, target_lang: str) -> Iterator[tuple[str, str]]:
     pair, shown = pair_pattern(source_lang, target_lang), f"{source_lang}-{target_lang}"
-    # `dev2012` finds IWSLT14.TEDX.dev2012.de-en.de.xml, and so does `TEDX.dev2012` where there is a TED one as well.
+    # `dev2012` finds IWSLT14.TEDX.dev2012.de-en.de.xml; if TED has that set too, write `TEDX.dev2012`.
     members = [
         one_member(archive, rf"[^/]+\.{re.escape(name)}\.{pair}\.{lang}\.xml", f"*.{name}.{shown}.{lang}.xml")
         for lang in (source_lang, target_lang)

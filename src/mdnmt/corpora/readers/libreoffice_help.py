@@ -1,4 +1,4 @@
-"""Read libreoffice-help-*: the office manual, a page a topic, its elements joined by position or by their names."""
+"""Read libreoffice-help-*: the office manual, one page per topic, its elements joined by position or by name."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.interface_text import count_tokens
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
+REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _FOLDERS = {"en": "en-US", "zh": "zh-CN"}
 _BLOCKS = {"p", "h1", "h2", "h3", "h4", "h5", "h6"}
 _VOID = {"img", "br", "input", "meta", "link", "hr", "col", "source"}
-_SYSTEMS = {"MAC", "UNIX", "WIN"}  # the wording for one system is hidden beside that for all others
+_SYSTEMS = {"MAC", "UNIX", "WIN"}  # wording for one operating system; only the general wording is read
 
-Element = tuple[str, str]  # its name (the tag where it has none) and its text
+Element = tuple[str, str]  # its name (the tag if it has none) and its text
 
 
 def read(
@@ -34,7 +34,7 @@ def read(
     for page, name in source.items():
         if page in targets:
             for pair in _joined(_elements(archive, name), targets.pop(page)):
-                # The English side decides, whichever way the task translates; of two others it is the source's.
+                # The length of the English side decides in both directions; without English, that of the source.
                 if count_tokens(pair[target_lang == "en"]) >= options.min_tokens:
                     yield pair
 
@@ -48,7 +48,7 @@ def _joined(source: list[Element], target: list[Element]) -> Iterator[tuple[str,
 
 
 def _pages(archive: Archive, lang: str) -> dict[str, str]:
-    """Return topic -> member of a language, in the archive's order: a packed one is read fastest so."""
+    """Return topic -> member of a language, in the archive's order, which is fastest for a compressed archive."""
     folder = _FOLDERS.get(lang, lang)
     pattern = re.compile(rf"(?:^|/)usr/share/libreoffice/help/{re.escape(folder)}/(text/.+\.html)$")
     found = {match[1]: name for name in archive.names() if (match := pattern.search(name))}
@@ -66,21 +66,21 @@ def _elements(archive: Archive, name: str) -> list[Element]:
     try:
         page.feed(text)
         page.close()
-    except AssertionError as error:  # what the parser of the library raises for a broken declaration
+    except AssertionError as error:  # raised by html.parser for a broken declaration
         raise DataError(f"{archive.label}:{name}: not HTML ({error})") from None
     return page.elements
 
 
 class _Page(HTMLParser):
-    """Collects the text of the blocks within the display area."""
+    """Collects the text of the blocks in the display area."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.elements: list[Element] = []
-        self._depth = 0  # within the display area; 0: outside
+        self._depth = 0  # depth in the display area; 0: outside
         self._block: tuple[str, str] | None = None
         self._text: list[str] = []
-        self._hidden = 0  # depth at which a passage for another system began; 0: none
+        self._hidden = 0  # depth at which a passage for one operating system began; 0: none
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)

@@ -16,7 +16,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: MosesRea
     """Yield the lines of both sides in step, unchanged, including blank ones.
 
     Raises:
-        DataError: there is not one member a side, or as `side_by_side`.
+        DataError: a side does not have exactly one member, or as `side_by_side`.
     """
     pair = pair_pattern(source_lang, target_lang)
     one, other = (

@@ -15,14 +15,14 @@ from mdnmt.errors import DataError
 _FOLDER = "odoo/addons/l10n_eu_nace/examples/"
 REQUIRED = (_FOLDER + "NACE_REV2_fr.csv", _FOLDER + "NACE_REV2_de.csv")
 
-# A row carries the same three texts twice: in the file's language, and in English five columns further.
+# Each row has three texts twice: in the file's language, and in English five columns further right.
 _COLUMNS = (3, 4, 5)
 _ENGLISH = 5
 _BULLET = re.compile(r"^\s*(?:[-*\u2013\u2014\u2022\u00b7]|o\s)\s*")
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: NaceReader) -> Iterator[tuple[str, str]]:
-    """Yield the lines (sentences and bullets) of the cells in which both languages have as many lines.
+    """Yield the lines (sentences and bullets) of the cells that have equally many lines in both languages.
 
     Raises:
         DataError: a member is missing, no side is English, or a file is not laid out as expected.

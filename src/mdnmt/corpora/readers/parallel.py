@@ -1,4 +1,4 @@
-"""Read two line-aligned members of an archive (statmt's Europarl, the News Commentary of WMT)."""
+"""Read two line-aligned members of an archive (Europarl of statmt.org, News Commentary of WMT)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read line-aligned text: `<split>.<lang>`, plain or packed (.gz, .xz, .zst), UTF-8, one segment a line."""
+"""Read line-aligned text: `<split>.<lang>`, plain or compressed (.gz, .xz, .zst), UTF-8, one segment per line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: PlainRea
     """Yield the training segments unchanged, including blank ones.
 
     Raises:
-        DataError: a side is missing or there twice, or as `side_by_side`.
+        DataError: a side is missing or exists twice, or as `side_by_side`.
     """
     yield from _read_split(archive, "train", source_lang, target_lang)
 
@@ -36,10 +36,10 @@ def held_out(
 
 
 def split_files(archive: Archive, split: str, languages: Sequence[str], options: PlainReader) -> list[str]:
-    """Return the names of the files of a split, one a language; none when there are none (`train` must be there).
+    """Return the names of the files of a split, one per language; empty if there are none (`train` must exist).
 
     Raises:
-        DataError: some of the languages are missing, or one is there twice.
+        DataError: some of the languages are missing, or one exists twice.
     """
     there = [lang for lang in languages if packed_name(archive, f"{split}.{lang}")]
     return [_member(archive, split, lang) for lang in languages] if there or split == "train" else []

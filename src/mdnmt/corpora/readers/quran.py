@@ -1,4 +1,4 @@
-"""Read translations of the Quran, one package a language (the layout of quran_translation-*), verse by verse."""
+"""Read translations of the Quran, one package per language (the layout of quran_translation-*), verse by verse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # of several packages, each has members of its own
+REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _NUMBER = re.compile(r"^\s*(?:\(\d{1,3}\)|\d{1,3}\.)\s*")  # "(2) " and "2. "
 _FOOTNOTE = re.compile(r"\[\d{1,4}\]")
 _BRACKETS = re.compile(r"[\[\]]")  # around words that the translator supplied
@@ -47,13 +47,13 @@ def _verses(archive: Archive, package: str | None, lang: str) -> dict[Verse, str
             row.get(key) if isinstance(row, dict) else None for key in ("sura", "ayaNumber", "translation")
         )
         if not (isinstance(sura, int) and isinstance(aya, int) and isinstance(text, str)):
-            raise DataError(f"{where}: entry {number} has not all of sura, ayaNumber, translation")
+            raise DataError(f"{where}: entry {number} has no valid sura, ayaNumber and translation")
         verses[sura, aya] = _BRACKETS.sub("", _FOOTNOTE.sub("", _NUMBER.sub("", text)))
     return verses
 
 
 def _array(data: bytes, where: str) -> list[Any]:
-    """Return the one array of a script that says `const translation = [...]`; nothing of it is run."""
+    """Return the array of a script `const translation = [...]`, without running the script."""
     try:
         text = data.decode("utf-8-sig")
         start = text.index("[")

@@ -58,7 +58,7 @@ def _footnotes(archive: Archive, source: str, target: str) -> Iterator[tuple[str
     for notes in entries(archive.blocks(_FOOTNOTES), f"{archive.label}:{_FOOTNOTES}"):
         for note in notes:
             pair = (note[f"footnotes{source}"] or "", note[f"footnotes{target}"] or "")
-            if (digest := _digest(pair)) in seen:  # the same note occurs under up to hundreds of tables
+            if (digest := _digest(pair)) in seen:  # the same note may occur under hundreds of tables
                 continue
             seen.add(digest)
             yield from sentence_pairs(*pair)
@@ -70,7 +70,7 @@ def _digest(pair: tuple[str, str]) -> bytes:
 
 
 def sentence_pairs(source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of two texts one by one where both have as many, else both texts whole."""
+    """Yield the sentences of two texts one by one if both have the same number, else the whole texts."""
     sources = _SENTENCE_END.split(source.strip())
     targets = _SENTENCE_END.split(target.strip())
     if len(sources) == len(targets):
@@ -91,7 +91,7 @@ def _labels(archive: Archive, source: str, target: str, min_tokens: int) -> Iter
                     _CODE.sub("", member[f"memberName{source}"] or ""),
                     _CODE.sub("", member[f"memberName{target}"] or ""),
                 )
-                # The English side decides, whichever way the task translates, so that both directions have one text.
+                # The length of the English side decides, so that both directions have the same text.
                 english = pair[0] if source == "En" else pair[1]
                 if (digest := _digest(pair)) not in seen and count_tokens(english) >= min_tokens:
                     seen.add(digest)

@@ -13,12 +13,12 @@ from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the file
 
-# Elements of a segment that hold codes of its layout, not text; the content of <hi> is text.
+# Elements of a segment that contain formatting codes, not text; the content of <hi> is text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: TmxReader) -> Iterator[tuple[str, str]]:
-    """Yield the units of training that have both languages, without the codes of their layout.
+    """Yield the training units that have both languages, without formatting codes.
 
     Raises:
         DataError: there is no such file, it is not TMX, or it has no unit of both languages.
@@ -30,13 +30,13 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: TmxReade
 def held_out(
     archive: Archive, split: str, source_lang: str, target_lang: str, options: TmxReader
 ) -> Iterator[tuple[str, str]] | None:
-    """Return the units of `valid.tmx` or `test.tmx`; None when there is none. DataError as `read`."""
+    """Return the units of `valid.tmx` or `test.tmx`; None if there is none. DataError as `read`."""
     name = split_file(archive, split, "tmx", options.file)
     return None if name is None else _units(archive, name, source_lang, target_lang, options)
 
 
 def split_files(archive: Archive, split: str, languages: Sequence[str], options: TmxReader) -> list[str]:
-    """Return the name of the file of a split, if there is one (`train` must be there)."""
+    """Return the name of the file of a split, if there is one (`train` must exist)."""
     name = split_file(archive, split, "tmx", options.file)
     return [] if name is None else [name]
 
@@ -72,6 +72,6 @@ def _units(
 
 
 def _is_language(code: str, wanted: str) -> bool:
-    """Say whether a code is the wanted one, or, where that names no region, one of its regions."""
+    """Say whether a code is the wanted one, or a region of it (`en-GB` for `en`)."""
     code, wanted = (text.lower().replace("_", "-") for text in (code, wanted))
     return code == wanted or code.startswith(wanted + "-")

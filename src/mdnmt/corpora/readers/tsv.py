@@ -1,4 +1,4 @@
-"""Read tables of segments: columns between tabs, commas or semicolons, one row a line."""
+"""Read tables of segments, with columns separated by tabs, commas or semicolons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: TsvReade
     """Yield two columns of the training table, row by row; blank lines are left out.
 
     Raises:
-        DataError: there is no such file or column, a row has another number of columns than the first, or as `lines`.
+        DataError: there is no such file or column, the number of columns varies, or as `lines`.
     """
     for name in split_files(archive, "train", (source_lang, target_lang), options):
         yield from _pairs(archive, name, source_lang, target_lang, options)
@@ -28,13 +28,13 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: TsvReade
 def held_out(
     archive: Archive, split: str, source_lang: str, target_lang: str, options: TsvReader
 ) -> Iterator[tuple[str, str]] | None:
-    """Return the rows of `valid.tsv` or `test.tsv`; None when there is none. DataError as `read`."""
+    """Return the rows of `valid.tsv` or `test.tsv`; None if there is none. DataError as `read`."""
     name = split_file(archive, split, "tsv", options.file)
     return None if name is None else _pairs(archive, name, source_lang, target_lang, options)
 
 
 def split_files(archive: Archive, split: str, languages: Sequence[str], options: TsvReader) -> list[str]:
-    """Return the name of the file of a split, if there is one (`train` must be there)."""
+    """Return the name of the file of a split, if there is one (`train` must exist)."""
     name = split_file(archive, split, "tsv", options.file)
     return [] if name is None else [name]
 
@@ -46,7 +46,7 @@ def _pairs(
     rows = _rows(archive, name, options)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{where}: is empty; expected one row a line")
+        raise DataError(f"{where}: is empty; expected one row per line")
     number, cells = first
     source, target = (_column(cells, lang, f"{where}:{number}", options) for lang in (source_lang, target_lang))
     width = len(cells)

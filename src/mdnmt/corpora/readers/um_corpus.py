@@ -1,4 +1,4 @@
-"""Read UM-Corpus: alternating lines, English and Chinese; a file a domain, and one test file in sections."""
+"""Read UM-Corpus: alternating English and Chinese lines, one file per domain, and one test file in sections."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mdnmt.corpora.formats.archive_members import one_member
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the folder above `data` may be called otherwise
+REQUIRED: tuple[str, ...] = ()  # the folder above `data` may have another name
 
-# What the English header of a domain's test section has in it, in whatever form of the word.
+# The word stem by which the English header of a test section names its domain.
 _STEMS = {
     "Education": "educat",
     "Laws": "law",
@@ -24,7 +24,7 @@ _STEMS = {
     "Subtitles": "subtitle",
     "Thesis": "thesis",
 }
-# Laws have numbered lines too: a header is short and ends in `test data`, or nearly.
+# Laws have numbered lines too, but a header is short and ends in `test data` or similar.
 _HEADER = re.compile(
     r"\s*[(\uff08]\s*(\d{1,4})\s*[)\uff09](.{0,80}?)\btest(?:ing)?[\s_-]*(?:data|sets?)\b.{0,20}",
     re.IGNORECASE | re.DOTALL,
@@ -39,7 +39,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: UmCorpus
     """Yield the pairs of the domain unchanged, without its test section.
 
     Raises:
-        DataError: the languages are others, the file is missing, has an odd number of lines, or a line is lost in it.
+        DataError: the languages are others, or the file is missing, has an odd number of lines, or lost a line.
     """
     domain = options.domain
     name = one_member(archive, rf"data/Bilingual/{domain}/Bi-[^/]*\.txt", f"data/Bilingual/{domain}/Bi-{domain}.txt")
@@ -50,7 +50,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: UmCorpus
 def held_out(
     archive: Archive, split: str, source_lang: str, target_lang: str, options: UmCorpusReader
 ) -> Iterator[tuple[str, str]] | None:
-    """Return the domain's section of the test file; None for `valid`, of which there is none.
+    """Return the domain's section of the test file; None for `valid`, which UM-Corpus does not have.
 
     Raises:
         DataError: as `read`, or a header's domain is unknown, or the domain has no section.
@@ -77,17 +77,17 @@ def _section(
             yield _directed(archive, english, chinese, source_lang, target_lang)
     if not count:
         wanted = f"section ({options.section})" if options.section else f"section of {options.domain!r}"
-        said = f"has no {wanted}, only {'; '.join(headers)}; name its number by `section`, or set `test: false`"
+        said = f"has no {wanted}, only {'; '.join(headers)}; give its number in `section`, or set `test: false`"
         raise DataError(f"{where}: {said}")
 
 
 def _is_of(number: int, title: str, options: UmCorpusReader, where: str) -> bool:
-    """Say whether a header is that of the wanted section."""
+    """Say whether a header belongs to the wanted section."""
     if options.section is not None:
         return number == options.section
     domains = [domain for domain, stem in _STEMS.items() if stem in title.lower()]
     if options.domain in domains and len(domains) > 1:
-        said = f"{title.strip()!r} names {' and '.join(domains)}; give the number of the wanted section by `section`"
+        said = f"{title.strip()!r} names {' and '.join(domains)}; give the number of the wanted section in `section`"
         raise DataError(f"{where}: {said}")
     return domains == [options.domain]
 

@@ -1,4 +1,4 @@
-"""Read two Bibles in Zefania XML, one package a language, a file a book (the layout of xmlbible-*)."""
+"""Read two Bibles in Zefania XML, one package per language, one file per book (the layout of xmlbible-*)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.corpora.formats.xml_text import Event, events
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # books are called as each language abbreviates them
+REQUIRED: tuple[str, ...] = ()  # files are named by each language's abbreviations of the books
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: ZefaniaReader) -> Iterator[tuple[str, str]]:
-    """Yield verses by book, chapter and number; chapters that are numbered otherwise are left out.
+    """Yield verses by book, chapter and number; chapters with different verse numbers are left out.
 
     Raises:
         DataError: a language has no package in the options, or a book is missing or is not laid out as expected.
@@ -25,7 +25,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: ZefaniaR
 
 
 def chapters(archive: Archive, lang: str, packages: dict[str, str]) -> Chapters:
-    """Return the Bible of a language: the books of the file whose name begins as `packages` says.
+    """Return the Bible of a language, from the archive whose name begins as `packages` says.
 
     Raises:
         DataError: as `read`.
@@ -43,7 +43,7 @@ def chapters(archive: Archive, lang: str, packages: dict[str, str]) -> Chapters:
 
 
 def _add_book(found: Chapters, archive: Archive, name: str) -> None:
-    """Put the verses of one file into `found`; notes within a verse are left out."""
+    """Add the verses of one file to `found`, without the notes in them."""
     where = place(archive, name)
     book = chapter = 0
     for event in events(archive.blocks(name), where, "VERS", frozenset({"NOTE"})):

@@ -1,6 +1,6 @@
 """Check a task's text before anything is trained: name what to fix by file and line.
 
-Text is read once, line by line; what is kept of a line are three digests of eight bytes, for duplicates and overlaps.
+Text is read once, line by line; only three 8-byte digests are kept of each line, to find duplicates and overlaps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mdnmt.tasks.doctor.wrong_language import NAMES, suspect
 from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
 from mdnmt.tasks.text.normalisation import Normaliser
 
-# Above these shares of the lines, what is a note else is a warning: suspects, and what the cleaning drops.
+# Shares of the lines above which a note becomes a warning, or (_SWAPPED) above which the sides seem exchanged.
 _SUSPECTS = 0.01
 _DROPPED = 0.2
 _DUPLICATES = 0.1
@@ -43,7 +43,7 @@ class Report:
 
 @dataclass
 class _Seen:
-    """Digests of the lines of one text: pair, source, target; 0 means a blank line, or a pair that is dropped."""
+    """Digests of the lines of one text: pair, source, target; 0 means a blank line or a dropped pair."""
 
     text: UserText
     digests: tuple[array[int], array[int], array[int]] = field(
@@ -66,13 +66,12 @@ class _Seen:
 def check_task(
     task: TaskConfig, texts: Mapping[str, Mapping[str, list[UserText]]], incomplete: Collection[str] = ()
 ) -> Iterator[Report]:
-    """Yield what was found, corpus by corpus, then domain by domain, then between the splits.
+    """Yield a report for each corpus, then for each domain, then on overlaps between the splits.
 
     Args:
         task: its configuration.
-        texts: domain -> split -> the texts of its corpora; `train` is there, `valid` and `test` where a corpus has
-            its own.
-        incomplete: domains of which a corpus is not there, so that nothing can be said on how much text they have.
+        texts: domain -> split -> the texts of its corpora; always `train`; `valid` and `test` if a corpus has them.
+        incomplete: domains with a missing corpus, so that their amount of text is unknown.
     """
     seen: dict[str, dict[str, list[_Seen]]] = {}
     for name, domain in task.domains.items():
@@ -103,12 +102,12 @@ def _check_text(
             pair, is_kept = check.look(line)
             seen.add(pair, is_kept)
             shifts.add(pair.source, pair.target)
-    except DataError as error:  # what stops the reader: nothing behind it can be looked at
+    except DataError as error:  # the reader cannot go on
         found.add("error", str(error), "fix it, then run the doctor again: the rest of the text was not checked")
     for shift in shifts.finish():
         later = "later" if shift.offset > 0 else "earlier"
         what = f"the target seems to be {abs(shift.offset)} line(s) {later} than its source"
-        found.add("error", what, "look for a line that is missing or too many", f"lines {shift.first}-{shift.last}")
+        found.add("error", what, "look for a missing or an extra line", f"lines {shift.first}-{shift.last}")
     _weigh(found, check, max(1, len(seen.digests[0])))
     kept = f", {seen.kept:,} kept by the cleaning" if cleaned else ""
     return seen, Report(f"{heading}: {len(seen.digests[0]):,} pairs{kept}", list(found))
@@ -119,11 +118,11 @@ class _LineCheck:
     found: Findings
     rules: CleaningConfig
     sides: Sides
-    cleaned: bool  # a user's own held-out text is not
+    cleaned: bool  # False for the corpora's own held-out text
     languages: Counter[tuple[int, str]]
 
     def look(self, line: Line) -> tuple[Pair, bool]:
-        """Note what is wrong with one line and return its pair, and whether the cleaning keeps it."""
+        """Note problems of one line; return its pair and whether the cleaning keeps it."""
         pair = make_pair(line.source, line.target, Normaliser.from_config(self.rules), self.sides)
         reason = why_dropped(pair, self.rules, self.sides)
         if reason == "empty":
@@ -158,7 +157,7 @@ class _LineCheck:
         self.found.add("note", what, "look at it" if "seems" in what else remedy, line.place)
 
 
-# What UTF-8 looks like when each of its bytes was taken for a character.
+# UTF-8 characters whose bytes were read as one Latin-1 character each.
 _MANGLED = ("Ã©", "Ã¨", "Ã¤", "Ã¶", "Ã¼", "ÃŸ", "Ã\xa0", "Ãª", "Ã§", "â€™", "â€œ", "â€“", "Â«", "Â»", "Â°")
 
 
@@ -167,7 +166,7 @@ def _mangled(text: str) -> bool:
 
 
 def _weigh(found: Findings, check: _LineCheck, lines: int) -> None:
-    """Make a warning of what the cleaning would see to where it is frequent, and an error of sides in wrong order."""
+    """Turn frequent notes into warnings, and report exchanged sides as an error."""
     for finding in list(found):
         suspected = "seems to be" in finding.what
         if finding.level == "note" and finding.count > (_SUSPECTS if suspected else _DROPPED) * lines:
@@ -213,7 +212,7 @@ def _check_domain(name: str, task: TaskConfig, domain: DomainConfig, seen: Mappi
 
 
 def _repeated(parts: Iterable[_Seen]) -> Iterator[str]:
-    """Yield the place of every pair that is an earlier one's repetition, with that one's."""
+    """Yield the place of each pair that repeats an earlier one, with the place of the earlier one."""
     parts = list(parts)
     columns = [part.column(0) for part in parts]
     digests = np.concatenate(columns) if columns else np.empty(0, np.uint64)
@@ -233,18 +232,18 @@ def _place(ends: Any, index: int) -> tuple[int, int]:
 
 
 def _check_overlap(task: TaskConfig, seen: Mapping[str, Mapping[str, list[_Seen]]]) -> Report:
-    """Hold the users' own held-out text against all training text, and validation against test text."""
+    """Compare the corpora's own held-out text with all training text, and validation text with test text."""
     found = Findings()
     parts = {
         split: [part for domain in seen.values() for part in domain.get(split, ())]
         for split in ("train", "valid", "test")
     }
-    removed = "training text loses it" if task.leakage.remove else "scores will flatter: set leakage.remove"
+    removed = "training text loses it" if task.leakage.remove else "scores will be too high: set leakage.remove"
     level = "note" if task.leakage.remove else "warning"
     for split, other, rank, remedy in (
         ("valid", "train", level, removed),
         ("test", "train", level, removed),
-        ("valid", "test", "warning", "take it out of one of the two: the choice of the best checkpoint would see it"),
+        ("valid", "test", "warning", "remove it from one of the two, or the best checkpoint is chosen on test text"),
     ):
         for index, side in ((1, "source"), (2, "target")):
             known = [part.column(index) for part in parts[other]]

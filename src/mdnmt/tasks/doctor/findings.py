@@ -1,4 +1,4 @@
-"""Findings of the doctor: grouped by kind, with the first places of each and what to do."""
+"""Findings of the doctor, grouped by kind, with the first places of each and what to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEVELS = ("error", "warning", "note")
 
 @dataclass
 class Finding:
-    """One kind of trouble in one text: how often it was met, and where first."""
+    """One kind of problem in one text: how often it occurs, and its first places."""
 
     level: str  # error: the task cannot be built; warning: should be fixed; note: cleaning handles it
     what: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 def _joined(places: list[str]) -> str:
-    """Return places of one file with its name once; a place may be two lines that are the same (`a.en:9 = 4`)."""
+    """Join places, naming their file once if it is the same; a place may be two equal lines (`a.en:9 = 4`)."""
     files = {place.rpartition(":")[0] for place in places}
     if len(files) > 1 or not all(_LINES.fullmatch(place.rpartition(":")[2]) for place in places):
         return ", ".join(places)
@@ -37,7 +37,7 @@ def _joined(places: list[str]) -> str:
 
 
 class Findings:
-    """The findings on one text, in the order in which they were met first."""
+    """The findings on one text."""
 
     def __init__(self) -> None:
         self._found: dict[str, Finding] = {}
@@ -50,12 +50,12 @@ class Findings:
             finding.places.append(place)
 
     def raise_level(self, what: str, level: str, remedy: str) -> None:
-        """Take a finding for more than it was, once it is known how often it was met."""
+        """Raise the level of a finding once its frequency is known."""
         finding = self._found[what]
         finding.level, finding.remedy = level, remedy
 
     def count(self, what: str) -> int:
-        """Return how often something was met."""
+        """Return how often a finding was added."""
         return self._found[what].count if what in self._found else 0
 
     def __iter__(self) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
-"""Find where one side of aligned text is some lines earlier or later than the other, by the lengths of lines.
+"""Find where one side of aligned text is shifted by a few lines against the other, from the lengths of the lines.
 
-Sentences and their translations are about as long as each other. Where the lengths agree far better once one side is
-moved by a few lines, a line was added or lost before that place.
+The lengths of sentences and translations correlate. If they correlate far better after one side is shifted by a few
+lines, a line was added or lost before that place.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Shift:
 
 @dataclass
 class ShiftFinder:
-    """Takes the lengths of both sides line by line and keeps no more than one block of them."""
+    """Takes both sides line by line and keeps the lengths of at most one block."""
 
     found: list[Shift] = field(default_factory=list)
     _lengths: list[tuple[float, float]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ShiftFinder:
             self._look()
 
     def finish(self) -> list[Shift]:
-        """Return the shifts, neighbours of the same offset joined."""
+        """Return the shifts; adjacent ones with the same offset are joined."""
         if len(self._lengths) >= _LINES // 2:
             self._look()
         joined: list[Shift] = []

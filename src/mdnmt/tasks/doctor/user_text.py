@@ -1,4 +1,4 @@
-"""Open the text of a task's corpora for the doctor and read it to its end, whatever is wrong with single lines."""
+"""Open the text of a task's corpora for the doctor and read it to the end, even if single lines are broken."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class UserText(Protocol):
 
     @property
     def label(self) -> str:
-        """Return what it is called."""
+        """Return its name for reports."""
 
     def place(self, number: int) -> str:
-        """Return how the pair of that number is called, counted from 1."""
+        """Return the location of a pair, whose number is counted from 1."""
 
     def lines(self, found: Findings) -> Iterator[Line]:
-        """Yield the pairs; what is wrong with a line as such is added to `found`, a DataError is what stops it."""
+        """Yield the pairs and add problems of single lines to `found`; raise DataError if reading cannot go on."""
 
 
 @dataclass
 class TwoFiles:
-    """Line-aligned files, read side by side; what is not UTF-8 is replaced, and named."""
+    """Line-aligned files, read side by side; invalid UTF-8 is replaced and reported."""
 
     archive: Archive
     source: str
@@ -59,7 +59,7 @@ class TwoFiles:
 
     @property
     def label(self) -> str:
-        """Return how the source is called; both sides have the same line numbers."""
+        """Return the name of the source file; both sides have the same line numbers."""
         return f"{self.archive.label}/{self.source}"
 
     def place(self, number: int) -> str:
@@ -93,7 +93,7 @@ class TwoFiles:
 
 @dataclass
 class Segments:
-    """What a reader gives; its places are counted, and what stops it is its own error."""
+    """The pairs of a reader, located by their number; the reader's own error ends the text."""
 
     label: str
     read: Callable[[], Iterator[tuple[str, str]]]
@@ -127,7 +127,7 @@ class _Side:
         for block in self._archive.blocks(self.name):
             *whole, rest = (rest + block).split(b"\n")
             for raw in [*whole, rest] if len(rest) > LINE_BYTES_MAX else whole:
-                # Cut between characters.
+                # A line that is too long is cut between two characters.
                 fits = len(raw) <= LINE_BYTES_MAX
                 yield self._line(raw if fits else raw[:LINE_BYTES_MAX].decode(errors="ignore").encode())
                 if not fits:
@@ -162,7 +162,7 @@ _TWO_CHARACTERS = re.compile(rb"[\x80-\xff]{4}")
 
 
 def _guess(raw: bytes) -> str:
-    """Return in which encoding the line may be, as advice: Chinese ones have no lone byte above ASCII."""
+    """Return advice on the encoding of a line; runs of non-ASCII bytes suggest Chinese."""
     for encoding in ("gb18030", "big5") if _TWO_CHARACTERS.search(raw) else ("cp1252",):
         try:
             raw.decode(encoding)
@@ -177,7 +177,7 @@ Texts = dict[str, dict[str, list[UserText]]]
 
 @contextmanager
 def texts_of(task: TaskConfig, config_dir: Path, corpora: Path) -> Iterator[tuple[Texts, dict[str, list[str]]]]:
-    """Yield domain -> split -> texts, and domain -> its corpora that were not fetched and so cannot be looked at.
+    """Yield domain -> split -> texts, and domain -> its corpora that were not fetched and so cannot be checked.
 
     Raises:
         ConfigError: a corpus is not configured, or does not have the task's languages.
@@ -212,12 +212,12 @@ def _check_languages(task: TaskConfig, name: str, corpus: CorpusConfig) -> None:
 
 
 def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[str, list[UserText]]:
-    """Return the splits of a user's folder; line-aligned files are read with their faults."""
+    """Return the splits of a user's folder; line-aligned files are read even if they have errors."""
     folder = Path(source.folder).expanduser()
     archive = Folder(folder, corpus.unpacked_bound)
     found = folder_reader(corpus.reader.name)
     if found is None:
-        raise DataError(f"{folder}: the reader {corpus.reader.name!r} reads archives, no folder")
+        raise DataError(f"{folder}: the reader {corpus.reader.name!r} reads archives, not folders")
     languages = (task.source_lang, task.target_lang)
     texts: dict[str, list[UserText]] = {}
     for split in ("train", *HELD_OUT):
@@ -240,7 +240,7 @@ def _fetched(
     if isinstance(corpus.source, GeneratedSource):
         return {"train": [Segments(name, partial(generated.pairs, options, *languages))]}
     manifest = read_manifest(folder)
-    assert manifest is not None  # the caller has looked
+    assert manifest is not None  # checked by the caller
     where = files_folder(folder)
     paths = [where / file["name"] for file in manifest["files"]]
     archive = opened.enter_context(open_files(paths, corpus.unpacked_bound))

@@ -1,8 +1,8 @@
-"""Tell by simple signs that a sentence is not in the language it should be in: its script, its function words.
+"""Find sentences that seem to be in the wrong language, by their script and their function words.
 
-This only finds suspects. It knows the function words of seven languages and the scripts of some more. A line of fewer
-than five words, in capitals alone or of names mostly says nothing of its language; nor does one word that is repeated,
-nor a single letter (`à`, `y`, `c.`), which numbers, elisions and abbreviations bring into any text.
+This only finds suspects. It knows the function words of seven languages and the scripts of some more. It ignores lines
+of fewer than five words, lines that look like names or headings, repetitions of a word, and single letters (`à`, `y`,
+`c.`), which occur in any language as numbers, elisions and abbreviations.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _FUNCTION_WORDS = {
     "nog heeft werd deze wordt hij kan over geen tot zich zij",
 }
 _WORD = re.compile(r"[^\W\d_]+")
-# Of the web, of mail, of a module. Each begins at the beginning of a word and gives nothing back (`++`): linear in text
-# without blanks, too.
+# URLs, mail addresses, module names. Matches start at a word boundary and never backtrack (`++`), so they take linear
+# time even in text without spaces.
 _ADDRESS = re.compile(r"(?<!\w)\w++://\S++|(?<!\S)[^\s@]++@\S++|(?<!\w)\w++(?:\.\w++)++")
 
 
 def _distinct() -> dict[str, str]:
-    """Return word -> the one language of these that has it."""
+    """Return word -> its language, for words of only one language."""
     owners: dict[str, list[str]] = {}
     for lang, words in _FUNCTION_WORDS.items():
         for word in set(words.split()):
@@ -70,8 +70,8 @@ def _distinct() -> dict[str, str]:
 _OWNER = _distinct()
 _WORDS_MIN = 5
 _LETTERS_MIN = 6
-_OTHER_MIN = 3  # different function words of another language that must be there
-_OTHER_TIMES = 3  # and this many times those of the expected one
+_OTHER_MIN = 3  # at least this many different function words of another language
+_OTHER_TIMES = 3  # and at least this many times those of the expected language
 
 
 def suspect(text: str, lang: str) -> str | None:
@@ -83,7 +83,7 @@ def suspect(text: str, lang: str) -> str | None:
         return None
     if sum(counts[name] for name in expected) * 4 < total:
         script = max(counts, key=lambda name: counts[name])
-        # A product or a person keeps a Latin name in any text.
+        # The names of products and people may be Latin in any text.
         return None if script == "Latin" and _is_name(_WORD.findall(text)) else f"{script} script"
     if lang not in _FUNCTION_WORDS:
         return None
@@ -105,7 +105,7 @@ def suspect(text: str, lang: str) -> str | None:
 
 
 def _is_name(words: Sequence[str]) -> bool:
-    """Say whether words look like a name or a heading: few of them, or most with a capital, the first one aside."""
+    """Say whether words look like a name or a heading: after the first, at most half begin with a small letter."""
     small = sum(word[0].islower() for word in words[1:])
     return 2 * small <= len(words) - 1
 

@@ -1,1 +1,1 @@
-"""From words to tokens and numbers: BPE, vocabulary, arrays."""
+"""From words to BPE pieces and token ids: codes, vocabulary, arrays."""

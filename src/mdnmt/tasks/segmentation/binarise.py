@@ -17,12 +17,12 @@ from mdnmt.tasks.text.pair_text import ChunkSelection
 from mdnmt.tasks.workers import ParallelMap
 
 _NPY: Any = np.lib.format  # has no types
-# Of one side of a part: numbers of pieces, lengths of sentences, and words with how often they occur.
+# One side of a part: token ids, sentence lengths, indices of words, and how often each of these words occurs.
 _Encoded = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 class ArrayWriter:
-    """Writes an array of one dimension as .npy, piece by piece; its length is known, and written, at the end."""
+    """Writes a one-dimensional array as .npy, piece by piece; its length is written at the end."""
 
     def __init__(self, handle: IO[bytes], dtype: Any) -> None:
         self._handle, self._dtype, self._count = handle, np.dtype(dtype), 0
@@ -53,7 +53,7 @@ def write_array(path: Path, dtype: Any) -> Iterator[ArrayWriter]:
 
 
 class RaggedWriter:
-    """Writes sentences end to end, each closed by </s>, and the n + 1 offsets between them."""
+    """Writes n sentences end to end, each with </s>, and the n + 1 offsets between them."""
 
     def __init__(self, tokens: ArrayWriter, offsets: ArrayWriter) -> None:
         self._tokens, self._offsets, self._end = tokens, offsets, 0
@@ -79,14 +79,14 @@ def write_ragged(stem: Path) -> Iterator[RaggedWriter]:
 def encode_split(
     folder: Path, split: str, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: ParallelMap
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
-    """Write a split's arrays, one domain after the other, and return how often each word of a table occurs in it.
+    """Write a split's arrays, one domain after another, and return how often each word of a table occurs in it.
 
     Args:
         folder: in which `<split>.<lang>.tokens.npy`, `<split>.<lang>.offsets.npy` and `<split>.domains.npy` are made.
         split: the split.
         langs: source and target language.
         tokenised: the text of all splits.
-        encoder: numbers words.
+        encoder: maps words to token ids.
         run: applies a function to jobs, in processes.
 
     Returns:
@@ -111,7 +111,7 @@ def encode_split(
 
 
 def _encode_part(job: tuple[ChunkSelection, tuple[Path, Path]]) -> list[_Encoded]:
-    """Return both sides of a part of a text of tokens as numbers: one job of a worker process."""
+    """Encode both sides of a part of a tokenised text: one job of a worker process."""
     part, folders = job
     encoded = []
     for folder, lines in zip(folders, part.sides(), strict=True):

@@ -13,9 +13,9 @@ from mdnmt.errors import DamagedTask
 
 
 def learn(counts: Mapping[str, int], merge_operations: int) -> str:
-    """Return the codes (a text, one merge a line) learned from words and how often they occur.
+    """Return the codes (a text, one merge per line) learned from word counts.
 
-    Fewer merges come out when no pair of pieces is left that occurs twice.
+    Learning stops early if no pair of pieces occurs twice.
     """
     from subword_nmt import learn_bpe
 
@@ -23,7 +23,7 @@ def learn(counts: Mapping[str, int], merge_operations: int) -> str:
     lines = [f"{word} {count}\n" for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     codes = io.StringIO()
     with contextlib.redirect_stderr(io.StringIO()), _quick_search(learn_bpe):
-        # It says on stderr, for every run, that no pair is left; and it asks for at least one merge.
+        # subword-nmt reports on stderr when no pair is left, and it needs at least one merge.
         if merge_operations:
             learn_bpe.learn_bpe(lines, codes, merge_operations, is_dict=True)
         else:
@@ -33,10 +33,10 @@ def learn(counts: Mapping[str, int], merge_operations: int) -> str:
 
 @contextlib.contextmanager
 def _quick_search(module: Any) -> Iterator[None]:
-    """Let subword-nmt find the most frequent pair, which takes it most of its time, by two plain passes.
+    """Speed up subword-nmt's search for the most frequent pair, which takes most of its time.
 
-    It calls `max` with a function that is asked for every pair; the codes are the same. Of the many objects that it
-    makes none is in a cycle, so Python need not look for cycles among them meanwhile.
+    Two plain passes replace its `max` with a key function; the codes are the same. It creates many objects but no
+    cycles, so garbage collection is switched off meanwhile.
     """
     collecting = gc.isenabled()
 
@@ -44,7 +44,7 @@ def _quick_search(module: Any) -> Iterator[None]:
         if not isinstance(values, dict):
             return max(values, key=key)
         highest = max(values.values())
-        return max([pair for pair, count in values.items() if count == highest])  # of equal ones the last by name
+        return max([pair for pair, count in values.items() if count == highest])  # among ties, the last in sorted order
 
     module.max = most
     gc.disable()
@@ -57,20 +57,20 @@ def _quick_search(module: Any) -> Iterator[None]:
 
 
 class Bpe:
-    """Takes words apart; each word is segmented once and remembered."""
+    """Segments words; the pieces of each word are cached."""
 
     def __init__(self, codes: str, name: str = "codes.bpe") -> None:
         """Take the codes as `learn` returns them, and the name of their file.
 
         Raises:
-            DataError: they are not codes.
+            DataError: the codes are malformed.
         """
         from subword_nmt.apply_bpe import BPE
 
         if not codes.startswith("#version: 0.2\n"):
             raise DamagedTask(f"{name}: does not begin with '#version: 0.2'")
         merges = codes.rstrip("\n").split("\n")[1:]
-        # subword-nmt ends the process at a malformed line, and at a file without any, so both are settled here.
+        # subword-nmt exits on a malformed line and on a file without merges, so both cases are handled here.
         for number, merge in enumerate(merges, start=2):
             if len(merge.split(" ")) != 2:
                 raise DamagedTask(f"{name}:{number}: {merge!r} are not two pieces")
@@ -111,6 +111,6 @@ MARKER = "@@"  # ends a piece that is not the last of its word (subword-nmt's se
 
 
 def join_pieces(pieces: Sequence[str]) -> str:
-    """Return the tokenised text of BPE pieces; a marker at the very end, of a cut-off hypothesis, is dropped."""
+    """Return the tokenised text of BPE pieces; a marker at the very end (a truncated hypothesis) is dropped."""
     text = " ".join(pieces)
     return text.replace(f"{MARKER} ", "").removesuffix(MARKER)

@@ -27,21 +27,21 @@ def drop_by_pieces(
     given: Collection[str],
     run: ParallelMap,
 ) -> dict[str, dict[str, int]]:
-    """Drop, in place, pairs of domains whose cleaning counts pieces; the codes stay those of all training text.
+    """Drop pairs in place, for domains whose cleaning counts pieces; the codes are not learned again.
 
     Args:
         spec: the task.
         splits: the text by domain and split.
         tokenised: the same, as tokens.
         encoder: counts pieces.
-        given: domains whose validation text the corpora brought, and so is not cleaned.
+        given: domains whose validation text comes from the corpora's own files and is not cleaned.
         run: applies a function to jobs, in processes.
 
     Returns:
-        domain -> reason -> dropped pairs, of domains that lost any.
+        domain -> reason -> number of dropped pairs, for domains that lost any.
 
     Raises:
-        DataError: nothing of a split is left.
+        DataError: a split has no pairs left.
     """
     report = {}
     for domain, found in zip(spec.domains, splits, strict=True):
@@ -68,7 +68,7 @@ def drop_by_pieces(
 
 
 def _within(job: tuple[ChunkSelection, tuple[Path, Path], CleaningConfig]) -> tuple[LineMask, Counter[str]]:
-    """Say which lines of tokens are within the bounds, and why the others are not: one job of a worker process."""
+    """Return which lines are within the limits, and why the others are not: one job of a worker process."""
     part, folders, rules = job
     lengths = []
     for folder, lines in zip(folders, part.sides(), strict=True):

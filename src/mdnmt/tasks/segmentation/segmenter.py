@@ -19,11 +19,11 @@ SEGMENTATION = "segmentation.json"
 
 
 class NoDomainError(ConfigError):
-    """A text's domain is needed to take it apart, and is not known."""
+    """The segmentation of a text depends on its domain, which is not known."""
 
 
 def codes_file(bpe: str, lang: str, domain: str | None) -> str | None:
-    """Return the file of the codes for a language and domain, None where words stay whole.
+    """Return the file of the codes for a language and domain, None if words stay whole.
 
     Raises:
         NoDomainError: each domain has its own codes, and none is given.
@@ -35,12 +35,12 @@ def codes_file(bpe: str, lang: str, domain: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """What `segmentation.json` says: how the text of a task becomes pieces, beside the codes themselves.
+    """The content of `segmentation.json`: how a task's text is segmented, apart from the codes themselves.
 
     Attributes:
         bpe: `joint`, `side`, `domain` or `none`, as in the task's configuration.
         tokenizers: language -> tokenizer.
-        forms: domain -> its text's form, where it is not the plain one.
+        forms: domain -> how its text is normalised, if not in the default way.
     """
 
     bpe: str = "joint"
@@ -49,7 +49,7 @@ class Segmentation:
 
     @classmethod
     def load(cls, folder: Path) -> Segmentation:
-        """Read it from a task's folder, or a run's; one made before there were choices is Moses with joint codes.
+        """Read it from the folder of a task or run; without the file (older tasks), it is Moses with joint codes.
 
         Raises:
             DataError: the file cannot be read.
@@ -76,7 +76,7 @@ class Segmentation:
 
 
 def segmentation_files(folder: Path, langs: Sequence[str]) -> list[str]:
-    """Return the names of a task's files that turn text into numbers and back: a run keeps a copy of them."""
+    """Return the names of a task's files that turn text into token ids and back; a run keeps a copy of them."""
     codes = sorted(path.name for path in folder.glob("codes*.bpe"))
     made_with_choices = [SEGMENTATION] if (folder / SEGMENTATION).is_file() else []
     return [*made_with_choices, *codes, *(f"vocab.{lang}.txt" for lang in langs)]
@@ -86,17 +86,17 @@ class Segmenter:
     """Segments the text of one language of a task exactly as its training text was segmented."""
 
     def __init__(self, bpe: Bpe | None, lang: str, tokenizer: str = "moses", form: Normaliser | None = None) -> None:
-        """Take the codes (None: words stay whole), the language, its tokenizer, and the form of the text."""
+        """Take the codes (None: words stay whole), the language, its tokenizer, and the normaliser."""
         self.bpe, self.lang, self.tokenizer, self.form = bpe, lang, tokenizer, form or Normaliser()
 
     @classmethod
     def load(cls, folder: Path, lang: str, domain: str | None = None) -> Segmenter:
-        """Return the segmenter of the task in `folder` for `lang`, and for text of `domain` where that is known.
+        """Return the segmenter of the task in `folder` for `lang`, and for text of `domain` if that is known.
 
         Raises:
             DataError: the codes cannot be read.
             ConfigError: subword-nmt is not installed.
-            NoDomainError: text is taken apart by its domain, and none is given.
+            NoDomainError: each domain has its own codes, and none is given.
         """
         how = Segmentation.load(folder)
         name, codes = codes_file(how.bpe, lang, domain), None
@@ -109,7 +109,7 @@ class Segmenter:
             return cls(codes, lang, how.tokenizer(lang), how.forms.get(domain or ""))
 
     def encode(self, line: str) -> list[str]:
-        """Return the pieces of a line: normalised, tokenised, taken apart.
+        """Return the pieces of a line: normalised, tokenised, segmented.
 
         Raises:
             ConfigError: a package that tokenises is not installed.
@@ -121,7 +121,7 @@ class Segmenter:
 
 
 def plain_text(pieces: Sequence[str], lang: str, tokenizer: str = "moses") -> str:
-    """Return the plain text of pieces, joined and detokenised; no codes are needed for that.
+    """Return the plain text of pieces, joined and detokenised; this needs no codes.
 
     Raises:
         ConfigError: sacremoses is not installed.
@@ -132,7 +132,7 @@ def plain_text(pieces: Sequence[str], lang: str, tokenizer: str = "moses") -> st
 
 @contextmanager
 def _packages() -> Iterator[None]:
-    """Turn a missing package into one line: a machine that only trains may lack those that cut and join words."""
+    """Turn a missing package into a one-line error: a machine that only trains may lack the tokenizers."""
     try:
         yield
     except ModuleNotFoundError as error:

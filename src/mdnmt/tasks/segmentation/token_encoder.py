@@ -1,4 +1,4 @@
-"""Learn BPE codes and vocabularies on the training text, and turn the words of all splits into token numbers."""
+"""Learn BPE codes and vocabularies on the training text, and turn the words of all splits into token ids."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mdnmt.tasks.segmentation.tokenised_text import SIDES
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.workers import ParallelMap, in_this_process
 
-# The end of a line is a word of the table, the last one, which no text has; its one piece is </s>.
+# The end of a line is the last word of each table; it occurs in no text, and its only piece is </s>.
 END = "\n"
-_TABLES_PER_PROCESS = 2  # of the two sides
+_TABLES_PER_PROCESS = 2  # one per side
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class WordTable:
 
     @classmethod
     def of(cls, pieces: Mapping[str, Sequence[str]], vocab: Vocab) -> WordTable:
-        """Return the table of words that are taken apart as `pieces` says."""
+        """Return the table of the words in `pieces`."""
         words = sorted(pieces)
         numbers = [*(vocab.encode(pieces[word]) for word in words), [Vocab.eos]]
         offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
@@ -46,14 +46,14 @@ class WordTable:
         return np.diff(self.offsets)
 
     def unknown(self) -> NDArray[np.bool_]:
-        """Say of each word whether it has a piece that is <unk>."""
+        """Return, for each word, whether it has a piece that is <unk>."""
         owners = np.repeat(np.arange(len(self.words)), self.lengths)
         found = np.zeros(len(self.words), dtype=np.bool_)
         found[owners[self.ids == Vocab.unk]] = True
         return found
 
     def among(self, words: Collection[str]) -> NDArray[np.bool_]:
-        """Say of each word whether it is one of `words`."""
+        """Return, for each word, whether it is one of `words`."""
         return np.array([word in words for word in self.words], dtype=np.bool_)
 
     def save(self, folder: Path) -> None:
@@ -65,7 +65,7 @@ class WordTable:
 
 
 class EncodingTable:
-    """A table with what finds a word in it."""
+    """A saved table, with an index of its words."""
 
     def __init__(self, folder: Path) -> None:
         words = (folder / "words").read_bytes().decode().split("\0")
@@ -76,14 +76,14 @@ class EncodingTable:
         self.end = len(words) - 1
 
     def words(self, lines: Sequence[str]) -> NDArray[np.int64]:
-        """Return the numbers of the words of lines of tokens; each line is closed by `end`."""
+        """Return the indices of the words of tokenised lines, each line followed by `end`."""
         if not lines:
             return np.zeros(0, dtype=np.int64)
         find = self._index.__getitem__
         return np.array([*map(find, f" {END} ".join([*lines, ""]).split(" ")[:-1])], dtype=np.int64)
 
     def pieces(self, words: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the numbers of the pieces of words, end to end."""
+        """Return the token ids of words, end to end."""
         lengths = self._lengths[words]
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if len(ends) else 0
@@ -98,7 +98,7 @@ class EncodingTable:
 
 @lru_cache(maxsize=_TABLES_PER_PROCESS)
 def encoding_table(folder: Path) -> EncodingTable:
-    """Return a saved table, read once by each process."""
+    """Return a saved table; each process reads it once."""
     return EncodingTable(folder)
 
 
@@ -114,9 +114,9 @@ class Encoder:
     Attributes:
         codes: file name -> codes.
         vocabs: side -> vocabulary.
-        tables: (domain, side) -> every word of every split, with the numbers of its pieces; shared where codes and
+        tables: (domain, side) -> every word of every split, with its token ids; tables are shared if codes and
             vocabulary are.
-        folders: (domain, side) -> where other processes find the table.
+        folders: (domain, side) -> the folder with the table, for other processes.
         train_words: side -> the words of the training text.
     """
 
@@ -140,13 +140,13 @@ def learn_encoder(
     scratch: Path,
     run: ParallelMap = in_this_process,
 ) -> Encoder:
-    """Return codes and vocabularies learned on the splits called `train`, ready for the words of all.
+    """Return codes and vocabularies learned on the `train` splits, with tables for the words of all splits.
 
     Args:
-        counts: the words of all splits.
+        counts: how often each word occurs in each split.
         langs: source and target language.
         segmentation: which text shares codes, and how many merges they have.
-        vocabulary: which pieces get a number.
+        vocabulary: which pieces get an id.
         scratch: a folder for the tables.
         run: applies a function to jobs, in processes.
     """
@@ -190,7 +190,7 @@ def _pieces(
     name: str | None,
     run: ParallelMap,
 ) -> dict[str, list[str]]:
-    """Return the pieces of all words that the codes of file `name` take apart."""
+    """Return the pieces of all words that the codes of file `name` segment."""
     found = sorted(set().union(*(words[key] for key in files if files[key] == name)))
     if codes is None:
         return {word: [word] for word in found}
@@ -205,7 +205,7 @@ def _vocabs(
     pieces_of: Mapping[str | None, Mapping[str, list[str]]],
     vocabulary: VocabularyConfig,
 ) -> dict[str, Vocab]:
-    """Return the vocabulary of each side, one for both where it is joint."""
+    """Return the vocabulary of each side; the same for both if it is joint."""
     counts_of: dict[str, Counter[str]] = {side: Counter() for side in SIDES}
     for (domain, side), counts in train.items():
         pieces, found = pieces_of[files[domain, side]], counts_of[side]
@@ -224,7 +224,7 @@ def _tables(
     vocabs: Mapping[str, Vocab],
     scratch: Path,
 ) -> tuple[dict[tuple[str, str], WordTable], dict[tuple[str, str], Path]]:
-    """Return tables and their folders by (domain, side); what shares codes and vocabulary shares them."""
+    """Return tables and their folders by (domain, side); the same codes and vocabulary share a table."""
     made: dict[tuple[str | None, int], tuple[WordTable, Path]] = {}
     for (_, side), name in files.items():
         key = name, id(vocabs[side])

@@ -21,7 +21,7 @@ class Tokenised:
     """The tokens of a task.
 
     Attributes:
-        texts: (split, domain) -> pairs of lines of tokens, which are separated by blanks.
+        texts: (split, domain) -> pairs of lines, with tokens separated by spaces.
         counts: (split, domain, side) -> how often each word occurs.
     """
 
@@ -39,7 +39,7 @@ def tokenise_splits(
         sides: languages and tokenizers.
         run: applies a function to jobs, in processes.
         scratch: a folder for the tokens.
-        lines_per_chunk: of the files of tokens.
+        lines_per_chunk: lines per chunk of the files.
     """
     found = Tokenised({}, {})
     for number, domain in enumerate(splits):
@@ -57,7 +57,7 @@ def tokenise_splits(
 
 
 def _tokenise_part(job: tuple[ChunkSelection, Sides]) -> tuple[bytes, int, list[dict[str, int]]]:
-    """Return the lines of tokens of a part, their number, and the words of each side: one job of a worker process."""
+    """Tokenise a part; return its lines, their number, and the word counts of each side: one job of a process."""
     part, sides = job
     tokens = [tokenise_lines((*side, lines)) for side, lines in zip(sides, part.sides(), strict=True)]
     counts = [dict(count_words(lines)) for lines in tokens]
@@ -65,5 +65,5 @@ def _tokenise_part(job: tuple[ChunkSelection, Sides]) -> tuple[bytes, int, list[
 
 
 def count_words(lines: Sequence[str]) -> Counter[str]:
-    """Return how often each word occurs in lines of tokens."""
+    """Return how often each word occurs in tokenised lines."""
     return Counter(" ".join(lines).split(" ") if lines else ())

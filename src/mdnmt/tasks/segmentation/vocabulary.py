@@ -1,4 +1,4 @@
-"""The vocabulary: tokens and their numbers."""
+"""The vocabulary: tokens and their ids."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 
 class Vocab:
-    """Pieces by number; 0 <pad>, 1 <s>, 2 </s>, 3 <unk>, then the others."""
+    """Tokens by id: 0 <pad>, 1 <s>, 2 </s>, 3 <unk>, then the others."""
 
     pad, bos, eos, unk = range(len(SPECIALS))
 
     def __init__(self, tokens: Sequence[str]) -> None:
-        """Take all tokens in the order of their numbers.
+        """Take all tokens in the order of their ids.
 
         Raises:
             DataError: they do not begin with the special ones, or one occurs twice.
@@ -31,16 +31,16 @@ class Vocab:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], min_count: int = 1, max_size: int | None = None) -> Vocab:
-        """Return the vocabulary of all pieces seen `min_count` times or more, the `max_size` most frequent first."""
+        """Return a vocabulary of the `max_size` most frequent pieces that occur at least `min_count` times."""
         chosen = [piece for piece, count in counts.items() if count >= min_count and piece not in SPECIALS]
         return cls([*SPECIALS, *sorted(chosen, key=lambda piece: (-counts[piece], piece))[:max_size]])
 
     @classmethod
     def load(cls, path: Path) -> Vocab:
-        """Read a vocabulary, one token a line.
+        """Read a vocabulary, one token per line.
 
         Raises:
-            DataError: the file cannot be read or is no vocabulary.
+            DataError: the file cannot be read or is not a vocabulary.
         """
         try:
             return cls(read_lines(path))
@@ -52,19 +52,19 @@ class Vocab:
             raise DataError(f"{path}: {error}") from None
 
     def save(self, path: Path) -> None:
-        """Write the vocabulary, one token a line: its number is the line's, counted from 0."""
+        """Write the vocabulary, one token per line; a token's id is its line number, counted from 0."""
         write_lines(path, self.tokens)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
-        """Return the numbers of pieces; a piece without one is <unk>, and text cannot name the other specials."""
+        """Return the ids of pieces; unknown pieces, and pieces spelt like a special token, become <unk>."""
         numbers = (self.index.get(piece, self.unk) for piece in pieces)
         return [number if number >= len(SPECIALS) else self.unk for number in numbers]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Return the pieces of numbers, up to the first </s>; <pad> and <s> are left out."""
+        """Return the pieces of ids, up to the first </s>; <pad> and <s> are left out."""
         pieces = []
         for number in ids:
             if number == self.eos:

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from mdnmt.tasks.text.clean import Pair, as_pair
 from mdnmt.tasks.text.pair_text import Chunk, ChunkSelection, LineMask, PairText
 
-# What is counted of a set: how many sentences have the same source, target or both, in the form by which sentences are
-# compared; the same of the text as it is; and how many have the source or the target.
+# Matches counted for each set: sentences with the same source, target or both in comparison form; the same for the
+# exact text; and sentences with the same source or target.
 MATCHES = ("source", "target", "pair", "exact source", "exact target", "exact pair", "either")
 Key = tuple[str, str]  # domain and split
 _NOWHERE: frozenset[int] = frozenset()
 
 
 class HeldOutSets(NamedTuple):
-    """Held-out sets on disk: short enough to go with every job, and each process reads the text once."""
+    """Held-out sets on disk: small enough to send with every job; each process reads the text once."""
 
     keys: tuple[Key, ...]
     chunks: tuple[tuple[Chunk, ...], ...]
@@ -45,7 +45,7 @@ class HeldOutSets(NamedTuple):
 
 
 class HeldOutIndex:
-    """All that is held out -> the numbers of the sets that hold it."""
+    """An index from held-out sentences to the numbers of the sets that contain them."""
 
     def __init__(self, sets: Iterable[Iterable[Pair]]) -> None:
         self._known: tuple[dict[Hashable, frozenset[int]], ...] = tuple({} for _ in range(6))
@@ -76,14 +76,14 @@ def _index(sets: HeldOutSets) -> HeldOutIndex:
 
 
 def leaking_lines(job: tuple[ChunkSelection, HeldOutSets]) -> LineMask:
-    """Say of each line whether its source or its target is held out in any set: one job of a worker process."""
+    """Return, for each line, whether its source or target is held out in any set: one job of a worker process."""
     part, sets = job
     index = _index(sets)
     return np.array([index.holds(as_pair(*pair)) for pair in part.pairs()], dtype=np.bool_)
 
 
 def count_matches(job: tuple[ChunkSelection, LineMask, HeldOutSets]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the matches in each set of a part, and of those of its lines that are trained on: one job of a process."""
+    """Count a part's matches in each set, for all lines and for those in the training text: one job of a process."""
     part, trained, sets = job
     index = _index(sets)
     before, after = (np.zeros((len(sets.keys), len(MATCHES)), dtype=np.int64) for _ in range(2))

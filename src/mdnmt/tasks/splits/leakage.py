@@ -1,4 +1,4 @@
-"""Leakage: how many training sentences also occur held-out, before and after their removal."""
+"""Leakage: how many training sentences also occur in held-out sets, before and after their removal."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def leakage(
     threshold: float | None = None,
     run: ParallelMap = in_this_process,
 ) -> dict[str, Any]:
-    """Return the leakage table: for each domain's held-out set, the training sentences of all domains in it.
+    """Return the leakage table: for each held-out set of a domain, how many training sentences of any domain are in it.
 
-    `source`, `target` and `pair` count matches of the normalised, case-folded form, `exact` those of the text itself.
-    `removed` counts the sentences that were removed for it (source or target matches), `left` those that a second
-    search found in the final training text. `near` counts, by side, the held-out sentences to which a sentence of the
-    final training text is at least as similar as `threshold`, equal ones included; `by_train` gives the same for each
-    domain of the training text. `valid_in_test` counts each domain's validation sentences whose source or target is
-    also in a test set of the task. Only a user's own files can have any, and none is removed.
+    `source`, `target` and `pair` count matches in the normalised, case-folded form, `exact` those of the text itself.
+    `removed` counts the sentences that were removed (source or target matches), `left` those that a second search
+    found in the final training text. `near` counts, by side, the held-out sentences to which a sentence of the final
+    training text is at least as similar as `threshold`, equal ones included; `by_train` gives the same for each domain
+    of the training text. `valid_in_test` counts each domain's validation sentences whose source or target is also in a
+    test set of the task; none is removed. Sampled sets have no such sentences if leaks are removed.
 
     Args:
         domains: the splits.
         removed: whether leaks were removed from the training text.
-        threshold: similarity of near-duplicates; None: none are looked for.
+        threshold: similarity of near-duplicates; None: do not search for them.
         run: applies a function to jobs, in processes.
 
     Raises:
-        DataError: a held-out sentence is in training text from which it was removed (a bug that must never pass).
+        DataError: a held-out sentence is in the training text although leaks were removed (a bug).
     """
     sets = HeldOutSets.of({(domain.name, name): domain.splits[name] for domain in domains for name in HELD_OUT})
     before, after = _counts(domains, sets, run)

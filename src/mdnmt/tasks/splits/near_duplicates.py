@@ -1,4 +1,4 @@
-"""Near-duplicates: training sentences that are almost held-out ones, by MinHash (Broder 1997) through datasketch."""
+"""Near-duplicates: training sentences similar to held-out ones, found by MinHash (Broder 1997, datasketch)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEED = 1
 
 
 def words_of(form: str) -> set[str]:
-    """Return the different words of a sentence, CJK characters each for itself; without any, the sentence itself."""
+    """Return the set of words of a sentence; each CJK character is one; without words, the sentence itself."""
     return set(_WORD.findall(" ".join(split_characters(form)))) or {form}
 
 
@@ -37,15 +37,15 @@ def similar_heldout(
 ) -> set[str]:
     """Return the held-out sentences of a side to which a training sentence is at least as similar as `threshold`.
 
-    Candidates come from MinHash signatures and locality-sensitive hashing: of those that are barely similar enough
-    about 1 in 100 is missed. Each candidate is then compared with the sentence itself, so there are no false
+    Candidates come from MinHash signatures and locality-sensitive hashing, which miss about 1 in 100 of the sentences
+    that are barely similar enough. Each candidate is then compared with the sentence itself, so there are no false
     positives. Sentences are compared after normalisation; the result does not depend on their order.
 
     Args:
         train: the training text.
         held: the held-out sets.
         side: 0: the sources, 1: the targets.
-        threshold: the share of words in common.
+        threshold: the smallest share of words in common.
         run: applies a function to jobs, in processes.
     """
     found: set[int] = set()
@@ -56,9 +56,9 @@ def similar_heldout(
 
 
 def lines_like_heldout(job: tuple[ChunkSelection, HeldOutSets, float]) -> LineMask:
-    """Say of each line of a part whether its source or its target is similar to a held-out one: one job of a process.
+    """Return, for each line, whether its source or target is similar to a held-out one: one job of a worker process.
 
-    Candidates are found by the same signatures as in `similar_heldout`: about 1 in 100 of the barely similar is missed.
+    Candidates are found as in `similar_heldout`, so about 1 in 100 of the barely similar lines is missed.
     """
     part, held, threshold = job
     pairs = part.pairs()
@@ -72,7 +72,7 @@ def lines_like_heldout(job: tuple[ChunkSelection, HeldOutSets, float]) -> LineMa
 
 
 def _search(job: tuple[ChunkSelection, HeldOutSets, int, float]) -> list[int]:
-    """Return the numbers of the held-out sentences to which one of a part is similar: one job of a worker process."""
+    """Return the numbers of the held-out sentences that a sentence of a part resembles: one job of a worker process."""
     part, held, side, threshold = job
     index, words_known = _index(held, side, threshold)
     words = [words_of(form) for form in sorted({comparison_form(pair[side]) for pair in part.pairs()})]
@@ -89,12 +89,12 @@ def _forms(held: HeldOutSets, side: int) -> list[str]:
     return sorted({pair[2 + side] for pairs in held.pairs() for pair in pairs})
 
 
-@lru_cache(maxsize=2)  # both sides
+@lru_cache(maxsize=2)  # one per side
 def _index(held: HeldOutSets, side: int, threshold: float) -> tuple[Any, list[set[str]]]:
     from datasketch import MinHashLSH
 
     words = [words_of(sentence) for sentence in _forms(held, side)]
-    # Weighted for what is missed: false candidates are compared with the sentence itself anyway.
+    # Weighted against misses: false candidates are compared with the sentence itself anyway.
     index = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS, weights=(0.01, 0.99))
     for number, signature in enumerate(_signatures(words)):
         index.insert(number, signature)
@@ -105,5 +105,5 @@ def _signatures(sentences: Iterable[Set[str]]) -> Any:
     from datasketch import MinHash
 
     encoded = ([word.encode("utf-8") for word in words] for words in sentences)
-    # A hash that is cheap and the same everywhere; its 32 bits are mixed by the permutations.
+    # A cheap hash that is the same on every machine; the permutations mix its 32 bits.
     return MinHash.generator(encoded, num_perm=_PERMUTATIONS, seed=_SEED, hashfunc=zlib.crc32)

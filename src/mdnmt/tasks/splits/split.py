@@ -1,7 +1,7 @@
 """Split a task: choose the held-out pairs and remove them, by source and by target, from all training text.
 
 Pairs are sampled by a hash of the seed, the domain and the pair, so a sample depends neither on the order of the
-corpus nor on a random generator, and a pair that is added or removed changes the place of no other. Equal pairs are
+corpus nor on a random generator, and adding or removing a pair does not change the rank of any other. Equal pairs are
 distinguished by how many equal ones come before them.
 """
 
@@ -30,7 +30,7 @@ Numbers = NDArray[np.int64]
 
 
 def draw_keys(job: tuple[ChunkSelection, NDArray[np.uint32] | None, str]) -> Keys:
-    """Return the keys of (lines, equal ones before each, seed and domain), as bytes: one job of a worker process."""
+    """Return the sampling keys of (lines, number of equal lines before each, seed and domain): one job of a process."""
     part, before, start = job
     prefix = start.encode() + b"\0"
     texts = [prefix + line.replace(b"\t", b"\0") for line in part.lines()]
@@ -46,11 +46,11 @@ def first_in_draw(
     """Return the numbers of the lines that are drawn first, in the order of the draw.
 
     Args:
-        text: from which is drawn.
-        repeats: of its lines; None: no two are equal.
-        count: how many are wanted; fewer come where there are fewer.
-        seed: of the draw.
-        domain: of the text.
+        text: the text to draw from.
+        repeats: which of its lines are equal; None: no two are.
+        count: how many to draw; all lines if there are fewer.
+        seed: seed of the draw.
+        domain: domain of the text.
         run: applies a function to jobs, in processes.
     """
     before = None if repeats is None else repeats.numbers(text.kept)
@@ -63,7 +63,7 @@ def first_in_draw(
 
 
 def smallest(found: Iterable[tuple[Numbers, Keys]], count: int) -> Numbers:
-    """Return the numbers of the `count` smallest keys, in their order; never many more are held at once."""
+    """Return the numbers of the `count` smallest keys, in sorted order, with few more than that in memory."""
     numbers, keys, bound = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=_KEY), None
     waiting: list[tuple[Numbers, Keys]] = []
 
@@ -79,7 +79,7 @@ def smallest(found: Iterable[tuple[Numbers, Keys]], count: int) -> Numbers:
         waiting.append((some_numbers[below], some_keys[below]))
         if len(keys) + sum(len(some) for _, some in waiting) >= 2 * count + _SORTED_TOGETHER:
             numbers, keys = cut()
-            bound = keys[-1:] if len(keys) == count else None  # an array: a single key loses zeros at its end
+            bound = keys[-1:] if len(keys) == count else None  # an array: a NumPy scalar loses trailing zeros
     return cut()[0]
 
 
@@ -89,13 +89,13 @@ SPLITS = ("train", *HELD_OUT)
 
 @dataclass
 class DomainText:
-    """A domain's pairs: the pool from which is drawn, and held-out sets that are settled already.
+    """A domain's pairs: the pool to draw from, and held-out sets that are already fixed.
 
     Attributes:
         name: the domain's name.
-        pool: the pairs from which is drawn, and trained on.
-        wanted: how many of each split; None: all.
-        own: held-out sets that the corpora bring, or the rule of the split gives (None, or no entry: there are none).
+        pool: the pairs to draw from and to train on.
+        wanted: number of pairs of each split; None: all.
+        own: held-out sets from the corpora's own files or a split rule (None or no entry: there is none).
         repeats: which pairs of the pool are equal; None: no two are.
     """
 
@@ -116,10 +116,10 @@ class DomainSplit:
 
 
 def by_modulo(count: int, modulo: int) -> dict[str, LineMask]:
-    """Say which of `count` lines are in each split, after the remainder of their number, counted from 1.
+    """Return which of `count` lines are in each split, by the line number (from 1) modulo `modulo`.
 
-    0 is validation, 1 is test, the last tenth of the remainders is training text, the others are left out: with 100
-    the split of Jiang et al. (2020) for News.
+    Remainder 0 is validation, 1 is test, the last tenth of the remainders is training text, and the others are left
+    out. With 100, this is the split of Jiang et al. (2020) for News.
     """
     rest = (np.arange(1, count + 1) % modulo).astype(np.int32)
     return {"train": rest >= max(2, modulo - modulo // 10), "valid": rest == 0, "test": rest == 1}
@@ -136,17 +136,17 @@ def split(
 ) -> list[DomainSplit]:
     """Return the splits of all domains of a task.
 
-    With `remove_leaks`, no sentence that is held out in any domain is in the training text of any: neither the pair
-    nor its source nor its target, compared in normalised, case-folded form. Sampled held-out sets share no sentence
-    with each other either. Without, a pair is in one split, and its repetitions may be in another.
+    With `remove_leaks`, no source or target of any held-out set is in the training text of any domain, compared in
+    normalised, case-folded form. Sampled held-out sets share no sentence with other held-out sets either. Without it,
+    equal pairs may be in different splits.
 
     Args:
         domains: their text.
-        seeds: of the draws, by domain or of all.
+        seeds: seed of the draws, one per domain or one for all.
         scratch: a folder for the held-out sets.
-        remove_leaks: take out of the training text what is held out somewhere.
+        remove_leaks: remove held-out sentences from all training text.
         run: applies a function to jobs, in processes.
-        lines_per_chunk: of the files of the held-out sets.
+        lines_per_chunk: lines per chunk of the files of the held-out sets.
         remove_near: also remove training pairs with a side this similar to a held-out one; None: only equal ones.
 
     Raises:
@@ -160,7 +160,7 @@ def split(
         missing = [name for name in reversed(HELD_OUT) if name not in held[domain.name]]
         candidates = _candidates(domain, missing, seed_of[domain.name], run)
         drawn: list[int] = []
-        # Test first, so that another number of validation pairs leaves the test set as it is.
+        # Test first, so that the number of validation pairs does not change the test set.
         for name in missing:
             chosen = _draw(domain, name, candidates, known if remove_leaks else None)
             held[domain.name][name] = [chosen[number] for number in sorted(chosen)]
@@ -192,7 +192,7 @@ class _HeldOutSoFar:
 
 
 def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
-    """Return the held-out sets that are settled already, cut to the number asked for."""
+    """Return the held-out sets that are already fixed, reduced to the number asked for."""
     sets: dict[str, list[Pair]] = {}
     for name in HELD_OUT:
         own, wanted = domain.own.get(name), domain.wanted[name]
@@ -207,14 +207,14 @@ def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
 
 
 def _drawn_first(own: Sequence[Pair], count: int, seed: int, domain: str) -> list[int]:
-    """Return the places of the pairs of an own set that are drawn first, equal ones next to each other."""
+    """Return the indices of the pairs of an own set that are drawn first; equal pairs are drawn together."""
     texts = ("\0".join((str(seed), domain, *pair[:2])) for pair in own)
     keys = [hashlib.sha256(text.encode()).digest() for text in texts]
     return sorted(range(len(keys)), key=keys.__getitem__)[:count]
 
 
 def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: ParallelMap) -> Iterator[tuple[int, Pair]]:
-    """Yield (number, pair) of the pool in the order of the draw; only as many as needed are looked up."""
+    """Yield (number, pair) of the pool in the order of the draw, looking up only as many as needed."""
     wanted = sum(domain.wanted[name] or 0 for name in missing)
     done, count = 0, min(len(domain.pool), 2 * wanted + 100)
     while wanted and done < count:
@@ -227,10 +227,10 @@ def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: Para
 def _draw(
     domain: DomainText, name: str, candidates: Iterator[tuple[int, Pair]], known: _HeldOutSoFar | None
 ) -> dict[int, Pair]:
-    """Return number -> pair of a split that is drawn; what is `known` is passed over, and what is drawn is known."""
+    """Draw a split and return number -> pair; sentences in `known` are skipped, and drawn ones are added to it."""
     wanted = domain.wanted[name]
     if wanted is None:
-        raise DataError(f"domain {domain.name!r}: {name} is null, but no corpus brings its own; give a number")
+        raise DataError(f"domain {domain.name!r}: {name} is null, but no corpus has its own; give a number")
     chosen: dict[int, Pair] = {}
     while len(chosen) < wanted and (candidate := next(candidates, None)) is not None:
         number, pair = candidate
@@ -252,7 +252,7 @@ def _assemble(
     seed: int,
     run: ParallelMap,
 ) -> DomainSplit:
-    """Return a domain's splits, each in the order of its corpus; `train` is what is left, cut to its number."""
+    """Return a domain's splits, each in corpus order; `train` is the rest of the pool, reduced to its number."""
     train = pool
     if removed is not None:
         train = pool.select(~leaking for leaking in run(leaking_lines, ((part, removed) for part in pool.parts())))

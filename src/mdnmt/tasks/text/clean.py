@@ -41,26 +41,26 @@ _PLAIN = (Side(), Side())
 
 
 def make_pair(source: str, target: str, form: Normaliser | None = None, sides: Sides = _PLAIN) -> Pair:
-    """Return the pair of two raw segments, normalised as its domain asks for."""
+    """Return the pair of two raw segments, normalised by `form`."""
     form = form or Normaliser()
     return as_pair(form.apply(source, sides[0].lang), form.apply(target, sides[1].lang))
 
 
 def as_pair(source: str, target: str) -> Pair:
-    """Return the pair of two segments that are normalised already."""
+    """Return the pair of two normalised segments."""
     return Pair(source, target, comparison_form(source), comparison_form(target))
 
 
 def why_dropped(
     pair: Pair, rules: CleaningConfig, sides: Sides = _PLAIN, lengths: tuple[int, int] | None = None
 ) -> str | None:
-    """Return the reason for which a pair is dropped before the split, or None when it is kept.
+    """Return why a pair is dropped before the split, or None if it is kept.
 
     Args:
         pair: the normalised pair.
-        rules: what is kept.
+        rules: the cleaning rules.
         sides: languages and tokenizers.
-        lengths: of both sides, if they are known already.
+        lengths: of both sides, if known.
     """
     if not pair.source or not pair.target:
         return "empty"
@@ -79,7 +79,7 @@ def why_dropped(
 
 
 def why_length(lengths: tuple[int, int], rules: CleaningConfig) -> str | None:
-    """Return the reason for which a pair of two lengths is dropped, or None."""
+    """Return why a pair with these lengths is dropped, or None."""
     if min(lengths) < rules.min_tokens:
         return "too short"
     if rules.max_tokens is not None and max(lengths) > rules.max_tokens:

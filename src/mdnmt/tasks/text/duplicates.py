@@ -1,4 +1,4 @@
-"""Find duplicate sentence pairs by 128-bit digests, which are kept on disk if there are many."""
+"""Find duplicate sentence pairs by 128-bit digests, which are stored on disk if there are many."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _BUCKETS = 256
 class DigestBuckets:
     """Records that begin with a digest, grouped by its first byte.
 
-    Equal records are in one group, in the order in which they were added. Digests are uniform, so the groups are about
-    equal: four thousand records each for a million.
+    Equal records are in one group, in the order in which they were added. Digests are uniform, so the groups have
+    about the same size: 4,000 records each for a million.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], in_memory: int = _IN_MEMORY) -> None:
@@ -38,7 +38,7 @@ class DigestBuckets:
             self._spill()
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Yield the records group by group; few records are one group."""
+        """Yield the records group by group; a small number of records is one group."""
         if not self._spilled:
             yield self._taken()
             return

@@ -13,12 +13,12 @@ from mdnmt.tasks.text.tokenise import normalise_punctuation
 _INVISIBLE = {0x00AD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 _CONTROL = {*range(0x20), *range(0x7F, 0xA0)}
 _SURROGATES = set(range(0xD800, 0xE000))
-# Separators of groups and lines count as blanks for `str.split`, so they become blanks, not nothing.
+# Control characters that `str.split` treats as white space become spaces instead of being removed.
 _REMOVED = dict.fromkeys(code for code in _CONTROL | _SURROGATES | _INVISIBLE if not chr(code).isspace())
 
 
 def normalise(text: str) -> str:
-    """Return `text` in NFC, without control and invisible characters, with single blanks and none at the ends."""
+    """Return `text` in NFC, without control and invisible characters, with single spaces and none at the ends."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     return " ".join(unicodedata.normalize("NFC", text.translate(_REMOVED)).split())

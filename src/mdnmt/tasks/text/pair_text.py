@@ -1,6 +1,6 @@
-"""Sentence pairs on disk, a line each with a tab between the sides, that any process reads chunk by chunk.
+"""Sentence pairs on disk, one per line with a tab between the sides, which any process can read chunk by chunk.
 
-A task's text is never held in memory: what is known there of each line is one byte, whether it is kept.
+The text of a task is never loaded into memory; only one byte per line is: whether the line is kept.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 Segments = tuple[str, str]
 LineMask = NDArray[np.bool_]
 LINES_PER_CHUNK = 2000
-# Raw text may have halves of characters beyond the basic plane; normalising drops them.
+# Raw text may contain lone surrogates; normalisation removes them.
 _ERRORS = "surrogatepass"
 
 
 class Chunk(NamedTuple):
-    """Part of a file: `size` bytes from `start` on, with `lines` lines."""
+    """Part of a file: `lines` lines in `size` bytes from `start`."""
 
     path: Path
     start: int
@@ -32,11 +32,11 @@ class Chunk(NamedTuple):
 
 
 class ChunkSelection(NamedTuple):
-    """A chunk of a text and which of its lines are selected: what a worker process gets instead of the text."""
+    """A chunk of a text and which of its lines are selected; worker processes get this instead of the text."""
 
     chunk: Chunk
     kept: LineMask
-    first: int  # the number of its first line in the text, counted from 0
+    first: int  # number of the chunk's first line in the text, counted from 0
 
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of the selected lines in the text."""
@@ -108,7 +108,7 @@ class PairText:
         return PairText(self.chunks, kept)
 
     def take(self, numbers: NDArray[np.int64]) -> list[Segments]:
-        """Return the pairs of some lines (not many: they come into memory), in the order of the text."""
+        """Return the pairs of a few lines (they are loaded into memory), in the order of the text."""
         wanted = np.zeros(len(self.kept), dtype=np.bool_)
         wanted[numbers] = True
         return list(self.only(wanted))
@@ -133,7 +133,7 @@ class PairWriter:
             self._chunks.append(Chunk(self._path, last.start + last.size, len(block), lines))
 
     def add_pairs(self, pairs: Iterable[Segments]) -> None:
-        """Write pairs; a break or a tab within a segment becomes the blank that normalising makes of it anyway."""
+        """Write pairs; line breaks and tabs within a segment become spaces, as normalisation would make them anyway."""
         left = iter(pairs)
         while some := list(islice(left, self._limit)):
             self.add(block_of(some), len(some))
@@ -154,7 +154,7 @@ def _plain(segment: str) -> str:
 
 @contextmanager
 def write_pairs(path: Path, lines_per_chunk: int = LINES_PER_CHUNK) -> Iterator[PairWriter]:
-    """Open a file for pairs that is read while its task is made, and gone afterwards: it need not survive a kill."""
+    """Open a temporary file for pairs; it is used only while a task is made, so it is not written atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as handle:
         yield PairWriter(path, handle, lines_per_chunk)

@@ -1,6 +1,6 @@
-"""The Stanford segmenter for Chinese: a Java program of its own, run once for many lines, because it starts slowly.
+"""The Stanford segmenter for Chinese, a Java program: run once for many lines, because it starts slowly.
 
-It is not part of the environment. Where it, or Java, is not there, tasks that ask for it are left out, and said so.
+It is not part of the environment. Without it or Java, tasks that need it are left out with a message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GET = (
 
 
 def why_missing() -> str | None:
-    """Return what the segmenter lacks here, as one line that begins with `needs`, or None when it can be run."""
+    """Return what is missing to run the segmenter, as one line that begins with `needs`, or None."""
     folder = _folder()
     for what in (_MODEL, _WORDS):
         if not (folder / what).is_file():
@@ -40,17 +40,17 @@ def why_missing() -> str | None:
 
 
 def identity(cache: ChecksumCache) -> str:
-    """Return the sha256 of what the segmenter is made of: another program, model or dictionary finds other words."""
+    """Return a sha256 over program, model and dictionary, because each of them changes the segmentation."""
     folder = _folder()
     parts = [cache.sha256(path) for path in (folder / _MODEL, folder / _WORDS, *_jars(folder))]
     return hashlib.sha256("".join(parts).encode("ascii")).hexdigest()
 
 
 def segment(lines: Sequence[str]) -> list[str]:
-    """Return lines with blanks between words; one process does all of them.
+    """Return lines with spaces between words; one process segments all of them.
 
     Raises:
-        ConfigError: the segmenter, or Java, is not there.
+        ConfigError: the segmenter or Java is missing.
         DataError: it failed (the message has its last line), or gave another number of lines.
     """
     full = [line for line in lines if line.strip()]

@@ -1,4 +1,4 @@
-"""Tokenise with the rules of Moses (sacremoses, no escaping), jieba, Stanford, CJK characters, or at spaces."""
+"""Tokenise with Moses (sacremoses, no escaping), jieba, the Stanford segmenter, by CJK characters, or at spaces."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from mdnmt.tasks.text import stanford_segmenter
 
-# Radicals to Yi (ideographs, kana and CJK punctuation among them; Hangul, which has blanks, is not), compatibility
-# forms, full-width forms, and the planes of rarer ideographs.
+# Radicals to Yi (with ideographs, kana and CJK punctuation, but not Hangul, which is written with spaces),
+# compatibility forms, full-width forms, and the planes of rarer ideographs.
 _SCRIPT = "\u2e80-\u312f\u3190-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff01-\uffef\U00020000-\U0003ffff"
-# Shared with other scripts, but never beside a blank in Chinese.
+# Shared with other scripts, but never next to a space in Chinese.
 _QUOTES = "\u2018\u2019\u201c\u201d\u2026\u2014\u00b7"
 _CHARACTER = re.compile(f"([{_SCRIPT}])")
 _BLANK = re.compile(f" (?=[{_SCRIPT}{_QUOTES}])|(?<=[{_SCRIPT}{_QUOTES}]) ")
@@ -25,7 +25,7 @@ def split_characters(text: str) -> list[str]:
 
 
 def close_up(text: str) -> str:
-    """Return text without the blanks beside CJK characters and their quotation marks."""
+    """Return text without the spaces next to CJK characters and their quotation marks."""
     return _BLANK.sub("", text)
 
 
@@ -43,14 +43,14 @@ def _tokenizer(lang: str) -> Any:
 
 @lru_cache(maxsize=16)
 def _alphanumeric(lang: str) -> frozenset[str]:
-    """Return the letters and digits of Moses' rules: a word of nothing else stays as it is."""
+    """Return the letters and digits of Moses' rules; words of only these characters are not changed."""
     return frozenset(_tokenizer(lang).IsAlnum)
 
 
 @lru_cache(maxsize=1 << 16)
 def _stretch_tokens(lang: str, stretch: str, at_start: bool, following: str | None) -> tuple[str, ...]:
-    """Return the tokens of a part of a line between two words, or at an end of the line (None)."""
-    # The word before does not matter: rules look back by one character, which is the space.
+    """Return the tokens of the part of a line before the word `following`, or before the end of the line (None)."""
+    # The word before does not matter: the rules look back by one character only, which is the space.
     tokens = _tokenizer(lang).tokenize(
         ("" if at_start else "a ") + stretch + ("" if following is None else f" {following}"), escape=False
     )
@@ -58,12 +58,12 @@ def _stretch_tokens(lang: str, stretch: str, at_start: bool, following: str | No
 
 
 def _moses(line: str, lang: str) -> list[str]:
-    """Return what sacremoses makes of a line; parts between words, often met again, are remembered.
+    """Return the tokens that sacremoses gives for a line, caching the parts between alphanumeric words.
 
-    Words of letters and digits stay as they are, and no rule reaches over one, with a single exception: what becomes
-    of a full stop depends on the word after it.
+    Alphanumeric words are not changed, and no rule looks past one, with a single exception: how a full stop is
+    treated depends on the word after it.
     """
-    if "MULTI" in line:  # the rule for dots writes this word for them, and reads it
+    if "MULTI" in line:  # sacremoses uses this word as a placeholder for dots
         return list(_tokenizer(lang).tokenize(line, escape=False))
     all_alphanumeric = _alphanumeric(lang).issuperset
     tokens: list[str] = []
@@ -99,23 +99,23 @@ def _punctuation(lang: str) -> Any:
 @lru_cache(maxsize=1)
 def _jieba() -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about a package that it asks for its version
+        warnings.simplefilter("ignore")  # that pkg_resources, which jieba imports, is deprecated
         import jieba
 
     words = jieba.Tokenizer()
-    # As `initialize` does, but without its cache in the shared temporary folder, which anybody could have written.
+    # Like `initialize`, but without its cache in the shared temporary folder, which any user can write.
     words.FREQ, words.total = words.gen_pfdict(words.get_dict_file())
     words.initialized = True
     return words
 
 
 def normalise_punctuation(text: str, lang: str) -> str:
-    """Return text with the punctuation of Moses' normalize-punctuation."""
+    """Return text normalised by Moses' normalize-punctuation."""
     return str(_punctuation(lang).normalize(text))
 
 
 def tokenise(line: str, lang: str, tokenizer: str = "moses") -> list[str]:
-    """Return the tokens of a normalised line; none ends like an inner piece of a word (`@@`)."""
+    """Return the tokens of a normalised line; none ends in the BPE marker `@@`."""
     if tokenizer == "moses":
         return _moses(line, lang)  # every `@` becomes a token of its own
     if tokenizer == stanford_segmenter.NAME:
@@ -132,17 +132,17 @@ def _as_tokens(words: str) -> list[str]:
 
 
 def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
-    """Return the plain text of tokens that are separated by blanks."""
+    """Return the plain text of tokens that are separated by spaces."""
     if tokenizer == "none":
         return text
     plain = str(_detokenizer(lang).detokenize(text.split(" "), unescape=False)).strip()
-    # Moses' rules join the typewriter's apostrophe only; the typographic one is left standing alone: l ’ année.
+    # Moses' rules join only the ASCII apostrophe, not the typographic one: l ’ année.
     plain = _LONE_APOSTROPHE.sub("’", plain)
     return close_up(plain) if tokenizer != "moses" or lang in _WITHOUT_BLANKS else plain
 
 
 def tokenise_lines(job: tuple[str, str, Sequence[str]]) -> list[str]:
-    """Return each line of (language, tokenizer, lines) as tokens separated by blanks: one job of a worker process."""
+    """Return each line of (language, tokenizer, lines) as tokens separated by spaces: one job of a worker process."""
     lang, tokenizer, lines = job
     if tokenizer == stanford_segmenter.NAME:  # one Java process for all lines
         return [" ".join(_as_tokens(words)) for words in stanford_segmenter.segment(lines)]
