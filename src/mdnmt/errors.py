@@ -9,7 +9,7 @@ from pathlib import Path
 
 EXIT_USER = 2
 _MOST = 2000  # characters of a message
-EXIT_COME_BACK = 75  # EX_TEMPFAIL: state is saved, start the same command again
+EXIT_RESUME = 75  # EX_TEMPFAIL: state is saved, start the same command again
 
 
 def printable(text: str) -> str:
@@ -80,10 +80,10 @@ class CheckpointError(MdnmtError):
 class LeaseError(MdnmtError):
     """Another process holds the run directory."""
 
-    exit_code = EXIT_COME_BACK
+    exit_code = EXIT_RESUME
 
 
 class Interrupted(MdnmtError):
     """Work was interrupted; everything is saved, and the same command resumes."""
 
-    exit_code = EXIT_COME_BACK
+    exit_code = EXIT_RESUME

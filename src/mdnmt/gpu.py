@@ -175,7 +175,7 @@ def _try(cards: Sequence[Card], count: int) -> list[Card]:
     try:
         fcntl.flock(choosing, fcntl.LOCK_EX)
         locked = [(card, file) for card in cards if (file := _lock(card)) is not None]
-        strangers = _strangers() if locked else {}
+        strangers = _foreign_processes() if locked else {}
         ordered = sorted(locked, key=lambda pair: pair[0].token in strangers)
         taken = ordered[:count] if len(ordered) >= count else []
         for card, file in locked:
@@ -224,7 +224,7 @@ def _installed() -> list[Card]:
     return [Card(str(number), f"GPU {number}") for number in numbers]
 
 
-def _strangers() -> dict[str, str]:
+def _foreign_processes() -> dict[str, str]:
     """Return token -> a process that uses the card, in words; empty if nvidia-smi cannot tell."""
     found = {}
     for line in _ask("--query-compute-apps=gpu_uuid,pid,process_name") or []:

@@ -15,7 +15,7 @@ from finished import Finished
 from mdnmt.checkpoints import manifest
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.cli import main
-from mdnmt.errors import EXIT_COME_BACK, EXIT_USER, LeaseError
+from mdnmt.errors import EXIT_RESUME, EXIT_USER, LeaseError
 from mdnmt.fsio import read_json, write_json
 from mdnmt.train.lease import RunLease, lease_is_live
 
@@ -38,7 +38,7 @@ def test_a_clock_that_jumps_neither_ends_a_run_nor_changes_it(
     (broken.run / "ckpt" / "update-00000008").rename(broken.root / "again")
     ticks = count()
     monkeypatch.setattr(time, "monotonic", lambda: 600.0 * next(ticks))
-    assert broken.train("--stop-after-minutes", "60") == EXIT_COME_BACK
+    assert broken.train("--stop-after-minutes", "60") == EXIT_RESUME
 
 
 @pytest.mark.parametrize("jump", [YEAR, -DAY])
@@ -59,7 +59,7 @@ def test_a_second_trainer_comes_back_later(broken: Finished, capsys: pytest.Capt
     before = {path: path.read_bytes() for path in broken.run.rglob("*") if path.is_file()}
     with RunLease(broken.run / "lease"):
         capsys.readouterr()
-        assert broken.train() == EXIT_COME_BACK
+        assert broken.train() == EXIT_RESUME
     [line] = capsys.readouterr().err.splitlines()
     assert f"{broken.run}/lease: the run directory is held by host {socket.gethostname()}, process" in line
     assert "wait for it to end or stop it" in line

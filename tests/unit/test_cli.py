@@ -17,7 +17,7 @@ import pytest
 from mdnmt import __version__
 from mdnmt.cli import WHAT_TO_DO, main, verbs
 from mdnmt.commands import OF_THE_WORKFLOW, SECTIONS
-from mdnmt.errors import EXIT_COME_BACK, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
+from mdnmt.errors import EXIT_RESUME, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
 
 
 def module_of(verb: str) -> Any:
@@ -92,8 +92,8 @@ def test_every_verb_explains_its_options(verb: str, capsys: pytest.CaptureFixtur
     [
         (ConfigError("config/x.yaml: no"), EXIT_USER),
         (MdnmtError("no"), EXIT_USER),
-        (LeaseError("held"), EXIT_COME_BACK),
-        (Interrupted("saved"), EXIT_COME_BACK),
+        (LeaseError("held"), EXIT_RESUME),
+        (Interrupted("saved"), EXIT_RESUME),
     ],
 )
 def test_mistakes_are_one_line_and_a_status(
@@ -122,7 +122,7 @@ def test_a_bug_is_not_hidden_and_an_interrupt_has_its_status(
     monkeypatch.setattr(module_of("unlock"), "run", interrupted)
     assert main(["unlock"]) == 130
     assert capsys.readouterr().err == "mdnmt unlock: stopped by Ctrl-C\n"
-    assert (EXIT_USER, EXIT_COME_BACK) == (2, 75)
+    assert (EXIT_USER, EXIT_RESUME) == (2, 75)
 
 
 def test_a_package_that_is_not_installed_is_named(

@@ -10,12 +10,12 @@ from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksums
 from mdnmt.errors import MdnmtError
-from mdnmt.exchange.bundle import Bundle, trained_or_bundled
+from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
 from mdnmt.exhibits import combined_jobs, table_selection, task_selection
 from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_table
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.files_with_numbers import number_sources
-from mdnmt.exhibits.rule_inputs import SpecFiles, rule_inputs, table_files
+from mdnmt.exhibits.number_sources import number_sources
+from mdnmt.exhibits.spec_files import SpecFiles, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.machine import name_full_disks, require_plain_path, require_room_for_logs, require_writable
 from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, set_defaults, shell_prefix
@@ -39,7 +39,7 @@ TOY_COMET = "resources/comet/toy-comet"
 def resolve_study():
     try:
         study = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
-        return study.only(trained_or_bundled(Path("results"), BUNDLE)) if PROJECT.finished_only else study
+        return study.only(is_trained_or_bundled(Path("results"), BUNDLE)) if PROJECT.finished_only else study
     except MdnmtError as error:
         raise WorkflowError(str(error))
 

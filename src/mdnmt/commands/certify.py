@@ -22,8 +22,8 @@ def run(args: argparse.Namespace) -> None:
     """Write the certificate."""
     from collections import Counter
 
-    from mdnmt.exchange.appendix import APPENDIX, TO_ADD
     from mdnmt.exchange.certificate import Sources, certify, require_sources
+    from mdnmt.exchange.certificate_documents import APPENDIX, TO_ADD
     from mdnmt.exchange.signature import read_private_key
     from mdnmt.studies.resolve import resolve
 

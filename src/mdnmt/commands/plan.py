@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import load_yaml, validate_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import printable_lines
-    from mdnmt.exchange.bundle import Bundle, trained_or_bundled
+    from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
     from mdnmt.operations.plan.exhibit_needs import table_of
     from mdnmt.operations.plan.memory_limits import require_memory
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     study = resolve(args.config_folder, name, args.corpora, project.seeds, provisional=provisional)
     bundle = Bundle(args.config_folder.parent / project.bundle)
     if project.finished_only:
-        study = study.only(trained_or_bundled(args.results, bundle))
+        study = study.only(is_trained_or_bundled(args.results, bundle))
     cluster = load_cluster(args.config_folder) if shutil.which("sbatch") else None
     places = result_paths(study, args.results)
     require_memory(study, places, cluster, project.device)

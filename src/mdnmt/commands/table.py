@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> None:
     """Build the table and write every format that was asked for."""
     from mdnmt import fsio
     from mdnmt.exhibits import build_table, specs
-    from mdnmt.exhibits.rule_inputs import table_files
+    from mdnmt.exhibits.spec_files import table_files
     from mdnmt.report import render_html, render_latex, render_text
 
     spec = specs.parse_table(args.spec)

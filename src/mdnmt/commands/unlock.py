@@ -18,13 +18,13 @@ def run(args: argparse.Namespace) -> None:
         LeaseError: a snakemake or a trainer is alive here.
     """
     from mdnmt.errors import LeaseError
-    from mdnmt.operations.snakemake_locks import living_snakemake, living_trainer, locks, open_locks
+    from mdnmt.operations.snakemake_locks import locks, remove_locks, running_snakemake, running_trainer
 
     found = locks(args.folder)
     if not found:
         return
-    holder = living_snakemake(args.folder) or living_trainer(args.folder)
+    holder = running_snakemake(args.folder) or running_trainer(args.folder)
     if holder:
         raise LeaseError(f"{args.folder.resolve().name}: is locked, and {holder} is at work; wait for it or stop it")
-    open_locks(found)
+    remove_locks(found)
     print("opened the lock that a stopped snakemake had left")

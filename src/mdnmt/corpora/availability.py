@@ -39,7 +39,7 @@ def why_unavailable(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, l
 
 def first_downloads(corpora: Mapping[str, CorpusConfig], lock: Lock) -> tuple[str, ...]:
     """Return the corpora whose checksum is unknown until their first download."""
-    return tuple(name for name, corpus in corpora.items() if is_new(corpus, name, lock))
+    return tuple(name for name, corpus in corpora.items() if has_unknown_checksum(corpus, name, lock))
 
 
 def needs_downloads(names: Sequence[str]) -> str | None:
@@ -109,7 +109,7 @@ def manifest_rows(manifest: Mapping[str, Any] | None) -> dict[str, LockRow]:
     return {row.file: row for row in rows}
 
 
-def is_new(corpus: CorpusConfig, name: str, lock: Lock) -> bool:
+def has_unknown_checksum(corpus: CorpusConfig, name: str, lock: Lock) -> bool:
     """Say whether the content of a corpus is unknown, because it is not pinned and was never downloaded."""
     return any(
         locked_file(name, source, lock).sha256 is None

@@ -106,7 +106,7 @@ def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[lis
             path = target / source.file
             if wanted.sha256 is None or wanted.difference(path) is not None:
                 part = parts.enter_context(_part(source, target))
-                origins[source.file] = _bring(spec, source, wanted, part, download)
+                origins[source.file] = _download_verified(spec, source, wanted, part, download)
                 path = part / source.file
                 if wanted.sha256 is not None and len(spec.sources) > 1:
                     # Verified: if another file fails, this one is not downloaded again.
@@ -123,7 +123,7 @@ def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[lis
     return files, {file.name: origins[file.name] for file in files if file.name in origins}
 
 
-def _bring(spec: FetchSpec, source: FileSource, wanted: FileSpec, part: Path, download: Download) -> str:
+def _download_verified(spec: FetchSpec, source: FileSource, wanted: FileSpec, part: Path, download: Download) -> str:
     origin = download(source, wanted, part)
     fetched = part / source.file
     if not fetched.is_file():

@@ -60,10 +60,10 @@ def read_corpus(spec: CorpusSpec, folder: Path, source_lang: str, target_lang: s
         held_out = (
             read_held_out(spec.reader.name, archive, split, source_lang, target_lang, spec.reader) for split in HELD_OUT
         )
-        yield CorpusText(_some(train, f"{files[0]}: holds no {source_lang}-{target_lang} segment"), *held_out)
+        yield CorpusText(_require_any(train, f"{files[0]}: holds no {source_lang}-{target_lang} segment"), *held_out)
 
 
-def _some(pairs: Iterator[Pair], otherwise: str) -> Iterator[Pair]:
+def _require_any(pairs: Iterator[Pair], otherwise: str) -> Iterator[Pair]:
     """Yield pairs; raise DataError if there are none."""
     first = next(pairs, None)
     if first is None:

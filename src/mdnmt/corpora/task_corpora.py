@@ -9,7 +9,7 @@ from mdnmt.config.corpus import CorpusConfig, load_corpus
 from mdnmt.config.corpus_reader import FilesReader, PlainReader, TmxReader, TsvReader
 from mdnmt.config.corpus_source import LocalSource
 from mdnmt.config.task import DomainConfig, TaskConfig
-from mdnmt.corpora.formats.folder import PACKED, Folder
+from mdnmt.corpora.formats.folder import COMPRESSION_SUFFIXES, Folder
 from mdnmt.corpora.readers import HELD_OUT
 from mdnmt.errors import DataError
 
@@ -143,8 +143,8 @@ def _table(file: str | None, languages: Sequence[str]) -> TsvReader:
 
 def _plain(name: str) -> str:
     """Return a file's name without the suffix of its compression."""
-    return next((name.removesuffix(end) for end in PACKED if end and name.endswith(end)), name)
+    return next((name.removesuffix(end) for end in COMPRESSION_SUFFIXES if end and name.endswith(end)), name)
 
 
 def _is_there(name: str, names: Collection[str]) -> bool:
-    return any(name + end in names for end in PACKED)
+    return any(name + end in names for end in COMPRESSION_SUFFIXES)

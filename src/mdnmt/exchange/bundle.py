@@ -185,7 +185,7 @@ class Bundle:
         write_back(self.unpack(key), results / key.removeprefix(f"{STUDIES}/"))
 
 
-def trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
+def is_trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
     """Return a function that says whether a run's exhibits can be made without training it."""
 
     def keep(run: Run) -> bool:

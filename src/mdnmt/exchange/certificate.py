@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mdnmt import fsio, provenance
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError, MdnmtError
-from mdnmt.exchange import appendix, ro_crate
+from mdnmt.exchange import certificate_documents, ro_crate
 from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, Bundle
 from mdnmt.exchange.evidence import unpacked
 from mdnmt.exchange.pack_study import pack_study
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 BUNDLE, SBOM, VERIFICATION = "bundle", "environment/sbom.json", "verification.txt"
-COMPLETED_BY_HAND = {appendix.APPENDIX, appendix.CODECHECK, ro_crate.METADATA}
+COMPLETED_BY_HAND = {certificate_documents.APPENDIX, certificate_documents.CODECHECK, ro_crate.METADATA}
 _DESCRIPTIONS = {
     "Snakefile": "The workflow that made the study",
     "workflow/": "The rules of the workflow",
@@ -43,9 +43,9 @@ _DESCRIPTIONS = {
     "numbers.csv": "Every number of the study",
     "verdicts.csv": "The verdict on each cell and claim of the papers",
     VERIFICATION: "What mdnmt verify says about the bundle",
-    appendix.APPENDIX: "Artifact appendix, with the fields that a human must fill",
-    appendix.CODECHECK: "Configuration of a CODECHECK, with the fields that a human must fill",
-    appendix.COMMANDS: "The commands that make the study",
+    certificate_documents.APPENDIX: "Artifact appendix, with the fields that a human must fill",
+    certificate_documents.CODECHECK: "Configuration of a CODECHECK, with the fields that a human must fill",
+    certificate_documents.COMMANDS: "The commands that make the study",
     fsio.SUMS: "The sha256 of every file that is not completed by hand",
 }
 
@@ -131,10 +131,14 @@ def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
         fsio.write_text(part / "numbers.csv", facts.numbers)
         fsio.write_text(part / "verdicts.csv", facts.verdict_table())
         fsio.write_lines(part / VERIFICATION, [one.line() for one in findings])
-        fsio.write_text(part / appendix.CODECHECK, appendix.write_codecheck(facts))
-        fsio.write_text(part / appendix.COMMANDS, appendix.write_commands(facts, made["commit"]))
+        fsio.write_text(part / certificate_documents.CODECHECK, certificate_documents.write_codecheck(facts))
+        fsio.write_text(
+            part / certificate_documents.COMMANDS, certificate_documents.write_commands(facts, made["commit"])
+        )
         size = sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
-        fsio.write_text(part / appendix.APPENDIX, appendix.write_appendix(facts, made, findings, size))
+        fsio.write_text(
+            part / certificate_documents.APPENDIX, certificate_documents.write_appendix(facts, made, findings, size)
+        )
         ro_crate.write_metadata(part, facts, made, _described(part, signed=sources.key is not None))
         _seal(part, sources.key)
         part.rename(out)

@@ -21,9 +21,9 @@ from mdnmt.exchange.bundle import RUNS, STUDIES, TASKS, Bundle, write_back
 from mdnmt.exchange.licences import open_domains, withheld_corpora, withheld_systems
 from mdnmt.exhibits import build_table, save_figure, specs
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.files_with_numbers import number_sources
+from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.registry import parse_figure
-from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
+from mdnmt.exhibits.spec_files import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import comparison, table_spec
 from mdnmt.numbers import table as numbers_table
 from mdnmt.numbers.sources import NumberSources

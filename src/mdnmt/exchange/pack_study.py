@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mdnmt.exchange.bundle import RUNS, Bundle
 from mdnmt.exchange.evidence import bundle_exhibits, bundle_tasks
-from mdnmt.exchange.finished import bundle_finished
+from mdnmt.exchange.finished_runs import bundle_finished
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 

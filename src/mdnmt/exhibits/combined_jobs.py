@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
+from mdnmt.exhibits.spec_files import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import paper_table, table_runs, table_spec
 from mdnmt.score.metrics.comet_files import TOY
 from mdnmt.studies.label_conditions import translations_of

@@ -31,7 +31,7 @@ from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 OPSET = 18
 
 
-class _OnePrefix(PrefixTree):
+class _SinglePrefixTree(PrefixTree):
     """A tree in which each row is one prefix that sees all its cells."""
 
     def __init__(self, mask_P11N: Tensor) -> None:
@@ -43,7 +43,7 @@ class _OnePrefix(PrefixTree):
         return self._mask_P11N
 
 
-class _Past(KeyValueCache):
+class _PastCache(KeyValueCache):
     """Keys and values [P, H, N, E] of a layer, to which a step appends one token."""
 
     def __init__(self, tree: PrefixTree, keys: Tensor, values: Tensor) -> None:
@@ -89,9 +89,9 @@ class DecoderGraph(nn.Module):
         x_P1D = F.embedding(token_P.unsqueeze(1), embedding.weight) * embedding.scale
         x_P1D = x_P1D + embedding.position_table[position_1]
         seen = F.pad(torch.ones_like(past[0][:, :1, :, 0], dtype=torch.bool), (0, 1), value=True).unsqueeze(2)
-        tree = _OnePrefix(seen)
+        tree = _SinglePrefixTree(seen)
         pairs = list(zip(memory[::2], memory[1::2], strict=True))
-        caches = [_Past(tree, keys, values) for keys, values in zip(past[::2], past[1::2], strict=True)]
+        caches = [_PastCache(tree, keys, values) for keys, values in zip(past[::2], past[1::2], strict=True)]
         # The decoder reads only mask and keys and values of the memory; x_P1D fills the field that it does not read.
         remembered = Memory(x_P1D, mask_PS[:, None, None, :], pairs)
         y_P1D = self.model.decoder(x_P1D, remembered, DomainContext(domain_B=domain_P), list(caches))

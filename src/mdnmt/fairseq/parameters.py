@@ -143,8 +143,8 @@ class _Layer:
             found |= self.norm(
                 f"{base}.{ours}_residual.norm", f"{base}.{theirs}_layer_norm", f"{base}.layer_norms.{place}"
             )
-        found |= _placed(f"{base}.ffn.first", self._feed_forward(f"{base}.fc1", self.ffn_dim, self.model_dim))
-        found |= _placed(f"{base}.ffn.second", self._feed_forward(f"{base}.fc2", self.model_dim, self.ffn_dim))
+        found |= _as_linear(f"{base}.ffn.first", self._feed_forward(f"{base}.fc1", self.ffn_dim, self.model_dim))
+        found |= _as_linear(f"{base}.ffn.second", self._feed_forward(f"{base}.fc2", self.model_dim, self.ffn_dim))
         if self.num_domains is not None:
             found |= self.proportion(f"{base}.conditioner", f"{self.side}.layers_cls.{number}")
         return found
@@ -167,7 +167,7 @@ class _Layer:
 
     def _self_attention(self, ours: str, theirs: str) -> dict[str, Tensor]:
         out = self._attention_output(theirs)
-        return _placed(f"{ours}.qkv", self._query_key_value(theirs)) | _placed(f"{ours}.out", out)
+        return _as_linear(f"{ours}.qkv", self._query_key_value(theirs)) | _as_linear(f"{ours}.out", out)
 
     def _cross_attention(self, ours: str, theirs: str) -> dict[str, Tensor]:
         weight, bias = self._query_key_value(theirs)
@@ -176,9 +176,9 @@ class _Layer:
         query_bias, key_value_bias = torch.split(bias, sizes, dim=-1)
         out = self._attention_output(theirs)
         return (
-            _placed(f"{ours}.query", (query, query_bias))
-            | _placed(f"{ours}.key_value", (key_value, key_value_bias))
-            | _placed(f"{ours}.out", out)
+            _as_linear(f"{ours}.query", (query, query_bias))
+            | _as_linear(f"{ours}.key_value", (key_value, key_value_bias))
+            | _as_linear(f"{ours}.out", out)
         )
 
     def _attention_output(self, name: str) -> Projection:
@@ -212,7 +212,7 @@ class _Layer:
         return (weight.flip(0), bias.flip(0)) if self.num_domains == 2 else (weight, bias)
 
 
-def _placed(ours: str, projection: Projection) -> dict[str, Tensor]:
+def _as_linear(ours: str, projection: Projection) -> dict[str, Tensor]:
     """Return a projection as `Linear` or `MixedLinear` stores it."""
     weight, bias = projection
     if weight.dim() == 3 and weight.size(2) <= weight.size(1):

@@ -15,7 +15,7 @@ def locks(folder: Path) -> list[Path]:
     return sorted((folder / ".snakemake" / "locks").glob("*.lock"))
 
 
-def living_snakemake(folder: Path) -> str | None:
+def running_snakemake(folder: Path) -> str | None:
     """Describe a snakemake process on this host that works in `folder`; None if there is none."""
     here = folder.resolve()
     # The snakemake that called us (from a rule or a test) is no reason to wait.
@@ -30,7 +30,7 @@ def living_snakemake(folder: Path) -> str | None:
     return None
 
 
-def living_trainer(folder: Path) -> str | None:
+def running_trainer(folder: Path) -> str | None:
     """Describe a trainer, on any host, that holds the lease of a run in `folder`; None if there is none."""
     leases = sorted((folder / "results" / "runs").glob("*/*/*/lease"))
     for lease, holder in zip(leases, lease_holders(leases, wait=True), strict=True):
@@ -39,7 +39,7 @@ def living_trainer(folder: Path) -> str | None:
     return None
 
 
-def open_locks(found: list[Path]) -> None:
+def remove_locks(found: list[Path]) -> None:
     """Remove lock files."""
     for lock in found:
         lock.unlink(missing_ok=True)

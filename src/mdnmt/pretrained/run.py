@@ -78,12 +78,12 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
     return Setup(
         read=read,
         build=build,
-        copy_segmentation=lambda _, kept: keep_segmentation(folder, kept),
+        copy_segmentation=lambda _, kept: copy_tokenizer(folder, kept),
         count_parameters=lambda spec, data: count_parameters(empty(folder)),
     )
 
 
-def keep_segmentation(folder: Path, kept: Path) -> None:
+def copy_tokenizer(folder: Path, kept: Path) -> None:
     """Copy configuration and tokenizer to a run's folder, so that it can translate without the original weights."""
     kept.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, PIECES):
@@ -100,7 +100,7 @@ def _note(
     if data.fingerprint != spec.task_fingerprint:
         raise DataError(f"{task_folder}: holds data {data.fingerprint}, but the run is for {spec.task_fingerprint}")
     language_codes(config, data.source_lang, data.target_lang)
-    keep_segmentation(folder, paths.segmentation)
+    copy_tokenizer(folder, paths.segmentation)
     save_model(paths.model, {}, {"run": spec.fingerprint, "weights": config.weights})
     write_curves([], paths.curves)
     fsio.write_sums(paths.folder, [paths.curves.name])

@@ -87,7 +87,7 @@ def build_task(
             cleaning[name]["dropped_by_pieces"] = dropped
             say(f"{name}: dropped from train and valid: " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
         leaks = leakage(splits, spec.leakage.remove, spec.leakage.near_duplicates, run)
-        _say_what_it_is(splits, leaks, encoder, say)
+        _report_build(splits, leaks, encoder, say)
         _write_segmentation(part, spec, encoder)
         stats = {"source_lang": langs[0], "target_lang": langs[1], "cleaning": cleaning}
         stats["domains"] = _write_arrays(part, langs, tokenised, encoder, run)
@@ -98,7 +98,7 @@ def build_task(
         _publish(part, out, spec, {"splits": hashes})
 
 
-def _say_what_it_is(splits: Sequence[DomainSplit], leaks: dict[str, Any], encoder: Encoder, say: Say) -> None:
+def _report_build(splits: Sequence[DomainSplit], leaks: dict[str, Any], encoder: Encoder, say: Say) -> None:
     for name, count in leaks["valid_in_test"].items():
         if count:
             say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU is too high")

@@ -173,7 +173,7 @@ def domain_texts(
     read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run, lines_per_chunk)))
     texts, report = [], {}
     for number, domain in enumerate(spec.domains):
-        clean = _Cleaning(domain, spec, scratch / f"pool-{number:03d}", run, lines_per_chunk)
+        clean = _DomainCleaner(domain, spec, scratch / f"pool-{number:03d}", run, lines_per_chunk)
         text, pool = clean.domain_text([next(read) for _ in domain.corpora], say)
         texts.append(text)
         report[domain.name] = {"read": pool.read, "kept": len(pool.text), "dropped": dict(pool.dropped)}
@@ -183,7 +183,7 @@ def domain_texts(
     return texts, report
 
 
-class _Cleaning:
+class _DomainCleaner:
     """Cleans the text of one domain, and takes out the held-out sets that a split rule defines."""
 
     def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: ParallelMap, lines_per_chunk: int) -> None:

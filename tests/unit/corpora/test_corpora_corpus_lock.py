@@ -15,7 +15,7 @@ from reader_archives import read_whole
 from mdnmt.cli import main
 from mdnmt.config.corpus import load_corpus
 from mdnmt.corpora import fetch as fetch_module
-from mdnmt.corpora.availability import is_new, why_any_missing, with_fetched
+from mdnmt.corpora.availability import has_unknown_checksum, why_any_missing, with_fetched
 from mdnmt.corpora.corpus_lock import LOCK, NO_LOCK, OWN_LOCK, LockRow, add_rows, read_lock
 from mdnmt.corpora.corpus_spec import FileSpec, fetch_spec
 from mdnmt.corpora.fetch_by_name import corpora_of_study, fetch_by_name
@@ -296,7 +296,7 @@ def test_every_corpus_of_the_project_can_be_had_or_says_what_to_do(tmp_path: Pat
     reasons = {name: why_any_missing({name: corpus}, tmp_path) for name, corpus in corpora.items()}
     unclear = {name: said for name, said in reasons.items() if said and (not said.startswith("needs ") or "\n" in said)}
     assert unclear == {} and any(reasons.values())
-    new = {corpus.source.provider for name, corpus in corpora.items() if is_new(corpus, name, lock)}
+    new = {corpus.source.provider for name, corpus in corpora.items() if has_unknown_checksum(corpus, name, lock)}
     assert new and new <= {"http", "apt", "apt-list"}
 
 

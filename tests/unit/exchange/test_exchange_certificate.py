@@ -17,8 +17,8 @@ from small_bundle import make_project, make_runs
 
 from mdnmt.cli import main
 from mdnmt.exchange import study_facts
-from mdnmt.exchange.appendix import TO_ADD
 from mdnmt.exchange.bundle import Bundle
+from mdnmt.exchange.certificate_documents import TO_ADD
 from mdnmt.exchange.study_facts import VERDICT_COLUMNS
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
 from mdnmt.numbers.verdicts import Judgement

@@ -12,8 +12,8 @@ import yaml
 from small_bundle import make_project, make_runs, score
 
 from mdnmt.cli import main
-from mdnmt.exchange.appendix import write_appendix
 from mdnmt.exchange.bundle import Bundle
+from mdnmt.exchange.certificate_documents import write_appendix
 from mdnmt.exchange.evidence import unpacked
 from mdnmt.exchange.ro_crate import METADATA, write_metadata
 from mdnmt.exchange.study_facts import StudyFacts, read_facts

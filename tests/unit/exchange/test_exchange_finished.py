@@ -11,9 +11,9 @@ import pytest
 from small_bundle import make_project, make_runs, reseal
 
 from mdnmt.cli import main
-from mdnmt.exchange.bundle import Bundle, trained_or_bundled
+from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
 from mdnmt.exchange.evidence import exhibit_specs
-from mdnmt.exchange.finished import bundle_finished
+from mdnmt.exchange.finished_runs import bundle_finished
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import NOT_TRAINED, Study
 
@@ -37,7 +37,7 @@ def project(made: tuple[Path, Study], tmp_path: Path, monkeypatch: pytest.Monkey
 def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(
     made: tuple[Path, Study], project: Path, tmp_path: Path
 ) -> None:
-    finished = made[1].only(trained_or_bundled(Path("results"), Bundle(tmp_path / "none")))
+    finished = made[1].only(is_trained_or_bundled(Path("results"), Bundle(tmp_path / "none")))
     seeds = {
         name: [run.seed for run in finished.makeable() if run.directory == name] for name in ("mixed", "waldm-edc")
     }

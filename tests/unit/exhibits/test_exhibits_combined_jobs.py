@@ -19,7 +19,7 @@ from mdnmt.exhibits.combined_jobs import (
     table_parts,
 )
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.rule_inputs import rule_inputs, table_files
+from mdnmt.exhibits.spec_files import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import comparison, table_spec
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.studies.resolve import resolve

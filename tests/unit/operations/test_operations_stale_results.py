@@ -8,7 +8,7 @@ from workflow.snakemake_project import Project
 
 from mdnmt.cli import main
 from mdnmt.fsio import write_sealed
-from mdnmt.operations.snakemake_locks import living_snakemake, living_trainer, locks
+from mdnmt.operations.snakemake_locks import locks, running_snakemake, running_trainer
 from mdnmt.studies.resolve import resolve
 from mdnmt.train.lease import RunLease
 
@@ -148,7 +148,7 @@ def test_a_lock_without_anybody_behind_it_is_opened(project: Project, capsys: py
     for name in ("0.input.lock", "0.output.lock"):
         (folder / name).write_text("results/tiny/report.html\n")
     assert len(locks(project.folder)) == 2
-    assert living_snakemake(project.folder) is None and living_trainer(project.folder) is None
+    assert running_snakemake(project.folder) is None and running_trainer(project.folder) is None
     run = next(project.path("results/runs/tiny/mixed").iterdir())
     with RunLease(run / "lease"):
         assert main(["unlock"]) == 75

@@ -11,7 +11,7 @@ from mdnmt.cli import main
 from mdnmt.exhibits import specs
 from mdnmt.fsio import DamagedFile
 from mdnmt.report import report_page
-from mdnmt.report.pictures import read_picture
+from mdnmt.report.png_metadata import read_picture
 from mdnmt.report.sections import run_details
 from mdnmt.report.sections.origins import NOT_RECORDED, Origins, origins
 from mdnmt.report.sections.runs import RunRecord

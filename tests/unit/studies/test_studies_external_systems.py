@@ -11,7 +11,7 @@ from workflow.snakemake_project import WORDS, Project
 
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.files_with_numbers import number_sources
+from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.specs import ScoreTableSpec
 from mdnmt.exhibits.table_selection import comparison, table_spec
 from mdnmt.exhibits.tables.scores import build

@@ -15,7 +15,7 @@ from mdnmt.config.method import load_method
 from mdnmt.config.paper import load_paper
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import specs
-from mdnmt.exhibits.rule_inputs import table_files
+from mdnmt.exhibits.spec_files import table_files
 from mdnmt.exhibits.table_selection import table_runs, table_spec
 from mdnmt.methods import BUILDERS, build, validate
 from mdnmt.methods.method import VocabSizes

@@ -11,7 +11,7 @@ from workflow.snakemake_project import Project
 from mdnmt.config.paper import load_paper
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import specs
-from mdnmt.exhibits.rule_inputs import table_files
+from mdnmt.exhibits.spec_files import table_files
 from mdnmt.exhibits.table_selection import table_spec
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
-from mdnmt.exhibits.files_with_numbers import number_sources
+from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.numbers.sources import NumberSource
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths

@@ -13,7 +13,7 @@ from mdnmt.config.paper import PaperTable, load_paper
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.combined_jobs import validation_commands, validation_runs
-from mdnmt.exhibits.rule_inputs import table_files
+from mdnmt.exhibits.spec_files import table_files
 from mdnmt.exhibits.table_selection import table_runs, table_spec
 from mdnmt.fingerprint import fingerprint
 from mdnmt.operations.plan.benchmark_paths import decode_benchmarks

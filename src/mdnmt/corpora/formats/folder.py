@@ -14,7 +14,7 @@ from mdnmt.corpora.formats.archive import Archive, Budget, Readable, blocks_with
 from mdnmt.errors import DataError
 
 # Suffixes of compressed files; "" stands for an uncompressed one.
-PACKED = ("", ".gz", ".xz", ".zst")
+COMPRESSION_SUFFIXES = ("", ".gz", ".xz", ".zst")
 
 
 class Folder:
@@ -42,7 +42,7 @@ class Folder:
         if not path.is_file():
             raise missing(self.label, name)
         # An uncompressed file cannot be an archive bomb.
-        packed = path.suffix in PACKED[1:]
+        packed = path.suffix in COMPRESSION_SUFFIXES[1:]
         try:
             limit = self.budget.limit if packed else path.stat().st_size
             with path.open("rb") as handle:
@@ -58,7 +58,7 @@ def packed_name(archive: Archive, name: str) -> str | None:
         DataError: it exists twice.
     """
     names = set(archive.names())
-    found = [name + end for end in PACKED if name + end in names]
+    found = [name + end for end in COMPRESSION_SUFFIXES if name + end in names]
     if len(found) > 1:
         raise DataError(f"{archive.label}: has {' and '.join(found)}; keep one of them")
     return found[0] if found else None

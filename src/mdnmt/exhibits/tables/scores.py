@@ -9,7 +9,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
-from mdnmt.exhibits.label_notes import label_notes
+from mdnmt.exhibits.label_condition_notes import label_notes
 from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Measured, SharedConditions, measure, sorted_runs
 from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note

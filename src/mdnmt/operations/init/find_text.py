@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.config.task import AVERAGES
-from mdnmt.corpora.formats.folder import PACKED, Folder
+from mdnmt.corpora.formats.folder import COMPRESSION_SUFFIXES, Folder
 from mdnmt.errors import ConfigError
 
 HELD_OUT = ("valid", "test")
@@ -82,7 +82,7 @@ def _with_text(path: Path) -> list[Path]:
 
 def _plain(name: str) -> str:
     """Return a file's name without its compression suffix."""
-    return next((name.removesuffix(end) for end in PACKED[1:] if name.endswith(end)), name)
+    return next((name.removesuffix(end) for end in COMPRESSION_SUFFIXES[1:] if name.endswith(end)), name)
 
 
 def _texts(folder: Path) -> list[str]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from mdnmt.config.cluster import ClusterConfig, SizeClass
 from mdnmt.gpu import count_visible
+from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.expected_updates import expected_updates
 from mdnmt.operations.plan.model_work import Work, work_of
-from mdnmt.operations.plan.progress_of_runs import vocab_sizes
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 

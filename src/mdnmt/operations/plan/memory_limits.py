@@ -7,8 +7,8 @@ from mdnmt.config.run import RunSpec
 from mdnmt.gpu import count_visible
 from mdnmt.machine import Memory, host_memory
 from mdnmt.operations.plan.benchmark_paths import name_of
+from mdnmt.operations.plan.existing_results import run_state, vocab_sizes
 from mdnmt.operations.plan.model_work import work_of
-from mdnmt.operations.plan.progress_of_runs import run_state, vocab_sizes
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study

@@ -10,9 +10,9 @@ from mdnmt.config.run import RunSpec
 from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan import time_estimates
 from mdnmt.operations.plan.benchmark_paths import decode_benchmarks, name_of, train_benchmark
+from mdnmt.operations.plan.existing_results import Progress, State, is_translated, progress, run_state, size_bytes
 from mdnmt.operations.plan.expected_updates import expected_updates
 from mdnmt.operations.plan.model_work import Work, work_of
-from mdnmt.operations.plan.progress_of_runs import Progress, State, is_translated, progress, run_state, size_bytes
 from mdnmt.operations.plan.run_records import TrainingRecord, benchmark_seconds
 from mdnmt.operations.plan.time_estimates import NOTHING, Estimate
 from mdnmt.paths import RunPaths

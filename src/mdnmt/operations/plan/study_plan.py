@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.operations.plan.exhibit_needs import TableNeeds, figure_runs, table_needs
-from mdnmt.operations.plan.progress_of_runs import vocab_sizes
+from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
 from mdnmt.operations.plan.run_records import training_records
 from mdnmt.operations.plan.task_plan import TaskPlan, task_plans

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mdnmt.corpora.corpus_spec import CorpusSpec
 from mdnmt.operations.plan.benchmark_paths import task_benchmark
-from mdnmt.operations.plan.progress_of_runs import State, is_fetched, size_bytes, task_state
+from mdnmt.operations.plan.existing_results import State, is_fetched, size_bytes, task_state
 from mdnmt.operations.plan.run_records import benchmark_seconds
 from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FACTOR, Estimate, within_factor
 from mdnmt.studies.result_paths import ResultPaths

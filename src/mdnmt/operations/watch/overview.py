@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdnmt.operations.snakemake_locks import living_snakemake
+from mdnmt.operations.snakemake_locks import running_snakemake
 from mdnmt.operations.watch.run_states import RunState, run_states
 from mdnmt.operations.watch.slurm_jobs import SlurmJob, slurm_jobs
 from mdnmt.operations.watch.snakemake_log import StartState, newest_log, read_start_state
@@ -80,7 +80,7 @@ def read_overview(folder: Path, updates: dict[str, int | None], *, run: Call = c
     return Overview(
         runs=run_states(folder, updates),
         jobs=slurm_jobs(folder, run=run),
-        snakemake=living_snakemake(folder),
+        snakemake=running_snakemake(folder),
         last_start=read_start_state(log) if log else None,
     )
 

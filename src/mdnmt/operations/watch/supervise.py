@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mdnmt.operations.snakemake_locks import locks, open_locks
+from mdnmt.operations.snakemake_locks import locks, remove_locks
 from mdnmt.operations.watch.overview import Overview
 from mdnmt.operations.watch.slurm_jobs import cancel
 from mdnmt.train.attempts import Call
@@ -52,7 +52,7 @@ class Supervisor:
         status = 1
         for start in range(1, self.most_starts + 1):
             self._see_orphans_off()
-            open_locks(locks(self.folder))
+            remove_locks(locks(self.folder))
             before, view = self._made(), self.look()
             last_log = view.last_start.log if view.last_start is not None else None
             process = subprocess.Popen(self.command, cwd=self.folder)

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from mdnmt.exhibits.grid import Grid, GridRow, RowRun, read_grid
 from mdnmt.exhibits.specs import ReportFigure, ReportRun, ReportTable
 from mdnmt.report import render_html, table_summary
-from mdnmt.report.pictures import read_picture
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, any_number, optional_json
+from mdnmt.report.png_metadata import read_picture
 
 NOT_MADE = "not made yet"
 MOST_NUMBERS = 80  # of a figure, on the page; all are in its file

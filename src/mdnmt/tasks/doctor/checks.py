@@ -19,7 +19,7 @@ from mdnmt.config.task import DomainConfig, TaskConfig
 from mdnmt.errors import DataError
 from mdnmt.tasks.doctor.findings import Finding, Findings
 from mdnmt.tasks.doctor.misalignment import ShiftFinder
-from mdnmt.tasks.doctor.user_text import Line, UserText
+from mdnmt.tasks.doctor.user_text import Line, SplitText
 from mdnmt.tasks.doctor.wrong_language import NAMES, suspect
 from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
 from mdnmt.tasks.text.normalisation import Normaliser
@@ -45,7 +45,7 @@ class Report:
 class _Seen:
     """Digests of the lines of one text: pair, source, target; 0 means a blank line or a dropped pair."""
 
-    text: UserText
+    text: SplitText
     digests: tuple[array[int], array[int], array[int]] = field(
         default_factory=lambda: (array("Q"), array("Q"), array("Q"))
     )
@@ -64,7 +64,7 @@ class _Seen:
 
 
 def check_task(
-    task: TaskConfig, texts: Mapping[str, Mapping[str, list[UserText]]], incomplete: Collection[str] = ()
+    task: TaskConfig, texts: Mapping[str, Mapping[str, list[SplitText]]], incomplete: Collection[str] = ()
 ) -> Iterator[Report]:
     """Yield a report for each corpus, then for each domain, then on overlaps between the splits.
 
@@ -91,7 +91,7 @@ def check_task(
 
 
 def _check_text(
-    task: TaskConfig, domain: DomainConfig, text: UserText, heading: str, cleaned: bool
+    task: TaskConfig, domain: DomainConfig, text: SplitText, heading: str, cleaned: bool
 ) -> tuple[_Seen, Report]:
     rules = domain.cleaning or task.cleaning
     sides = tuple(Side(lang, task.segmentation.tokenizer_of(lang)) for lang in (task.source_lang, task.target_lang))
@@ -108,7 +108,7 @@ def _check_text(
         later = "later" if shift.offset > 0 else "earlier"
         what = f"the target seems to be {abs(shift.offset)} line(s) {later} than its source"
         found.add("error", what, "look for a missing or an extra line", f"lines {shift.first}-{shift.last}")
-    _weigh(found, check, max(1, len(seen.digests[0])))
+    _raise_levels(found, check, max(1, len(seen.digests[0])))
     kept = f", {seen.kept:,} kept by the cleaning" if cleaned else ""
     return seen, Report(f"{heading}: {len(seen.digests[0]):,} pairs{kept}", list(found))
 
@@ -165,7 +165,7 @@ def _mangled(text: str) -> bool:
     return not text.isascii() and any(mark in text for mark in _MANGLED)
 
 
-def _weigh(found: Findings, check: _LineCheck, lines: int) -> None:
+def _raise_levels(found: Findings, check: _LineCheck, lines: int) -> None:
     """Turn frequent notes into warnings, and report exchanged sides as an error."""
     for finding in list(found):
         suspected = "seems to be" in finding.what

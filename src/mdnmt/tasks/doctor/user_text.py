@@ -35,7 +35,7 @@ class Line:
     place: str
 
 
-class UserText(Protocol):
+class SplitText(Protocol):
     """One split of one corpus."""
 
     @property
@@ -172,7 +172,7 @@ def _guess(raw: bytes) -> str:
     return ""
 
 
-Texts = dict[str, dict[str, list[UserText]]]
+Texts = dict[str, dict[str, list[SplitText]]]
 
 
 @contextmanager
@@ -211,7 +211,7 @@ def _check_languages(task: TaskConfig, name: str, corpus: CorpusConfig) -> None:
             raise ConfigError(f"corpus {name!r} has no {lang!r}; it has {', '.join(corpus.languages)}")
 
 
-def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[str, list[UserText]]:
+def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[str, list[SplitText]]:
     """Return the splits of a user's folder; line-aligned files are read even if they have errors."""
     folder = Path(source.folder).expanduser()
     archive = Folder(folder, corpus.unpacked_bound)
@@ -219,7 +219,7 @@ def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[
     if found is None:
         raise DataError(f"{folder}: the reader {corpus.reader.name!r} reads archives, not folders")
     languages = (task.source_lang, task.target_lang)
-    texts: dict[str, list[UserText]] = {}
+    texts: dict[str, list[SplitText]] = {}
     for split in ("train", *HELD_OUT):
         files = found.split_files(archive, split, languages, corpus.reader)
         if not files:
@@ -234,7 +234,7 @@ def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[
 
 def _fetched(
     name: str, corpus: CorpusConfig, folder: Path, task: TaskConfig, opened: ExitStack
-) -> dict[str, list[UserText]]:
+) -> dict[str, list[SplitText]]:
     languages = (task.source_lang, task.target_lang)
     options: Any = corpus.reader
     if isinstance(corpus.source, GeneratedSource):
@@ -244,7 +244,7 @@ def _fetched(
     where = files_folder(folder)
     paths = [where / file["name"] for file in manifest["files"]]
     archive = opened.enter_context(open_files(paths, corpus.unpacked_bound))
-    texts: dict[str, list[UserText]] = {
+    texts: dict[str, list[SplitText]] = {
         "train": [Segments(name, partial(_read, options, archive, "train", *languages))]
     }
     held_out = getattr(reader(options.name), "held_out", None)

@@ -154,7 +154,7 @@ def split(
     """
     seed_of = {one.name: seeds if isinstance(seeds, int) else seeds[one.name] for one in domains}
     held = {domain.name: _own_sets(domain, seed_of[domain.name]) for domain in domains}
-    known = _HeldOutSoFar([pair for sets in held.values() for pairs in sets.values() for pair in pairs])
+    known = _HeldOutSentences([pair for sets in held.values() for pairs in sets.values() for pair in pairs])
     left: dict[str, PairText] = {}
     for domain in domains:
         missing = [name for name in reversed(HELD_OUT) if name not in held[domain.name]]
@@ -176,7 +176,7 @@ def split(
     return [_assemble(domain, left[domain.name], texts, sets, near, seed_of[domain.name], run) for domain in domains]
 
 
-class _HeldOutSoFar:
+class _HeldOutSentences:
     """The sentences that are held out so far."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
@@ -225,7 +225,7 @@ def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: Para
 
 
 def _draw(
-    domain: DomainText, name: str, candidates: Iterator[tuple[int, Pair]], known: _HeldOutSoFar | None
+    domain: DomainText, name: str, candidates: Iterator[tuple[int, Pair]], known: _HeldOutSentences | None
 ) -> dict[int, Pair]:
     """Draw a split and return number -> pair; sentences in `known` are skipped, and drawn ones are added to it."""
     wanted = domain.wanted[name]

@@ -14,7 +14,7 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Run, Study
 
 
-def what_is_missing(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
+def first_missing_result(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
     """Return the first result that the study needs and the run still lacks; None if it is finished."""
     folder = Path(places.run(run))
     if not RunPaths(folder).record.is_file():
@@ -45,7 +45,7 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
     shown = _shown_files(study, places)
     changed, waiting = [], {}
     for run in study.makeable():
-        missing = what_is_missing(study, run, places, analyses)
+        missing = first_missing_result(study, run, places, analyses)
         if missing is None:
             folder, withheld = Path(places.run(run)), withheld_corpora(study.tasks[run.task])
             analysed = [path for path in folder.glob("analysis-*/*") if path.name != "sums.json"]

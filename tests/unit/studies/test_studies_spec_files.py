@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mdnmt.errors import EXIT_USER
-from mdnmt.exhibits import rule_inputs
-from mdnmt.exhibits.rule_inputs import SpecFiles
+from mdnmt.exhibits import spec_files
+from mdnmt.exhibits.spec_files import SpecFiles
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
@@ -24,7 +24,7 @@ def test_a_full_or_read_only_folder_of_snakemake_is_one_line(
     def fails(path: Path, text: str) -> None:
         raise OSError(number, os.strerror(number), str(path))
 
-    monkeypatch.setattr(rule_inputs, "write_text", fails)
+    monkeypatch.setattr(spec_files, "write_text", fails)
     assert spec_file("{}") == there and Path(there).read_text() == "{}\n"
     with pytest.raises(SystemExit) as caught:
         spec_file('{"another": 1}')
