@@ -95,7 +95,7 @@ def by_turns(
                 print(f"round {number}: {name} failed: {last} (all of it with --json)", flush=True)
             else:
                 rate = result["target_words"] / result["seconds"]
-                print(f"round {number}: {name}: {rate:,.0f} target words/s, {result['seconds']:.1f} s", flush=True)
+                print(f"round {number}: {name}: {rate:,.0f} target tokens/s, {result['seconds']:.1f} s", flush=True)
     return found
 
 

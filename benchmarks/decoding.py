@@ -101,7 +101,7 @@ def show(rates: dict[str, contest.Result], found: Mapping[str, list[contest.Resu
             rest = [f"{rate['words']:,.0f}", same, f"{rate['memory']:,.0f}"]
         rows.append([label, CONTESTANTS[held.like if held else name].norm, f"{rate['rate']:.1f}"])
         rows[-1] += [contest.times(rates.get(ours), rate), *rest]
-    header = ["", "norm", "sentences/s", "mdnmt is x times as fast", "target words/s", "identical", "peak memory, MiB"]
+    header = ["", "norm", "sentences/s", "mdnmt is x times as fast", "target tokens/s", "identical", "peak memory, MiB"]
     contest.table(header, rows)
 
 

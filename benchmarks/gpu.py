@@ -1,4 +1,4 @@
-"""Target words a second of training on one GPU, and the share of the machine's own matrix rate that this is.
+"""Target tokens per second of training on one GPU, and the share of the machine's own matrix rate that this is.
 
     python benchmarks/gpu.py [--json found.json] [--models transformer waldm-edc damha-dmoe]
     python benchmarks/gpu.py --device cpu --quick        the same with tiny sizes, to see that it runs
@@ -156,7 +156,7 @@ def main() -> None:
     rate = matrix_rate(device, [256] if options.quick else [4096, 8192, 16384])
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     print(f"{name}, torch {torch.__version__}: bf16 products at {rate / 1e12:.2f} TFLOP/s\n")
-    heads = ("model", "words/s", "share of the rate", "launches", "synchronisations", "scalars copied", "peak MiB")
+    heads = ("model", "tokens/s", "share of the rate", "launches", "synchronisations", "scalars copied", "peak MiB")
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:

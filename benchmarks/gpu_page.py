@@ -76,7 +76,7 @@ def _memory(one: dict[str, Any]) -> str:
 
 _SPEED: list[Column] = [
     ("parameters, 10⁶", _number("parameters", ",.1f", 1e-6)),
-    ("words/s", _number("tokens_per_second")),
+    ("tokens/s", _number("tokens_per_second")),
     ("% of rate", _number("share_of_rate", ".1f", 100)),
     ("launches", _number("launches_per_update")),
     ("synchronisations", _number("synchronisations_per_update")),
@@ -86,7 +86,7 @@ _SPEED: list[Column] = [
 _DEMO: list[Column] = [
     ("parameters, 10⁶", _number("parameters", ",.1f", 1e-6)),
     ("updates", _number("updates")),
-    ("words/s", _number("tokens_per_second")),
+    ("tokens/s", _number("tokens_per_second")),
     ("BLEU", _number("bleu", ".1f")),
     ("perplexity", _number("ppl", ",.2f")),
 ]

@@ -130,7 +130,7 @@ def main() -> None:
             words[key] = translate(*key)
             times.setdefault(key, []).append((time.perf_counter() - wall, time.process_time() - cpu))
     rows: list[dict[str, Any]] = []
-    print("| model | precision | M parameters | sentences/s | words/s | ms of processors a sentence | of the first |")
+    print("| model | precision | M parameters | sentences/s | tokens/s | ms of processors a sentence | of the first |")
     print("|---|---|---:|---:|---:|---:|---:|")
     for (name, precision), found in times.items():
         wall = statistics.median(one for one, _ in found)

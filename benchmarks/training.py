@@ -3,7 +3,7 @@
     python benchmarks/training.py --material benchmarks/work/law [--size papers] [--contestants mdnmt eole]
         [--rounds 3] [--threads 2] [--json found.json] [--quick]
 
-Contestants take turns; the table has medians over the rounds. Counted are real target words, </s> among them.
+Contestants take turns; the table has medians over the rounds. Tokens are those of the target, without padding and with </s>.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def show(rates: dict[str, contest.Result]) -> None:
         rest = ["-", "-"] if held else [f"{found['memory']:,.0f}", f"{found['parameters'] or 0:,}"]
         ratios = [contest.times(rates.get(ours), found) for ours in ("mdnmt", "mdnmt-fp32")]
         rows.append([label, f"{found['rate']:,.0f}", *ratios, *rest])
-    header = ["", "target words/s", "mdnmt is x times as fast", "mdnmt in fp32", "peak memory, MiB", "parameters"]
+    header = ["", "target tokens/s", "mdnmt is x times as fast", "mdnmt in fp32", "peak memory, MiB", "parameters"]
     contest.table(header, rows)
 
 
