@@ -3,7 +3,7 @@
     python benchmarks/training.py --material benchmarks/work/law [--size papers] [--contestants mdnmt eole]
         [--rounds 3] [--threads 2] [--json found.json] [--quick]
 
-Contestants take turns; the table has medians over the rounds. Tokens are those of the target, without padding and with </s>.
+Contestants take turns; the table has medians over the rounds. Target tokens are counted, without padding and with </s>.
 """
 
 from __future__ import annotations
