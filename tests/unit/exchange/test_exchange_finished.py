@@ -94,6 +94,21 @@ def test_a_bundled_run_is_updated_when_it_has_gained_something_and_never_loses_a
     assert "valid-00000000/hyp/hyp.law.txt" in Bundle(project / "bundle").files(name)
 
 
+def test_a_run_without_weights_does_not_replace_a_bundled_one(made: tuple[Path, Study], project: Path) -> None:
+    # Such a run was restored from a bundle, perhaps from an earlier one than this.
+    places, bundle = result_paths(made[1], Path("results")), Bundle(project / "bundle")
+    bundle_finished(made[1], places, bundle)
+    name = next(name for name in bundle.runs if "/waldm-edc/" in name)
+    before, run = bundle.files(name), Path("results/runs", name)
+    weights = run / "model.safetensors"
+    kept = weights.read_bytes()
+    weights.unlink()
+    reseal(next(run.glob("test-*/scores.json")), more=2)
+    assert bundle_finished(made[1], places, bundle) == ([], {}) and bundle.files(name) == before
+    weights.write_bytes(kept)
+    assert bundle_finished(made[1], places, bundle)[0] == [name]
+
+
 def test_runs_that_the_study_no_longer_has_leave_the_bundle_on_request(
     made: tuple[Path, Study], project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
