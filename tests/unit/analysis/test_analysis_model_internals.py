@@ -96,6 +96,7 @@ def test_vectors_are_the_mean_encoder_states_of_test_sentences(
     for label, vectors in want.items():
         mine = found["vectors"][found["domain"] == label]
         np.testing.assert_allclose(np.sort(mine, axis=0), np.sort(np.stack(vectors), axis=0), rtol=0, atol=ROUNDING)
+        np.testing.assert_array_equal(mine, mine.round(PLACES))
     assert np.load(tmp_path / "proportions.npz").files == []  # a Transformer has none
 
 

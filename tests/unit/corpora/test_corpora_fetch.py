@@ -228,7 +228,7 @@ def test_a_relative_folder_is_recorded_as_it_is_configured(
 
 def test_a_packed_file_of_a_user_is_held_against_the_bound(mine: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"train\.fr\.gz: unpacks to more than 5 bytes; if correct, raise unpacked_bytes_max"
+        DataError, match=r"train\.fr\.gz: unpacks to more than 5 bytes; if that is expected, raise unpacked_bytes_max"
     ):
         fetch(fetch_spec("mine", local(mine, unpacked_bytes_max=5), tmp_path / "h.json"), tmp_path / "out")
     assert local(mine).unpacked_bound == 16 << 30

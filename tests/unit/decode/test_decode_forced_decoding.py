@@ -147,6 +147,7 @@ def test_the_verbs_write_them_beside_the_translations_and_among_the_scores(
         assert entry["perplexity"]["score"] == pytest.approx(2 ** (nll / math.log(2) / pieces), rel=1e-5)
         assert entry["accuracy"]["score"] == 100 * right / pieces
         assert sum(found.domains[domain].pieces) == pieces
+        assert list(found.domains[domain].nll) == [round(value, 4) for value in found.domains[domain].nll]
         vocabulary = f"vocab:{len(data.target_vocab)}-"
         assert vocabulary in entry["perplexity"]["signature"] and "smooth:none" in entry["accuracy"]["signature"]
     both = [scores["domains"][name]["perplexity"]["score"] for name in data.domains]

@@ -26,13 +26,15 @@ def verdicts() -> dict[str, str]:
 
 
 def test_every_claim_has_a_verdict_in_the_results() -> None:
-    assert len(verdicts()) == 87
+    number = re.search(r"Of the (\d+) claims", PAGE)
+    assert number and len(verdicts()) == int(number[1])
 
 
 @pytest.mark.parametrize("source", ["docs/replication.md", "README.md"])
 def test_the_number_of_claims_with_each_verdict(source: str) -> None:
     page = " ".join((ROOT / source).read_text(encoding="utf-8").split())
-    found = re.search(r"(\d+) are reproduced,? (?:and )?(\d+) are not(?:, (\d+) are inconclusive)?", page)
+    rest = r"(?:, (\d+) are inconclusive, and (\d+) are not comparable)?"
+    found = re.search(rf"(\d+) are reproduced,? (?:and )?(\d+) are not{rest}", page)
     assert found, "expected a sentence such as: 5 are reproduced, 7 are not, 14 are inconclusive"
     stated = [int(number) for number in found.groups() if number]
     counted = [list(verdicts().values()).count(verdict) for verdict in VERDICTS]

@@ -61,7 +61,9 @@ class Budget:
         """
         self.spent += count
         if self.spent > self.limit:
-            raise DataError(f"{where}: unpacks to more than {self.limit} bytes; if correct, raise unpacked_bytes_max")
+            raise DataError(
+                f"{where}: unpacks to more than {self.limit} bytes; if that is expected, raise unpacked_bytes_max"
+            )
 
 
 class Archive(Protocol):
@@ -163,7 +165,9 @@ class _Bounded(io.RawIOBase):
 
     def _too_much(self) -> DataError:
         limit = self._limit
-        return DataError(f"{self._label}: unpacks to more than {limit} bytes; if correct, raise unpacked_bytes_max")
+        return DataError(
+            f"{self._label}: unpacks to more than {limit} bytes; if that is expected, raise unpacked_bytes_max"
+        )
 
 
 class _Tar:
