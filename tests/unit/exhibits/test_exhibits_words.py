@@ -155,6 +155,7 @@ def test_a_sweep_is_a_line_a_kind_of_word(tmp_path: Path) -> None:
         figure, said = swept(tmp_path).draw()
     lines = {line.get_label(): list(line.get_ydata()) for line in figure.axes[0].get_lines()[:4]}
     assert lines["By context"] == [100.0, 98.0, 96.0] and lines["By label"] == [50.0] * 3
+    assert list(figure.axes[0].get_lines()[len(lines)].get_ydata()) == [50.0, 50.0], "chance, of two domains"
     assert "By context: 100.0, 98.0, 96.0." in said
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["M0", "M1", "M2"]
 

@@ -16,7 +16,9 @@ from mdnmt.models import cross_entropy
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext
 from mdnmt.models.cross_entropy import linear_cross_entropy
+from mdnmt.models.decoder import Decoder
 from mdnmt.models.embedding import Embedding, sinusoidal_positions
+from mdnmt.models.encoder import Encoder
 from mdnmt.models.losses import ProportionLoss
 from mdnmt.models.projection import MixedLinear
 from mdnmt.models.proportion import DomainProportion
@@ -202,3 +204,9 @@ def test_the_proportion_loss_counts_padding_in_the_code_form_alone(aux_norm: str
     batch = Batch(empty, mask("encoder", 4), empty, mask("decoder", 3), empty, empty, torch.tensor(labels))
     loss = ProportionLoss(smoothing, on_logits=on_logits, aux_norm=aux_norm)  # type: ignore[arg-type]
     assert loss(Output(empty, empty, context), batch).item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("stack", [Encoder, Decoder])
+def test_only_a_stack_of_pre_norm_layers_ends_with_a_norm(stack: type[Encoder] | type[Decoder]) -> None:
+    assert stack([], model_dim=4, norm_order="pre").norm is not None
+    assert stack([], model_dim=4, norm_order="post").norm is None
