@@ -72,7 +72,7 @@ def test_preemption_by_cancel(project: ClusterProject, slurm: RealSlurm) -> None
     urgent(slurm)
     assert project.finish(process) == 0, project.printed()[-3000:]
     project.assert_same_results()
-    assert f"job {job}: Snakemake waits for it, but for SLURM it is PREEMPTED" in project.printed()
+    assert f"job {job}: Snakemake waits for it, but SLURM reports it as PREEMPTED" in project.printed()
 
 
 @pytest.mark.parametrize("with_jobs", [True, False], ids=["power-cut", "network-cut"])

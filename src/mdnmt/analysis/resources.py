@@ -76,8 +76,8 @@ def measure_run(
     result.setdefault("peak_memory_mb", _peak_memory_mb(device))
     result |= {name: statistics.median(found) for name, found in values.items()}
     processes = processes_on(str(device))
-    company = {"others_percent": others(), "others_on_gpu": max(0, processes - 1) if processes is not None else None}
-    return {**result, "values": values, **{name: value for name, value in company.items() if value is not None}}
+    other_use = {"others_percent": others(), "others_on_gpu": max(0, processes - 1) if processes is not None else None}
+    return {**result, "values": values, **{name: value for name, value in other_use.items() if value is not None}}
 
 
 def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch.device, repeats: int) -> Values:
@@ -91,31 +91,31 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
     order = epoch_batches(
         split, indices, max_tokens=recipe.max_tokens, batch_sentences=recipe.batch_sentences, seed=0, epoch=0
     )
-    each = recipe.accumulate_batches
+    per_update = recipe.accumulate_batches
     # Scheduled values, such as loss weights, are set to those in the middle of training.
-    updates = in_updates(recipe, -(-len(order) // each)).max_updates
+    updates = in_updates(recipe, -(-len(order) // per_update)).max_updates
     method.begin_update(max(1, updates // 2), updates)
     batches = [
         collate(split, order[index % len(order)], bos=data.target_vocab.bos).to(device)
-        for index in range((WARMUP_UPDATES + TIMED_UPDATES) * each)
+        for index in range((WARMUP_UPDATES + TIMED_UPDATES) * per_update)
     ]
 
     def train_on(chosen: list[Batch]) -> None:
         """Train on these batches with a learning rate of zero."""
-        for start in range(0, len(chosen), each):
-            forward_backward(method, chosen[start : start + each], recipe, device, dtype)
+        for start in range(0, len(chosen), per_update):
+            forward_backward(method, chosen[start : start + per_update], recipe, device, dtype)
             optimiser.step(0.0)
 
-    warmup, timed = batches[: WARMUP_UPDATES * each], batches[WARMUP_UPDATES * each :]
+    warmup, timed = batches[: WARMUP_UPDATES * per_update], batches[WARMUP_UPDATES * per_update :]
     train_on(warmup)
     found = _repeated(lambda: train_on(timed), device, repeats)
-    words = sum(batch.num_target_tokens for batch in timed)
-    epoch = int(split.target.lengths[indices].sum()) / words  # in multiples of the timed batches
+    tokens = sum(batch.num_target_tokens for batch in timed)
+    epoch_ratio = int(split.target.lengths[indices].sum()) / tokens  # tokens of an epoch / of the timed batches
     return {
         "train_seconds_per_update": [seconds / TIMED_UPDATES for seconds in found.seconds],
-        "train_tokens_per_second": [words / seconds for seconds in found.seconds],
-        "epoch_seconds": [epoch * seconds for seconds in found.seconds],
-        **_named("epoch_watt_hours", [epoch * joules / JOULES_PER_WATT_HOUR for joules in found.joules]),
+        "train_tokens_per_second": [tokens / seconds for seconds in found.seconds],
+        "epoch_seconds": [epoch_ratio * seconds for seconds in found.seconds],
+        **_named("epoch_watt_hours", [epoch_ratio * joules / JOULES_PER_WATT_HOUR for joules in found.joules]),
     }
 
 
@@ -123,8 +123,8 @@ def _measure_decoding(
     run_folder: Path, data: TaskData, decoding: Decoding, device: torch.device, repeats: int, pretrained: Path
 ) -> Values:
     translator = open_run(run_folder, device, pretrained)
-    each = max(1, DECODED_SENTENCES // len(data.domains))
-    texts = {domain: data.text("test", domain, data.source_lang)[:each] for domain in data.domains}
+    per_domain = max(1, DECODED_SENTENCES // len(data.domains))
+    texts = {domain: data.text("test", domain, data.source_lang)[:per_domain] for domain in data.domains}
     lines = [line for text in texts.values() for line in text]
     domains = [domain for domain, text in texts.items() for _ in text]
     pieces = sum(len(best[0].pieces) + 1 for best in translator.translate(lines, decoding, domains))

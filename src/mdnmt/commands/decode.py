@@ -59,7 +59,8 @@ def run(args: argparse.Namespace) -> None:
             rows = np.flatnonzero(split.domains == label)[: config.max_sentences].tolist()
             sources, targets = [split.source[row] for row in rows], [split.target[row] for row in rows]
             labels = labels_under(config.labels, data.domains, domain, len(rows), guesses)
-            if config.labels != "given":  # the text is segmented with the BPE of the given label
+            # The task's ids are segmented under gold labels. With BPE by domain, other labels segment differently.
+            if config.labels != "given":
                 sources = translator.encode(data.text(args.split, domain, data.source_lang)[: len(rows)], labels)
             found = translator.translate_ids(sources, config, labels)
             forced[domain] = translator.force_ids(sources, targets, config, labels)

@@ -30,7 +30,7 @@ OWN = "mdnmt"  # our own tables and figures count as this paper; a rule calls th
 
 
 class Threshold(Frozen):
-    """What must hold of a number, and in what share of all comparisons; without a bound: above 0."""
+    """A bound on a number (default: above 0), and the share of all comparisons in which it must hold."""
 
     above: float | None = Field(None, description="more than this")
     below: float | None = Field(None, description="less than this")
@@ -52,7 +52,7 @@ class Threshold(Frozen):
 
 
 class CellsRule(Threshold):
-    """Rows of a table minus rows of a table: each of `rows` with each of `than`, in each column and metric."""
+    """Differences between rows: each of `rows` minus each of `than`, in each column and metric."""
 
     kind: Literal["cells"] = Field(description="scores or resources of a table")
     table: Name | None = Field(None, description="of this paper")
@@ -60,12 +60,16 @@ class CellsRule(Threshold):
     metrics: tuple[Metric, ...] = Field(("bleu",), min_length=1, description="of the table; one comparison each")
     columns: Columns = Field("each", description="each domain, their average, or domains of the paper's own task")
     leaving_out: tuple[Name, ...] = Field((), description="domains of the paper's own task")
-    rows: tuple[Name, ...] = Field(min_length=1, description="methods; one trained on each domain: its own domain's")
+    rows: tuple[Name, ...] = Field(
+        min_length=1, description="methods; a model trained on one domain is compared in that domain's column"
+    )
     than: tuple[Name, ...] = Field((), description="methods; none: the same method in another table or column")
     than_columns: tuple[Name, ...] = Field((), description="columns of than; none: the same column")
-    than_trained_on: Literal["own", "others"] = Field("own", description="of methods that are trained on each domain")
+    than_trained_on: Literal["own", "others"] = Field(
+        "own", description="of models trained on one domain each: that of the column's domain, or all others"
+    )
     times: float = Field(1.0, gt=0, description="factor of the right side (`than`)")
-    per_row: bool = Field(False, description="the share is needed of each of rows")
+    per_row: bool = Field(False, description="each of `rows` must reach the share by itself")
 
     @model_validator(mode="after")
     def _compares_two_things(self) -> Self:
@@ -98,9 +102,9 @@ class Numbers(Frozen):
     """Which numbers of a figure. On the right side of a comparison, omitted keys are as on the left."""
 
     figure: Name | None = Field(None, description="of this paper")
-    name: str | None = Field(None, description="of the measure: entropy")
+    name: str | None = Field(None, description="the measure, such as entropy")
     methods: tuple[Name, ...] = Field((), description="systems of the figure")
-    at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
+    at: dict[str, Position] = Field({}, description="where, such as {side: encoder, layer: first}")
 
 
 class MeasureRule(Threshold):
@@ -108,25 +112,25 @@ class MeasureRule(Threshold):
 
     kind: Literal["measure"] = Field(description="numbers of a figure")
     figure: Name = Field(description="of this paper")
-    name: str = Field(description="of the measure: entropy")
+    name: str = Field(description="the measure, such as entropy")
     methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
-    at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
-    each: tuple[str, ...] = Field((), description="keys of `at`: a comparison for each value; of all others the mean")
+    at: dict[str, Position] = Field({}, description="where, such as {side: encoder, layer: first}")
+    each: tuple[str, ...] = Field((), description="keys of `at` with a comparison per value; the mean over other keys")
     reduce: dict[str, Reduction] = Field({}, description="keys of `at`, in this order: how their values are combined")
     than: Numbers | None = Field(None, description="what is subtracted; null: nothing")
-    if_none: str | None = Field(None, description="the measure of a run that has none of this name")
+    if_none: str | None = Field(None, description="the measure to take for a run that lacks the named one")
 
 
 class TrendRule(Threshold):
-    """The rank correlation of a measure of a figure with a key of its place, such as the layer."""
+    """The rank correlation of a figure's measure with a key of `at`, such as the layer."""
 
     kind: Literal["trend"] = Field(description="a rank correlation along a key of `at`")
     figure: Name = Field(description="of this paper")
-    name: str = Field(description="of the measure: entropy")
+    name: str = Field(description="the measure, such as entropy")
     methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
-    at: dict[str, Position] = Field({}, description="which ones: {side: encoder, layer: first}")
-    each: tuple[str, ...] = Field((), description="keys of `at`: a correlation for each value; of all others the mean")
-    over: str = Field(description="the key of `at` that the measure is ranked along: layer")
+    at: dict[str, Position] = Field({}, description="where, such as {side: encoder, layer: first}")
+    each: tuple[str, ...] = Field((), description="keys of `at` with a correlation per value; the mean over other keys")
+    over: str = Field(description="the key of `at` to correlate with, such as layer")
 
 
 class LabelsRule(Threshold):
@@ -291,11 +295,11 @@ def check_claims(
             place = f"{where}: claims.{name}.rules.{index}"
             for kind, exhibit, looked_for in uses(rule):
                 exhibits: Mapping[str, Any] = getattr(paper, kind)
-                _there(exhibit, exhibits, f"{place}: the paper has no {kind[:-1]}")
+                _require_known(exhibit, exhibits, f"{place}: the paper has no {kind[:-1]}")
                 shown = row_names(paper.tables[exhibit]) if kind == "tables" else paper.figures[exhibit].methods
                 for method in looked_for:
-                    _there(method, known | set(shown), f"{place}: there is no method")
-                    _there(method, shown, f"{place}: {exhibit} does not show")
+                    _require_known(method, known | set(shown), f"{place}: there is no method")
+                    _require_known(method, shown, f"{place}: {exhibit} does not show")
             _check_metrics(rule, paper, place)
             if isinstance(rule, CellsRule):
                 _check_domains(rule, paper, place)
@@ -316,14 +320,14 @@ def _check_metrics(rule: AnyRule, paper: PaperConfig, place: str) -> None:
     for kind, exhibit, _ in uses(rule):
         if kind == "tables" and paper.tables[exhibit].kind == "scores":
             for metric in metrics_of(rule):
-                _there(metric, paper.tables[exhibit].metrics, f"{place}: {exhibit} has no metric")
+                _require_known(metric, paper.tables[exhibit].metrics, f"{place}: {exhibit} has no metric")
 
 
 def _check_labels(rule: LabelsRule, table: PaperTable, place: str) -> None:
     for row in table.rows:
         if row.method in (*rule.rows, *rule.than):
             for labels in ("given", *rule.labels):
-                _there(labels, row.labels, f"{place}: {rule.table} does not show {row.method} under the labels")
+                _require_known(labels, row.labels, f"{place}: {rule.table} does not show {row.method} under the labels")
 
 
 def _check_domains(rule: CellsRule, paper: PaperConfig, place: str) -> None:
@@ -332,10 +336,10 @@ def _check_domains(rule: CellsRule, paper: PaperConfig, place: str) -> None:
         domains = paper.tables[exhibit].printed_columns
         for domain in (*named, *rule.leaving_out, *rule.than_columns):
             if domains:
-                _there(domain, domains, f"{place}: {exhibit} has no domain")
+                _require_known(domain, domains, f"{place}: {exhibit} has no domain")
 
 
-def _there(name: str, names: Iterable[str], what: str) -> None:
-    there = sorted(names)
-    if name not in there:
-        raise ConfigError(f"{what} {name!r}{did_you_mean(name, there)}; there are: {', '.join(there) or 'none'}")
+def _require_known(name: str, names: Iterable[str], what: str) -> None:
+    known = sorted(names)
+    if name not in known:
+        raise ConfigError(f"{what} {name!r}{did_you_mean(name, known)}; there are: {', '.join(known) or 'none'}")

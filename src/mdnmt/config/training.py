@@ -27,19 +27,21 @@ class DomainSampling(Frozen):
     """How often each domain is trained on; an epoch still has as many pairs as the run's training text."""
 
     temperature: float | None = Field(
-        None, gt=0, description="a domain of n pairs gets a share like n ** (1 / T); 1: as the text is; large: equal"
+        None,
+        gt=0,
+        description="T: a domain of n pairs gets a share proportional to n ** (1 / T); 1: as in the text; large: equal",
     )
     weights: dict[str, Weight] | None = Field(None, description="domain -> its share, relative to the others")
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
+    def _exactly_one(self) -> Self:
         if (self.temperature is None) == (self.weights is None):
             raise ValueError("expected either `temperature` or `weights`")
         return self
 
 
 class Training(Frozen):
-    """The recipe; the defaults are those of Jiang et al. 2020 as their released commands have them."""
+    """The recipe; the defaults are those of the commands that Jiang et al. 2020 released."""
 
     max_updates: int = Field(50_000, gt=0, description="the run ends here, or earlier by `patience`")
     max_epochs: float | None = Field(
@@ -57,12 +59,14 @@ class Training(Frozen):
     learning_rate: float = Field(5e-4, gt=0, description="the peak, reached after the warm-up")
     schedule: Literal["inverse_sqrt", "polynomial"] = Field(
         "inverse_sqrt",
-        description="behind the warm-up: falls as 1 / sqrt(update), or (polynomial) in a line to 0 at max_updates",
+        description="after the warm-up: falls as 1 / sqrt(update), or (polynomial) linearly to 0 at max_updates",
     )
-    warmup_updates: int = Field(4000, ge=0, description="updates in which the learning rate rises in a line")
+    warmup_updates: int = Field(4000, ge=0, description="updates in which the learning rate rises linearly")
     warmup_init_learning_rate: float = Field(1e-7, ge=0, description="where the warm-up begins")
     min_learning_rate: float = Field(1e-9, ge=0, description="the schedule never falls below it")
-    adam_betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the running means of gradients and squares")
+    adam_betas: tuple[Beta, Beta] = Field(
+        (0.9, 0.98), description="decay rates of the running means of gradients and of their squares"
+    )
     adam_eps: float = Field(1e-8, gt=0, description="added to the root of the running mean of squares")
     weight_decay: float = Field(1e-4, ge=0, description="decoupled: subtracts learning rate x decay x weight")
     clip_norm: float = Field(25.0, ge=0, description="0: no clipping")
@@ -79,11 +83,11 @@ class Training(Frozen):
         None, gt=0, description="in place of validate_every: epochs between validations"
     )
     validation_metric: Literal["loss", "bleu"] = Field("loss", description="what `best` and `patience` look at")
-    validation_bleu_sentences: int = Field(200, ge=0, description="a domain, greedily decoded; 0: no BLEU")
+    validation_bleu_sentences: int = Field(200, ge=0, description="per domain, greedily decoded; 0: no BLEU")
     training_sample_sentences: int = Field(
-        500, ge=0, description="a domain, always the same: accuracy and loss on training text at validations; 0: none"
+        500, ge=0, description="per domain, always the same: for accuracy and loss on training text; 0: none"
     )
-    patience: int = Field(0, ge=0, description="validations without a better one before the run ends; 0: never")
+    patience: int = Field(0, ge=0, description="the run ends after so many validations without improvement; 0: never")
     average_checkpoints: int = Field(10, ge=0, description="validations whose checkpoints are averaged; 0: no average")
     final_weights: Literal["average", "best"] = Field(
         "average", description="which are scored: the average of the last n, or the best by validation"
@@ -91,7 +95,7 @@ class Training(Frozen):
     log_every: int = Field(100, gt=0, description="updates between two training lines of metrics.jsonl")
 
     @model_validator(mode="after")
-    def _one_of_two_ways(self) -> Self:
+    def _not_both(self) -> Self:
         for usual, other in ALTERNATIVES:
             given = getattr(self, usual) != type(self).model_fields[usual].default
             if given and getattr(self, other) is not None:

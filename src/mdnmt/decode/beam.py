@@ -1,7 +1,8 @@
 """Batched beam search over cached keys and values; sentences leave the batch as they finish.
 
 Shapes: B sentences still in the batch, W prefixes per sentence, P = B x W prefixes, S source tokens, T tokens of a
-prefix, <s> included, V vocabulary.
+prefix, <s> included, V vocabulary. In `best_continuations`: N continuations that are returned, X candidates per
+sentence, C columns of the vocabulary, G tokens of a column, R tokens that do not fill a column.
 """
 
 from __future__ import annotations
@@ -52,33 +53,33 @@ def beam_search(
     state = model.start(source_BS, mask_BS, domain_B)
     # A sentence begins with one prefix, the empty one.
     score_BW = torch.zeros(len(sentences), 1, device=device)
-    word_BWT = torch.full((len(sentences), 1, 1), Vocab.bos, device=device)
+    token_BWT = torch.full((len(sentences), 1, 1), Vocab.bos, device=device)
     while sentences:
-        step = word_BWT.size(2)
-        candidates = _candidates(model, state, word_BWT, score_BW, sentences, width)
-        top_score, top_parent, top_word = candidates
-        ends = top_word == Vocab.eos
-        _finish(sentences, word_BWT, top_score, top_parent, ends, config)
-        going = []
+        step = token_BWT.size(2)
+        candidates = _candidates(model, state, token_BWT, score_BW, sentences, width)
+        top_score, top_parent, top_token = candidates
+        ends = top_token == Vocab.eos
+        _finish(sentences, token_BWT, top_score, top_parent, ends, config)
+        unfinished = []
         for row, sentence in enumerate(sentences):
             if len(sentence.finished) < width and step < sentence.max_length:
-                going.append(row)
+                unfinished.append(row)
             else:
                 done[sentence.index] = sorted(sentence.finished, key=lambda found: -found.score)
-        if not going:
+        if not unfinished:
             break
         # The best W candidates that do not end: the stable sort keeps their order of score.
         order_BW = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
         score_BW, parent_BW, next_BW = (part.gather(1, order_BW) for part in candidates)
-        parent_P = (parent_BW + word_BWT.size(1) * torch.arange(len(sentences), device=device).unsqueeze(1)).flatten()
-        word_PT = word_BWT.flatten(0, 1).index_select(0, parent_P)
-        word_BWT = torch.cat([word_PT.view(*next_BW.shape, step), next_BW.unsqueeze(-1)], dim=2)
+        parent_P = (parent_BW + token_BWT.size(1) * torch.arange(len(sentences), device=device).unsqueeze(1)).flatten()
+        token_PT = token_BWT.flatten(0, 1).index_select(0, parent_P)
+        token_BWT = torch.cat([token_PT.view(*next_BW.shape, step), next_BW.unsqueeze(-1)], dim=2)
         row_B = None
-        if len(going) < len(sentences):
-            row_B = torch.tensor(going, device=device)
-            score_BW, word_BWT = score_BW.index_select(0, row_B), word_BWT.index_select(0, row_B)
+        if len(unfinished) < len(sentences):
+            row_B = torch.tensor(unfinished, device=device)
+            score_BW, token_BWT = score_BW.index_select(0, row_B), token_BWT.index_select(0, row_B)
             parent_P = parent_P.view(next_BW.shape).index_select(0, row_B).flatten()
-            sentences = [sentences[row] for row in going]
+            sentences = [sentences[row] for row in unfinished]
         state.select(row_B, parent_P)
     return done
 
@@ -88,11 +89,16 @@ def _max_length(source_length: int, longest: int, config: Decoding) -> int:
 
 
 def _candidates(
-    model: Transformer, state: DecodingState, word_BWT: Tensor, score_BW: Tensor, sentences: list[_Sentence], width: int
+    model: Transformer,
+    state: DecodingState,
+    token_BWT: Tensor,
+    score_BW: Tensor,
+    sentences: list[_Sentence],
+    width: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return score, parent prefix and token of the 2W best continuations of each sentence, each [B, 2W]."""
-    step = word_BWT.size(2)
-    logits_PV = model.step(word_BWT[:, :, -1].flatten(), state)
+    step = token_BWT.size(2)
+    logits_PV = model.step(token_BWT[:, :, -1].flatten(), state)
     logits_PV = logits_PV.to(torch.promote_types(logits_PV.dtype, torch.float32))
     log_p_BWV = logits_PV.log_softmax(-1).view(*score_BW.shape, -1)
     log_p_BWV[:, :, Vocab.pad] = -math.inf
@@ -113,6 +119,7 @@ def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple
     only the tokens of these columns are sorted, together with the tokens that do not fill a column.
     """
     batch, width, vocab_size = log_p_BWV.shape
+    # Tokens of a column: the number with the fewest tokens left over.
     height = min(range(16, 33), key=lambda rows: (vocab_size % rows, rows))
     columns = vocab_size // height
     if columns * width < 4 * count:  # a small vocabulary
@@ -125,9 +132,9 @@ def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple
     steps_G = torch.arange(0, height * columns, columns, device=score_BW.device)
     index_BX = (first_BN.unsqueeze(2) + steps_G).flatten(1)
     if rest := vocab_size - height * columns:
-        words_R = torch.arange(vocab_size - rest, vocab_size, device=score_BW.device)
+        token_R = torch.arange(vocab_size - rest, vocab_size, device=score_BW.device)
         starts_W = torch.arange(0, width * vocab_size, vocab_size, device=score_BW.device)
-        rest_X = (starts_W.unsqueeze(1) + words_R).flatten()
+        rest_X = (starts_W.unsqueeze(1) + token_R).flatten()
         index_BX = torch.cat([index_BX, rest_X.expand(batch, -1)], dim=1)
     total_BX = score_BW.gather(1, index_BX // vocab_size) + log_p_BWV.flatten(1).gather(1, index_BX)
     score_BN, chosen_BN = total_BX.topk(count, dim=1)
@@ -136,16 +143,16 @@ def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple
 
 
 def _finish(
-    sentences: list[_Sentence], word_BWT: Tensor, score: Tensor, parent: Tensor, ends: Tensor, config: Decoding
+    sentences: list[_Sentence], token_BWT: Tensor, score: Tensor, parent: Tensor, ends: Tensor, config: Decoding
 ) -> None:
     """Add the continuations that end and are among the best W to the finished hypotheses."""
     ended = (ends & score.isfinite())[:, : config.beam_size].nonzero().tolist()
     if not ended:
         return
     scores, parents = score.tolist(), parent.tolist()
-    length = word_BWT.size(2)  # <s> is not counted, </s> is
+    length = token_BWT.size(2)  # <s> is not counted, </s> is
     for row, rank in ended:
         if len(sentences[row].finished) < config.beam_size:
-            ids = tuple(word_BWT[row, parents[row][rank], 1:].tolist())
+            ids = tuple(token_BWT[row, parents[row][rank], 1:].tolist())
             value = scores[row][rank] / length_penalty(length, config)
             sentences[row].finished.append(Hypothesis(ids, value))

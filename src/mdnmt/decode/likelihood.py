@@ -67,7 +67,7 @@ def write_likelihoods(folder: Path, found: Likelihoods) -> None:
 
 
 def read_likelihoods(folder: Path) -> Likelihoods | None:
-    """Return what `write_likelihoods` wrote; None without such a file, as beside translations of other programs.
+    """Return what `write_likelihoods` wrote; None if the file is missing, as for translations by other programs.
 
     Raises:
         DataError: the file is damaged.

@@ -37,7 +37,8 @@ from mdnmt.studies.study import Study
 
 SPECS = "specs.json"
 KINDS = ("significance", "tables", "figures", "claims", "numbers")  # in the order in which they are made
-# Kind -> key -> specification as JSON text: its keys are in the order of rows and claims, and a sealed file sorts keys.
+# Kind -> key -> specification. It is kept as JSON text, because a sealed file sorts the keys of JSON objects, and the
+# order of rows and claims matters.
 Specs = dict[str, dict[str, str]]
 
 
@@ -131,12 +132,12 @@ def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, s
 def _claims(study: Study, paper: str, places: ResultPaths, left_out: dict[str, str]) -> str:
     """Return the specification of a paper's claims, in which exhibits that are left out are missing with the reason."""
     spec = claims_spec(study, paper, places)
-    absent = {item: left_out.get(f"tables/{spec.key(item)}") for item in spec.tables}
-    absent |= {item: left_out.get(f"figures/{spec.key(item)}") for item in spec.figures}
-    why = {item: reason for item, reason in absent.items() if reason}
+    reasons = {exhibit: left_out.get(f"tables/{spec.key(exhibit)}") for exhibit in spec.tables}
+    reasons |= {exhibit: left_out.get(f"figures/{spec.key(exhibit)}") for exhibit in spec.figures}
+    why = {exhibit: reason for exhibit, reason in reasons.items() if reason}
     changes: dict[str, Any] = {
-        "tables": {item: None if item in why else path for item, path in spec.tables.items()},
-        "figures": {item: None if item in why else path for item, path in spec.figures.items()},
+        "tables": {exhibit: None if exhibit in why else path for exhibit, path in spec.tables.items()},
+        "figures": {exhibit: None if exhibit in why else path for exhibit, path in spec.figures.items()},
         "missing": {**spec.missing, **why},
     }
     return spec.model_copy(update=changes).model_dump_json()
@@ -146,8 +147,8 @@ def _why_unusable(study: Study, task: str, files: list[Path]) -> str:
     """Return why an exhibit made from these files cannot be recorded; "" if it can."""
     if not study.makeable(task):
         return f"no run on {task} is in the bundle"
-    has_words = any("ambiguity" in path.parts or path.name.startswith("analysis-") for path in files)
-    if has_words and (withheld := withheld_corpora(study.tasks[task])):
+    may_show_words = any("ambiguity" in path.parts or path.name.startswith("analysis-") for path in files)
+    if may_show_words and (withheld := withheld_corpora(study.tasks[task])):
         return f"may show words of {', '.join(withheld)}, whose licence does not allow them in a bundle"
     own = [path for path in files if path.parts[:2] == ("results", study.name) and "significance" not in path.parts]
     return next((f"{path} is not made yet" for path in own if not path.exists()), "")
@@ -178,10 +179,10 @@ def bundle_tasks(study: Study, places: ResultPaths, bundle: Bundle) -> list[str]
             if not withheld_corpora(task):
                 names += [f"{copied.name}/hyp/{path.name}" for path in (copied / "hyp").iterdir()]
         for output in (one for one in study.external if one.task == name):
-            there = Path(places.external(output))
-            names += [f"{there.name}/{path.name}" for path in there.glob("*.json")]
-            if output.config.redistributable and (there / "hyp").is_dir():
-                names += [f"{there.name}/hyp/{path.name}" for path in (there / "hyp").iterdir()]
+            system_folder = Path(places.external(output))
+            names += [f"{system_folder.name}/{path.name}" for path in system_folder.glob("*.json")]
+            if output.config.redistributable and (system_folder / "hyp").is_dir():
+                names += [f"{system_folder.name}/hyp/{path.name}" for path in (system_folder / "hyp").iterdir()]
         labels = Path(places.labels(name))
         names += [labels.name] if labels.is_file() else []
         if bundle.pack(f"{TASKS}/{folder.name}", folder, names):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from mdnmt.errors import DataError
-from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation, unbroken
+from mdnmt.numbers.rounding import half_up, mean, non_breaking, signed, standard_deviation
 from mdnmt.welch import half_width
 
 BEGIN, END = "<!-- generated: systems -->", "<!-- end -->"
@@ -64,7 +64,7 @@ def _task(task: str, rows: pd.DataFrame, baseline: str) -> str:
 
 def _with_spread(values: Sequence[float]) -> str:
     spread = standard_deviation(values)
-    return half_up(mean(values), 2) + ("" if spread is None else unbroken(f" ± {half_up(spread, 2)}"))
+    return half_up(mean(values), 2) + ("" if spread is None else non_breaking(f" ± {half_up(spread, 2)}"))
 
 
 def _difference(scores: dict[str, dict[str, list[float]]], method: str, baseline: str) -> str:
@@ -75,4 +75,4 @@ def _difference(scores: dict[str, dict[str, list[float]]], method: str, baseline
     if len(known) < 2:
         return signed(value, 2)
     width = half_width(known)
-    return f"{signed(value, 2)} {unbroken(f'[{signed(value - width, 2)}, {signed(value + width, 2)}]')}"
+    return f"{signed(value, 2)} {non_breaking(f'[{signed(value - width, 2)}, {signed(value + width, 2)}]')}"

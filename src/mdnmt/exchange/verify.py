@@ -27,9 +27,10 @@ from mdnmt.fingerprint import sha256_file
 from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
 from mdnmt.score.test_sets import TestSets, load_test_sets
 
-TOLERANCE = 1e-9  # relative, of numbers: other processors round sums differently
+TOLERANCE = 1e-9  # relative; processors round sums differently
 Status = Literal["ok", "differs", "not checked"]
-_MISTAKES = (MdnmtError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+# What reading a damaged or forged file can raise.
+_FILE_ERRORS = (MdnmtError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -63,24 +64,24 @@ def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
             try:
                 bundle.restore_all(key, Path("results"))
                 sound.append(key)
-            except _MISTAKES as error:
+            except _FILE_ERRORS as error:
                 yield Finding(key, "differs", _error_text(error))
         rebuild = f"snakemake --cores all data --config study={(bundle.keys(STUDIES) or ['STUDY'])[0]}"
-        lacking: dict[str, list[str]] = {}
+        missing: dict[str, list[str]] = {}  # task -> domains whose references are missing
         for key in (key for key in sound if key.startswith(f"{TASKS}/")):
             name = key.removeprefix(f"{TASKS}/")
-            yield _checked(key, lambda name=name: _task(name, results, lacking, rebuild))  # type: ignore[misc]
+            yield _checked(key, lambda name=name: _task(name, results, missing, rebuild))  # type: ignore[misc]
         for key in (key for key in sound if key.startswith(f"{RUNS}/")):
-            yield from _run(Path("results", key), lacking, rebuild)
+            yield from _run(Path("results", key), missing, rebuild)
         for key in (key for key in sound if key.startswith(f"{STUDIES}/")):
-            yield from _study(key.removeprefix(f"{STUDIES}/"), lacking, rebuild)
+            yield from _study(key.removeprefix(f"{STUDIES}/"), missing, rebuild)
 
 
-def _checked(what: str, look: Callable[[], Finding | str]) -> Finding:
+def _checked(what: str, check: Callable[[], Finding | str]) -> Finding:
     """Run a check that returns a finding or a difference ("": none); an error in a file counts as a difference."""
     try:
-        found = look()
-    except _MISTAKES as error:
+        found = check()
+    except _FILE_ERRORS as error:
         return Finding(what, "differs", _error_text(error))
     return found if isinstance(found, Finding) else Finding(what, "differs" if found else "ok", found)
 
@@ -89,29 +90,28 @@ def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if not isinstance(error, MdnmtError) else str(error)
 
 
-def _task(name: str, results: Path, lacking: dict[str, list[str]], rebuild: str) -> Finding | str:
+def _task(name: str, results: Path, missing: dict[str, list[str]], rebuild: str) -> Finding | str:
     """Compare a task's text with its record and with the same task built here, which also supplies missing text."""
     folder, built = Path("results", TASKS, name), results / TASKS / name
     record = fsio.read_json(folder / "task.json")
-    for file, said in record["files"].items():
-        here, there = folder / file, built / file
-        if here.is_file() and sha256_file(here) != said["sha256"]:
-            return f"{file}: its sha256 is not that of task.json"
-        if there.is_file() and sha256_file(there) != said["sha256"]:
-            return f"{file}: {there} has another sha256; if that task is complete, its text is not that of the bundle"
-    lacking[name] = link_text(name, results)
+    for file, recorded in record["files"].items():
+        if (folder / file).is_file() and sha256_file(folder / file) != recorded["sha256"]:
+            return f"{file}: its sha256 differs from the one in task.json"
+        if (built / file).is_file() and sha256_file(built / file) != recorded["sha256"]:
+            return f"{file}: {built / file} has another sha256: that task is incomplete, or its text differs"
+    missing[name] = link_text(name, results)
     for scored in sorted((*folder.glob("copied-*"), *folder.glob("external-*"))):
-        if (scored / "hyp").is_dir() and (found := _scores(scored, folder, "test", lacking[name])):
+        if (scored / "hyp").is_dir() and (found := _scores(scored, folder, "test", missing[name])):
             return f"{scored.name}/{found}"
-    if lacking[name]:
-        domains = ", ".join(lacking[name])
+    if missing[name]:
+        domains = ", ".join(missing[name])
         return Finding(
             f"{TASKS}/{name}", "not checked", f"references missing for {domains}: build them with `{rebuild}`"
         )
     return ""
 
 
-def _run(folder: Path, lacking: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
+def _run(folder: Path, missing: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
     """Compare the recorded scores of a run with those computed from its translations."""
     key = folder.relative_to("results").as_posix()
     translated = sorted(path.parent for path in folder.glob("*/hyp"))
@@ -121,17 +121,17 @@ def _run(folder: Path, lacking: dict[str, list[str]], rebuild: str) -> Iterator[
         what = f"{key}/{test.name}"
         record = fsio.read_json(folder / "run.json")
         task = f"{folder.parts[2]}-{record['spec']['task_fingerprint']}"
-        if task not in lacking:
+        if task not in missing:
             yield Finding(what, "not checked", f"the bundle has no sound {TASKS}/{task}")
             continue
         split: Any = test.name.partition("-")[0]
 
-        def look(test: Path = test, task: str = task, split: Any = split) -> str:
-            return _scores(test, Path("results", TASKS, task), split, lacking[task])
+        def check(test: Path = test, task: str = task, split: Any = split) -> str:
+            return _scores(test, Path("results", TASKS, task), split, missing[task])
 
-        found = _checked(what, look)
-        if found.status == "ok" and lacking[task]:
-            why = f"references missing for {', '.join(lacking[task])}: build them with `{rebuild}`; all else is ok"
+        found = _checked(what, check)
+        if found.status == "ok" and missing[task]:
+            why = f"references missing for {', '.join(missing[task])}: build them with `{rebuild}`; all else is ok"
             found = Finding(what, "not checked", why)
         yield found
 
@@ -140,9 +140,9 @@ def _scores(test: Path, task: Path, split: Any, absent: list[str]) -> str:
     """Return how the recorded scores of a folder of translations differ from recomputed ones; "" if they agree."""
     recorded = fsio.read_json(test / "scores.json")
     test_sets = load_test_sets(task, _limit(test / "hyp", load_test_sets(task, None, split), absent), split)
-    there = [name for name in test_sets.domains if (test / "hyp" / f"hyp.{name}.txt").is_file()]
-    domains = [name for name in there if name not in absent]
-    if unscored := sorted(set(there) ^ set(recorded["domains"])):
+    translated = [name for name in test_sets.domains if (test / "hyp" / f"hyp.{name}.txt").is_file()]
+    domains = [name for name in translated if name not in absent]
+    if unscored := sorted(set(translated) ^ set(recorded["domains"])):
         return f"scores.json: {unscored[0]} has either translations or scores, not both"
     if not domains:
         return ""
@@ -178,31 +178,31 @@ def _limit(hypotheses: Path, test_sets: TestSets, absent: list[str]) -> int | No
     return most if cut and most else None
 
 
-def _study(study: str, lacking: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
+def _study(study: str, missing: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
     """Compare every recorded exhibit of a study with the one recomputed from its specification."""
     path = Path("results", study, SPECS)
     try:
         found = fsio.read_json(path)["specs"]
         specs = [(kind, key, spec) for kind in KINDS for key, spec in found[kind].items()]
-    except _MISTAKES as error:
+    except _FILE_ERRORS as error:
         yield Finding(f"{STUDIES}/{study}/{SPECS}", "differs", _error_text(error))
         return
     for kind, key, spec in specs:
         what = f"{STUDIES}/{study}/{kind}/{key}" if kind != "numbers" else f"{STUDIES}/{study}/numbers.csv"
-        absent = lacking.get(Path(json.loads(spec)["task"]).name, []) if kind == "significance" else []
+        absent = missing.get(Path(json.loads(spec)["task"]).name, []) if kind == "significance" else []
         if absent:
             why = f"references missing for {', '.join(absent)}: build them with `{rebuild}`"
             yield Finding(what, "not checked", why)
             continue
 
-        def look(kind: str = kind, key: str = key, spec: str = spec) -> str:
+        def check(kind: str = kind, key: str = key, spec: str = spec) -> str:
             recorded = read_recorded(kind, recorded_at(study, kind, key))
             again = recompute(kind, spec)
             if kind == "numbers":
                 recorded, again = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (recorded, again))
             return difference(recorded, again)
 
-        yield _checked(what, look)
+        yield _checked(what, check)
 
 
 def difference(recorded: Any, found: Any, where: str = "") -> str:
@@ -214,15 +214,15 @@ def difference(recorded: Any, found: Any, where: str = "") -> str:
         for key in dict.fromkeys((*recorded, *found)):
             if key not in recorded or key not in found:
                 return f"{where}/{key}: {'not recorded' if key in found else 'recorded, but not computed'}"
-            if said := difference(recorded[key], found[key], f"{where}/{key}"):
-                return said
+            if text := difference(recorded[key], found[key], f"{where}/{key}"):
+                return text
         return ""
     if isinstance(recorded, list | tuple) and isinstance(found, list | tuple):
         if len(recorded) != len(found):
             return f"{where}: recorded {len(recorded)} entries, computed {len(found)}"
         for number, (one, other) in enumerate(zip(recorded, found, strict=True)):
-            if said := difference(one, other, f"{where}/{number}"):
-                return said
+            if text := difference(one, other, f"{where}/{number}"):
+                return text
         return ""
     same = recorded == found or _close(recorded, found)
     return "" if same else f"{where}: recorded {recorded!r}, computed {found!r}"

@@ -62,7 +62,7 @@ def _difference(ours: float | None, published: float | None, percent: bool) -> d
 
 
 def annotate(grid: Grid, margin: Margin | None = None) -> Grid:
-    """Return the table with facts that cells share stated once: one verdict for all, lettered reasons, a legend."""
+    """Return the table with what its cells share stated once: a verdict for all of them, lettered reasons, a legend."""
     cells = [cell for row in grid.rows for cell in row.cells if cell.published_text]
     if not cells:
         return grid
@@ -72,8 +72,8 @@ def annotate(grid: Grid, margin: Margin | None = None) -> Grid:
     remark = remarks.pop() if len(remarks) == 1 else None
     reasons = Reasons(grid.reasons)
     rows = tuple(_marked(row, reasons, with_verdicts=shared is None, with_remarks=remark is None) for row in grid.rows)
-    of_all = [f"All published numbers: {remark.rstrip('.')}."] if remark else []
-    notes = [*_legend(grid, shared, margin or Margin()), *of_all, *grid.notes]
+    shared_note = [f"All published numbers: {remark.rstrip('.')}."] if remark else []
+    notes = [*_legend(grid, shared, margin or Margin()), *shared_note, *grid.notes]
     found = {"rows": rows, "verdict": shared, "reasons": tuple(reasons.texts), "notes": tuple(notes)}
     return grid.model_copy(update=found)
 
@@ -108,11 +108,11 @@ def _legend(grid: Grid, shared: Judgement | None, margin: Margin) -> list[str]:
         return [f"{text}. {shared.verdict.capitalize()}: {shared.reason.rstrip('.')}."]
     meaning = verdict_rules(grid.kind, margin)
     weaker = sum(bool(cell.judgement and cell.judgement.only_inside) for row in grid.rows for cell in row.cells)
-    shown = dict.fromkeys(VERDICTS, "") | {"reproduced": f", {weaker} only by the second condition" if weaker else ""}
+    extra = dict.fromkeys(VERDICTS, "") | {"reproduced": f", {weaker} only by the second condition" if weaker else ""}
     return [
         f"{text}.",
         *(
-            f"{SIGNS[verdict]} {verdict} ({counts[verdict]}{shown[verdict]}): "
+            f"{SIGNS[verdict]} {verdict} ({counts[verdict]}{extra[verdict]}): "
             f"{meaning.get(verdict, 'the letter says why')}."
             for verdict in VERDICTS
             if counts[verdict]

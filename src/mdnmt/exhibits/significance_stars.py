@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mdnmt.config.base import Frozen
-from mdnmt.numbers.rounding import half_up, p_value, signed, unbroken
+from mdnmt.numbers.rounding import half_up, non_breaking, p_value, signed
 
 PLACES = 2
 NONE = "\N{EN DASH}"  # in place of a number
@@ -87,7 +87,7 @@ def people_note(covered: Sequence[str], not_covered: Mapping[str, str]) -> str:
 
 def star_note(significance: Mapping[str, Any], baseline: str | None, tested: Iterable[Tested]) -> str:
     """Return what the star of a table means."""
-    level = unbroken(f"p < {significance.get('alpha', ALPHA):g}")
+    level = non_breaking(f"p < {significance.get('alpha', ALPHA):g}")
     seed = significance.get("seed", "?")
     seeds = {one.seeds for one in tested}
     if significance.get("correction", "none") == "none":

@@ -42,8 +42,9 @@ def columns(task: Task, table: PaperTable | None = None) -> tuple[specs.Column, 
 def _ordered(task: Task, table: PaperTable | None) -> list[str]:
     """Return a task's domains in the table's order, followed by those that the table does not have."""
     printed = list(table.printed_columns) if table is not None else []
-    places = {name: _printed_name(task, name) for name in task.config.domains}
-    return sorted(places, key=lambda name: printed.index(places[name]) if places[name] in printed else len(printed))
+    printed_names = {name: _printed_name(task, name) for name in task.config.domains}
+    positions = {name: printed.index(other) for name, other in printed_names.items() if other in printed}
+    return sorted(printed_names, key=lambda name: positions.get(name, len(printed)))
 
 
 def _printed_name(task: Task, domain: str) -> str:
@@ -69,9 +70,9 @@ def table_runs(study: Study, key: str) -> list[Run]:
     if table.kind in ("corpora", "notation") or table.split != "test":
         return []
     names = {name for row in table.rows for name in row.methods} | {baseline_of(study.config, table)}
-    given = [run for run in study.makeable(task.name) if run.method in names]
-    of_rows = (run for row in table.rows for name in row.methods for run in runs_with_labels(study, task, row, name))
-    return given + [run for run in of_rows if run.labels != "given" and run.spec is not None]
+    gold_runs = [run for run in study.makeable(task.name) if run.method in names]
+    row_runs = (run for row in table.rows for name in row.methods for run in runs_with_labels(study, task, row, name))
+    return gold_runs + [run for run in row_runs if run.labels != "given" and run.spec is not None]
 
 
 def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> specs.AnyTable:
@@ -82,20 +83,20 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
     table, task = paper_table(study, key)
     left_out = dict.fromkeys(name for row in table.rows for name in row.methods if name not in study.methods)
     notes = (*table.notes, *((f"Not part of this study: {', '.join(left_out)}.",) if left_out else ()))
-    title: dict[str, Any] = {"title": table.title, "task": task_title(study, task), "notes": notes}
+    common: dict[str, Any] = {"title": table.title, "task": task_title(study, task), "notes": notes}
     if table.kind in ("word_accuracy", "word_proportions", "gate_use"):
-        return _word_table(study, table, task, places, partial, title)
+        return _word_table(study, table, task, places, partial, common)
     paper, _ = split_key(key)
-    title["where"] = heading(paper, study.papers[paper], table, task.config)
+    common["where"] = heading(paper, study.papers[paper], table, task.config)
     if table.kind == "notation":
-        return specs.NotationTableSpec(title=table.title, where=title["where"], lines=table.notation)
+        return specs.NotationTableSpec(title=table.title, where=common["where"], lines=table.notation)
     if table.kind == "examples":
-        return _examples(study, table, task, places, partial, title)
+        return _examples(study, table, task, places, partial, common)
     printed = _Printed(study, key, table, task)
-    title |= {"differs": printed.differs, "metric_differs": _metric_differs(study, table)}
-    title["margin"] = study.config.comparison.margin
+    common |= {"differs": printed.differs, "metric_differs": _metric_differs(study, table)}
+    common["margin"] = study.config.comparison.margin
     if table.kind == "corpora":
-        return specs.CorporaTableSpec(**title, rows=tuple(_corpus_rows(task, places, printed, partial)))
+        return specs.CorporaTableSpec(**common, rows=tuple(_corpus_rows(task, places, printed, partial)))
     baseline = baseline_of(study.config, table)
     compared = {"baseline": baseline, "baseline_label": study.methods[baseline].label}
     rows = list(_rows(study, table, task))
@@ -112,13 +113,13 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
             for row, runs, choice in rows
         )
         times = measured(study, task, places, partial)
-        return specs.ResourceTableSpec(**title, **compared, **times, rows=resource_rows)
+        return specs.ResourceTableSpec(**common, **compared, **times, rows=resource_rows)
     is_predicted = task.spec is not None and any("predicted" in row.labels for row in table.rows)
     tested = is_tested(study, key)
     options = options_hash(comparison(study, key, places)) if tested else ""
     significance = existing(places.significance(key), partial, options) if tested else None
     return specs.ScoreTableSpec(
-        **title,
+        **common,
         **compared,
         predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
         columns=columns(task, table),
@@ -171,7 +172,7 @@ def is_tested(study: Study, key: str) -> bool:
 def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
     """Return the spec of a table's significance tests: its systems, its baseline, the folders of hypotheses."""
     table, task = paper_table(study, key)
-    rows, how = compared_runs(study, key), study.config.comparison
+    rows, settings = compared_runs(study, key), study.config.comparison
     baseline = baseline_of(study.config, table)
     external, segments = external_tests(study, key, places, sorted(run.seed for run in rows.get(baseline, ())))
     has_comet = "comet" in table.metrics and not study.no_comet
@@ -180,9 +181,9 @@ def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
         "baseline": baseline,
         "limit": study.decoding[task.name].max_sentences,
         "metrics": [name for name in table.metrics if name != "comet" or has_comet],
-        "num_resamples": how.num_resamples,
-        "num_trials": how.num_trials,
-        "correction": how.correction,
+        "num_resamples": settings.num_resamples,
+        "num_trials": settings.num_trials,
+        "correction": settings.correction,
         "systems": {
             **{row: {str(run.seed): f"{places.test(run)}/hyp" for run in runs} for row, runs in rows.items()},
             **external,
@@ -207,7 +208,7 @@ class _Printed:
         self.differs = (table.differs or why_other(paper, table, task.config)) if table.printed else None
 
     def scores(self, row: TableRow, run: Run) -> dict[str, Printed]:
-        """Return "<metric>/<domain, avg or dev>" -> number; of printed differences, "d<metric>/..."."""
+        """Return "<metric>/<domain, avg or dev>" -> number; printed differences are under "d<metric>/..."."""
         found = {}
         for metric in self.table.metrics:
             for domain in (*self.task.config.domains, AVERAGE, DEVELOPMENT):
@@ -219,7 +220,7 @@ class _Printed:
         return found
 
     def resources(self, row: TableRow, run: Run) -> dict[str, Printed]:
-        """Return quantity -> number."""
+        """Return quantity -> number; Phan 2022 calls the metric `time_per_step`, all others as we do."""
         numbers = {
             name: self._find(self._row(row, run), self.table.printed_columns.get(name, ()), (name, "time_per_step"))
             for name in QUANTITIES
@@ -230,7 +231,7 @@ class _Printed:
         """Return split -> number of sentences."""
         columns = self._column(domain)
         row = columns if isinstance(columns, str) else next(iter(columns), "")
-        numbers = {name: self._find(row, (name, name.capitalize(), *_ALSO[name]), ("sentences",)) for name in SPLITS}
+        numbers = {name: self._find(row, (name, name.capitalize(), *_ALIASES[name]), ("sentences",)) for name in SPLITS}
         return {name: number for name, number in numbers.items() if number is not None}
 
     def _row(self, row: TableRow, run: Run) -> str:
@@ -255,7 +256,8 @@ class _Printed:
         return None
 
 
-_ALSO = {"train": (), "valid": ("dev", "Dev"), "test": ()}
+# Split -> its other names in published tables.
+_ALIASES = {"train": (), "valid": ("dev", "Dev"), "test": ()}
 
 
 def _corpus_rows(task: Task, places: ResultPaths, printed: _Printed, partial: bool) -> Iterator[specs.CorpusRow]:
@@ -284,12 +286,12 @@ def _corpus_rows(task: Task, places: ResultPaths, printed: _Printed, partial: bo
 
 
 def _examples(
-    study: Study, table: PaperTable, task: Task, places: ResultPaths, partial: bool, title: dict[str, Any]
+    study: Study, table: PaperTable, task: Task, places: ResultPaths, partial: bool, common: dict[str, Any]
 ) -> specs.ExamplesTableSpec:
     words = table.words if is_of_pair(table, task.config) else ()
     own = [column.name for column in columns(task, table) if _printed_name(task, column.name) in table.printed_columns]
     return specs.ExamplesTableSpec(
-        **title,
+        **common,
         words=words,
         word_domains=tuple(own or task.config.domains) if words else (),
         **ambiguous_words(study, task, places, partial),
@@ -324,14 +326,14 @@ def _choice(choice: int | None, runs: list[Run], places: ResultPaths, partial: b
 
 
 def _word_table(
-    study: Study, table: PaperTable, task: Task, places: ResultPaths, partial: bool, title: dict[str, Any]
+    study: Study, table: PaperTable, task: Task, places: ResultPaths, partial: bool, common: dict[str, Any]
 ) -> specs.WordTableSpec:
     rows = [
         specs.WordRow(**dict(_score_row(row, runs, places, partial, "words.json")), knows=row.knows)
         for row, runs, _ in _rows(study, table, task)
     ]
     return specs.WordTableSpec.model_validate(
-        {"kind": table.kind, "num_domains": len(task.config.domains), "rows": rows, **title}
+        {"kind": table.kind, "num_domains": len(task.config.domains), "rows": rows, **common}
     )
 
 
@@ -339,7 +341,7 @@ def _with_others(
     row: specs.ScoreRow, study: Study, table: PaperTable, runs: list[Run], places: ResultPaths, partial: bool
 ) -> specs.ScoreRow:
     """Return the row with the files of its other scores: other metrics, validation text."""
-    of_seed = {
+    files_of_seed = {
         run.seed: files_beside(study, table, places.test(run), places.comet(run))
         for run in runs
         if run.spec is not None
@@ -348,7 +350,7 @@ def _with_others(
     made = tuple(
         run.model_copy(
             update={
-                "others": tuple(path for file in of_seed[run.seed] if (path := existing(file, partial))),
+                "others": tuple(path for file in files_of_seed[run.seed] if (path := existing(file, partial))),
                 "development": existing(validation[run.seed], partial) if run.seed in validation else None,
             }
         )

@@ -101,7 +101,9 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
         raise ConfigError(f"{out}: exists and is not an empty folder; name a new folder")
     record, spec = read_record(RunPaths(run_folder).record)
     if spec.builder == PRETRAINED:
-        raise ConfigError(f"{run_folder}: pretrained weights are already in a Hugging Face format; expected other ones")
+        raise ConfigError(
+            f"{run_folder}: pretrained weights have a Hugging Face format already; export a run of another method"
+        )
     corpora = training_corpora(record, config_folder)
     translator = Translator(run_folder, torch.device("cpu"))
     write_model = wanted.prepare(run_folder, translator)
@@ -133,16 +135,17 @@ def _write_segmentation(run_folder: Path, translator: Translator, folder: Path) 
     for name in segmentation_files(source, langs):
         fsio.check_listed(source / name)
         shutil.copyfile(source / name, target / name)
-    how = Segmentation.load(source)
-    said: dict[str, Any] = {
-        "bpe": how.bpe,
-        "tokenizers": {lang: how.tokenizer(lang) for lang in langs},
-        "forms": {name: vars(form) for name, form in how.forms.items()},
+    segmentation = Segmentation.load(source)
+    settings: dict[str, Any] = {
+        "bpe": segmentation.bpe,
+        "tokenizers": {lang: segmentation.tokenizer(lang) for lang in langs},
+        "forms": {name: vars(form) for name, form in segmentation.forms.items()},
         "source_lang": langs[0],
         "target_lang": langs[1],
     }
-    fsio.write_json(target / SEGMENTATION, said)
-    plain = how.bpe != "domain" and not how.forms and {how.tokenizer(lang) for lang in langs} <= {"moses", "none"}
-    if plain:
+    fsio.write_json(target / SEGMENTATION, settings)
+    tokenizers = {segmentation.tokenizer(lang) for lang in langs}
+    is_supported = segmentation.bpe != "domain" and not segmentation.forms and tokenizers <= {"moses", "none"}
+    if is_supported:
         shutil.copyfile(Path(segment.__file__), folder / "segment.py")
-    return plain
+    return is_supported

@@ -22,7 +22,7 @@ KIND = "naive_proportion"  # kind of record: the logits for the loss
 
 
 class NaiveProportion(nn.Module):
-    """D(x) without any detach: L_mix and L_gen both train R, and L_mix reaches the Transformer through x."""
+    """D(x) without any detach: L_mix and L_gen train the classifier, and L_mix reaches the Transformer through x."""
 
     def __init__(self, model_dim: int, num_domains: int, *, smoothing: float, side: Side | None) -> None:
         """Make the layer; if it has a `side`, it records its logits for the loss."""
@@ -176,7 +176,7 @@ class NaiveProportionLoss:
     counts_padding = True
 
     def __init__(self, smoothing: float, side: Side) -> None:
-        """Make the loss of one side; the re-implementation of E/DC forgets that of the encoder."""
+        """Make the loss of one side; for E/DC the re-implementation omits that of the encoder."""
         self.smoothing = smoothing
         self.side: Side = side
 

@@ -51,7 +51,7 @@ def standard_deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
-def unbroken(text: str) -> str:
+def non_breaking(text: str) -> str:
     """Return `text` with its spaces made non-breaking."""
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 

@@ -70,7 +70,7 @@ class NumberSources(Frozen):
 
 
 def read_source(source: NumberSource) -> list[Row]:
-    """Return the rows of one file.
+    """Return the rows of one file, without those whose value is NaN or infinite.
 
     Raises:
         DataError: the file is missing, damaged, or not of its kind.

@@ -28,7 +28,7 @@ _UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
 _NOISE = 1e-9  # rounding of float sums, relative to the values compared
 
 _SPLITS = {"test": "test set", "valid": "validation set"}
-_TOKENS = {
+_TOKENISATIONS = {
     "13a": "13a tokenisation",
     "zh": "tokenised by Chinese characters (zh)",
     "char": "tokenised by characters",
@@ -67,7 +67,7 @@ def judge(
     differs: str | None,
     *,
     margin: float = Margin().points,
-    times: str = "seed",
+    noun: str = "seed",
     basis: str = "",
 ) -> Judgement | None:
     """Return the verdict on a number that was measured once for each seed, or None where there is nothing to compare.
@@ -75,16 +75,16 @@ def judge(
     The verdict is about the difference between the mean of our seeds and the printed number. The printed number is
     taken as one run with the spread of ours, so the 95 % interval of the difference is +- t s sqrt(1 + 1/n), plus half
     a unit of the last printed digit. Reproduced: the interval lies inside the margin. If the spread of the printed run
-    alone is as wide as the margin, more seeds do not help, and it is enough that the difference lies
-    inside the margin and is not significant. Not reproduced: the interval lies outside the margin. Inconclusive:
-    neither, or fewer than three seeds. Not comparable: what was measured differs.
+    alone is as wide as the margin, more seeds do not help, and it is enough that the difference lies inside the margin
+    and is not significant. Not reproduced: the interval lies outside the margin. Inconclusive: neither, or fewer than
+    three seeds. Not comparable: what was measured differs.
 
     Args:
         values: one for each seed.
         printed: the published number; None or one without a value: there is nothing to compare.
         differs: why the two cannot be compared, whatever their values.
         margin: differences up to this size do not matter, in the unit of the values.
-        times: the noun for one measured value in the reason, such as `seed`.
+        noun: what one measured value is called in the reason.
         basis: split and tokenisation on which the verdict is based.
     """
     if printed is None or printed.value is None or not values:
@@ -94,26 +94,34 @@ def judge(
     count = len(values)
     if count < MIN_SEEDS:
         plural = "" if count == 1 else "s"
-        return Judgement(verdict="inconclusive", reason=f"{count} {times}{plural}; a verdict needs {MIN_SEEDS}")
+        return Judgement(verdict="inconclusive", reason=f"{count} {noun}{plural}; a verdict needs {MIN_SEEDS}")
     found = _Difference(
-        away=mean(values) - printed.value,
+        value=mean(values) - printed.value,
         spread=standard_deviation(values) or 0.0,
         count=count,
         rounding=rounding(printed),
         margin=margin + _NOISE * max(1.0, abs(printed.value)),
     )
-    verdict, why, only_inside = _decide(found, times)
-    resting = f"; {basis}" if basis else ""
-    low, high = (half_up(found.away + side * found.reach(count), 2) for side in (-1, 1))
-    interval = f"difference {half_up(found.away, 2)}, 95 % interval {low} to {high} ({count} {times}s{resting})"
+    verdict, why, only_inside = _decide(found, noun)
+    basis_text = f"; {basis}" if basis else ""
+    low, high = (half_up(found.value + side * found.reach(count), 2) for side in (-1, 1))
+    interval = f"difference {half_up(found.value, 2)}, 95 % interval {low} to {high} ({count} {noun}s{basis_text})"
     return Judgement(verdict=verdict, reason=f"{interval}: {why}", only_inside=only_inside)
 
 
 @dataclass(frozen=True)
 class _Difference:
-    """The difference between our mean and a printed number, with the terms of its interval."""
+    """The difference between our mean and a printed number, with the terms of its interval.
 
-    away: float
+    Attributes:
+        value: our mean minus the printed number.
+        spread: standard deviation over our seeds.
+        count: number of our seeds.
+        rounding: half a unit of the last printed digit.
+        margin: differences up to this size do not matter.
+    """
+
+    value: float
     spread: float
     count: int
     rounding: float
@@ -124,27 +132,27 @@ class _Difference:
         return quantile(count - 1) * self.spread * math.sqrt(1 + 1 / count) + self.rounding
 
 
-def _decide(found: _Difference, times: str) -> tuple[Verdict, str, bool]:
+def _decide(found: _Difference, noun: str) -> tuple[Verdict, str, bool]:
     """Return the verdict, what decided it, and whether it only says "inside the margin and not significant"."""
-    away, margin, reach = abs(found.away), found.margin, found.reach(found.count)
+    distance, margin, reach = abs(found.value), found.margin, found.reach(found.count)
     bounds = f"\N{PLUS-MINUS SIGN}{half_up(margin, 2)}"
-    if away + reach <= margin:
+    if distance + reach <= margin:
         return "reproduced", f"the interval lies inside {bounds}", False
-    if away - reach > margin:
+    if distance - reach > margin:
         return "not reproduced", f"the interval lies outside {bounds}", False
-    if found.reach(math.inf) >= margin >= away:
+    if found.reach(math.inf) >= margin >= distance:
         # The interval is then wider than the margin to either side, so it holds 0: the difference is not significant.
         why = f"the difference lies inside {bounds} and is not significant"
-        return "reproduced", f"{why}; at this spread of single runs, more {times}s would not show more", True
+        return "reproduced", f"{why}; at this spread of single runs, more {noun}s would not show more", True
     needed = _seeds_needed(found)
-    decided_by = f"no number of {times}s" if needed is None else f"about {needed} {times}s"
+    decided_by = f"no number of {noun}s" if needed is None else f"about {needed} {noun}s"
     why = f"the interval reaches across {bounds}; at this mean and spread {decided_by} would decide it"
     return "inconclusive", why, False
 
 
 def _seeds_needed(found: _Difference) -> int | None:
     """Return how many seeds would decide it if mean and spread stayed the same; None if no number of seeds would."""
-    gap = abs(abs(found.away) - found.margin)
+    gap = abs(abs(found.value) - found.margin)
     low, high = found.count, MOST_SEEDS
     if found.reach(high) >= gap:
         return None
@@ -178,17 +186,17 @@ def scoring_basis(signatures: Collection[str], split: str) -> str:
         signatures: of the metric in all rows of a table, such as "nrefs:1|case:mixed|tok:13a|smooth:exp".
         split: test or valid.
     """
-    ways = {_cutting(signature) for signature in signatures}
-    cutting = "scored in different ways" if len(ways) > 1 else next(iter(ways), "")
-    return ", ".join(text for text in (_SPLITS.get(split, split), cutting) if text)
+    ways = {_tokenisation(signature) for signature in signatures}
+    tokenisation = "scored in different ways" if len(ways) > 1 else next(iter(ways), "")
+    return ", ".join(text for text in (_SPLITS.get(split, split), tokenisation) if text)
 
 
-def _cutting(signature: str) -> str:
+def _tokenisation(signature: str) -> str:
     """Return how the metric with this signature tokenises text; empty if the signature does not show it."""
     fields = dict(part.split(":", 1) for part in signature.split("|") if ":" in part)
     if "tok" not in fields:
         return "untokenised text" if "nc" in fields or "model" in fields else ""
-    text = _TOKENS.get(fields["tok"], f"tokenisation {fields['tok']}")
+    text = _TOKENISATIONS.get(fields["tok"], f"tokenisation {fields['tok']}")
     if "words" in fields:
         text += f" by {fields['words']}"
     return text + (" without smoothing" if fields.get("smooth") == "none" else "")

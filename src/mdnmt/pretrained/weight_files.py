@@ -63,8 +63,8 @@ def verified_folder(config: Mbart50Config, root: Path) -> Path:
         raise DataError(f"{error}; {_how_to_get(config, folder)}") from None
     if config.sha256 is not None and found != config.sha256:
         raise DataError(
-            f"{folder}: holds files of sha256 {found[:12]}, but the run is of {config.sha256[:12]}; put those back, or "
-            "start snakemake again, so that it plans with the weights as they are now"
+            f"{folder}: has files of sha256 {found[:12]}, but the run was planned with {config.sha256[:12]}; put those "
+            "back, or start snakemake again, so that it plans with the weights as they are now"
         )
     return folder
 

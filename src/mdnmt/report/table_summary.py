@@ -8,7 +8,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
 from mdnmt.exhibits.score_files import AVERAGE
 from mdnmt.exhibits.tables.scores import lower_is_better
-from mdnmt.numbers.rounding import half_up, p_value, unbroken
+from mdnmt.numbers.rounding import half_up, non_breaking, p_value
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _summary(grid: Grid, columns: list[tuple[int, Header]]) -> str:
         return ""
     if not parts:
         return f"No system differs significantly from {grid.baseline_label} on any domain."
-    level = unbroken(f"p < {grid.alpha:g}")
+    level = non_breaking(f"p < {grid.alpha:g}")
     start = f"Significant differences from {grid.baseline_label} ({level})"
     return f"{start}: {'; '.join(parts)}. All others may be chance."
 

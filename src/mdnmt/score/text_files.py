@@ -17,7 +17,7 @@ from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
 from mdnmt.score.significance.sentence_statistics import text_counter
 
 DEFAULT_METRICS: tuple[Metric, ...] = ("bleu", "chrf")
-NO_LANGUAGE = "en"  # used if no language is given; selects tokenisation 13a
+DEFAULT_LANGUAGE = "en"  # selects tokenisation 13a
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
@@ -92,7 +92,7 @@ def score_files(
         DataError: see `read_aligned`.
     """
     references, lines, _ = read_aligned(reference, (hypotheses, source), target_lang)
-    return {name: string_based.score(name, lines, references, target_lang or NO_LANGUAGE) for name in metrics}
+    return {name: string_based.score(name, lines, references, target_lang or DEFAULT_LANGUAGE) for name in metrics}
 
 
 def compare_files(
@@ -108,7 +108,7 @@ def compare_files(
         DataError: see `read_aligned`.
     """
     references, one, other = read_aligned(reference, (baseline, system), target_lang)
-    lang, found = target_lang or NO_LANGUAGE, list[FileComparison]()
+    lang, found = target_lang or DEFAULT_LANGUAGE, list[FileComparison]()
     for metric in metrics:
         count = text_counter(metric, references, lang)
         result = compare_pair(count(one), count(other))

@@ -24,8 +24,9 @@ from mdnmt.train.progress import Progress
 Precision = Literal["fp32", "bf16"]
 
 KEY = "conditions"  # entry in a checkpoint's state.json, beside the counters
-BEGINS = ("start", "resume")  # events of metrics.jsonl that begin an attempt
-OF_ATTEMPT = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")  # of the provenance, in each attempt
+BEGIN_EVENTS = ("start", "resume")  # of metrics.jsonl: they begin an attempt
+# Keys of the provenance that the record of each attempt has.
+ATTEMPT_KEYS = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")
 # Modules that training imports but that change no weight: files, errors, locks, records, and the readers of corpora
 # (imported for the segmentation of Chinese). A fix in one of them must not keep a run from resuming.
 _CHANGE_NO_WEIGHT = (
@@ -117,12 +118,12 @@ def refuse_other_code(
         raise CheckpointError(
             f"{folder}: was trained up to update {checkpoint.update} by other training code ({code or 'not recorded'}) "
             f"than this ({here.code}): go back to that code (run.json and metrics.jsonl name the commit), remove the "
-            "folder to train anew, or train on with both: --accept-code-change (snakemake: --config "
+            "folder to start again, or continue with this code: --accept-code-change (snakemake: --config "
             "accept_code_change=true)"
         )
 
 
-def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
+def resumed_conditions(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
     """Return the conditions under which a run resumes: this code, and the checkpoint's precision, kernels and compile.
 
     A finished run makes no more updates: only its files are written, which any device can do.
@@ -131,14 +132,14 @@ def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: 
         CheckpointError: the device lacks bf16 or the kernels that the run began with, or the recipe now asks for other
             kernels or another value of `compile`.
     """
-    began: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
+    precision: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
     if progress_in(checkpoint).is_over(recipe):
-        return Conditions(here.code, began, here.kernels, here.compile)
-    if recipe.precision == "auto" and began == "bf16" and not has_native_bf16(device):
+        return Conditions(here.code, precision, here.kernels, here.compile)
+    if recipe.precision == "auto" and precision == "bf16" and not has_native_bf16(device):
         raise CheckpointError(
             f"the run began in bf16 (precision: auto) and has come to update {checkpoint.update}; device {device} does "
-            "not multiply bf16 in hardware: start it where the device does, or set training.precision, which is "
-            "another run"
+            "not multiply bf16 in hardware: resume on a device that does, or set training.precision, which "
+            "makes it another run"
         )
     kernels: Kernels = checkpoint.state.get(KEY, {}).get("kernels", here.kernels)
     # A run that began on a GPU can resume on a CPU with the same plain formulas; the CPU's kernels have no GPU version.
@@ -155,14 +156,14 @@ def resumed(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: 
             f"has training.compile: {here.compile}, which rounds differently: set training.compile: {compiled}, or "
             "remove the run to start again"
         )
-    return Conditions(here.code, began, kernels, compiled)
+    return Conditions(here.code, precision, kernels, compiled)
 
 
 def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:
     """Return the record of an attempt that begins now: commit, code, device, precision and versions."""
     made = provenance.collect()
     gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
-    record = {key: made[key] for key in OF_ATTEMPT if key in made}
+    record = {key: made[key] for key in ATTEMPT_KEYS if key in made}
     return {**record, "device": str(device), **gpu, **asdict(conditions)}
 
 
@@ -185,7 +186,7 @@ def attempts(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     left_out = {"event", "workers"}
     found: list[dict[str, Any]] = []
     for record in records:
-        if record.get("event") in BEGINS:
+        if record.get("event") in BEGIN_EVENTS:
             found.append({key: value for key, value in record.items() if key not in left_out})
         elif found and "energy" in record:
             found[-1]["energy"] = record["energy"]

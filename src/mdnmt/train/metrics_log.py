@@ -16,7 +16,7 @@ from typing import Any
 from mdnmt.energy import EnergyMeter
 from mdnmt.fsio import write_text
 
-_CHECK = "crc32"  # key of the checksum of a record's other keys
+_CHECKSUM = "crc32"  # key of the checksum of a record's other keys
 # A third value of `split` is "train": the training batches themselves, with dropout.
 VALIDATION = "valid"
 TRAINING_SAMPLE = "train-sample"
@@ -30,8 +30,8 @@ class MetricsLog:
     Numbers that JSON cannot represent are written as the strings "NaN", "Infinity" and "-Infinity". `mirror`, if it is
     set, receives every record after it is written.
 
-    The log also measures energy. An attempt begins with an event that names its device; this record gets `energy`, and
-    so does each later one with `seconds` if the attempt has used more since. Where nothing measures energy, only the
+    The log also measures energy. An attempt begins with an event that names its device. To this record, and to each
+    later one with `seconds`, the log adds `energy` if the reading has changed. Where nothing measures energy, only the
     first record says so.
     """
 
@@ -52,12 +52,12 @@ class MetricsLog:
         """
         if "event" in record and "device" in record:
             self._energy, self._reading = EnergyMeter(record["device"], record.get("workers", 1)), {}
-        plain = _finite(dict(record))
+        plain = _json_safe(dict(record))
         if self._energy is not None and ("device" in record or "seconds" in record):
             reading = self._energy.read()
             if reading != self._reading:
                 plain["energy"] = self._reading = reading
-        line = f"{json.dumps({**plain, _CHECK: _check(plain)}, ensure_ascii=False, allow_nan=False)}\n".encode()
+        line = f"{json.dumps({**plain, _CHECKSUM: _checksum(plain)}, ensure_ascii=False, allow_nan=False)}\n".encode()
         size = os.fstat(self._file).st_size
         # If a kill left the previous line incomplete, start a new line.
         if size and os.pread(self._file, 1, size - 1) != b"\n":
@@ -113,14 +113,14 @@ def _record(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     # Lines of earlier versions have no checksum.
-    if not isinstance(record, dict) or record.pop(_CHECK, None) not in (None, _check(record)):
+    if not isinstance(record, dict) or record.pop(_CHECKSUM, None) not in (None, _checksum(record)):
         return None
     if "words_per_second" in record:  # the field's name up to version 7 of the stage `train`
         record["tokens_per_second"] = record.pop("words_per_second")
     return record
 
 
-def _check(record: Mapping[str, Any]) -> int:
+def _checksum(record: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(record, ensure_ascii=False).encode())
 
 
@@ -165,11 +165,12 @@ def _cell(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _finite(value: Any) -> Any:
+def _json_safe(value: Any) -> Any:
+    """Return the value with NaN and infinities as strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_json_safe(item) for item in value]
     return value

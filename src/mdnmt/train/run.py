@@ -29,7 +29,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.segmentation.segmenter import segmentation_files
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import usable
-from mdnmt.train.conditions import BEGINS, OF_ATTEMPT, attempt, attempts, last_training
+from mdnmt.train.conditions import ATTEMPT_KEYS, BEGIN_EVENTS, attempt, attempts, last_training
 from mdnmt.train.data_parallel import Workers, from_environment
 from mdnmt.train.device import choose_device, make_deterministic, refuse_one_gpu_for_all
 from mdnmt.train.footprint import device_memory, footprint, require_disk
@@ -249,7 +249,7 @@ def _finish(
         print(f"mdnmt: {paths.metrics}: lost the validation at update {lost[0]}; curves lack it", file=sys.stderr)
     here = attempt(trainer.conditions, trainer.device)
     trained = last_training(records, progress.update)
-    made_by = {key: value for key, value in (trained or here).items() if key in OF_ATTEMPT}
+    made_by = {key: value for key, value in (trained or here).items() if key in ATTEMPT_KEYS}
     write_curves(records, paths.curves)
     fsio.write_sums(paths.folder, [paths.curves.name])
     fsio.write_sealed(
@@ -307,7 +307,7 @@ def _slice_seconds(records: Iterable[dict[str, Any]]) -> list[float]:
     """Return the seconds of each attempt; of a killed one, those up to its last measurement."""
     slices: list[float] = []
     for record in records:
-        if record.get("event") in BEGINS:
+        if record.get("event") in BEGIN_EVENTS:
             slices.append(0.0)
         elif slices and "seconds" in record:
             slices[-1] = float(record["seconds"])

@@ -23,7 +23,7 @@ from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.compiled import compile_model, compiler_errors, width_multiple
-from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed
+from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed_conditions
 from mdnmt.train.data_parallel import Workers
 from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.gradient_reducer import GradientReducer
@@ -165,7 +165,7 @@ class Trainer:
         checkpoint = share_checkpoint(self.workers, newest)
         if checkpoint is None:
             return False
-        self.conditions = resumed(checkpoint, self.conditions, self.recipe, self.device)
+        self.conditions = resumed_conditions(checkpoint, self.conditions, self.recipe, self.device)
         self.method.model.load_state_dict(checkpoint.weights)
         self.optimiser.load(checkpoint.optimizer)
         random_state.restore(checkpoint.generators)

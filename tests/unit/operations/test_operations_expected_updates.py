@@ -7,7 +7,7 @@ from typing import Any
 
 from mdnmt.config.task import TaskConfig, load_task
 from mdnmt.operations.plan.expected_updates import PAIRS_A_DOMAIN, expected_updates
-from mdnmt.operations.plan.model_work import FILLED, TOKENS_A_SENTENCE
+from mdnmt.operations.plan.model_work import FILLED, TOKENS_PER_SENTENCE
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
@@ -23,7 +23,7 @@ def test_of_a_task_that_is_not_made_from_its_pairs(make_spec: Any, tmp_path: Pat
     domains = tuple(task().domains)
     pairs = {name: one.train or PAIRS_A_DOMAIN for name, one in task().domains.items()}
     mixed = make_spec("transformer", max_epochs=50).model_copy(update={"domains": domains})
-    tokens = sum(pairs.values()) * TOKENS_A_SENTENCE / (FILLED * mixed.training.max_tokens)
+    tokens = sum(pairs.values()) * TOKENS_PER_SENTENCE / (FILLED * mixed.training.max_tokens)
     assert expected_updates(mixed, task(), tmp_path) == 50 * round(tokens)
     single = mixed.model_copy(update={"domains": domains[:1]})
     assert expected_updates(single, task(), tmp_path) < expected_updates(mixed, task(), tmp_path) / 2

@@ -31,7 +31,7 @@ def record(
 
 def test_without_records_a_rule_of_thumb_with_its_number() -> None:
     found = time_estimates.training(spec(), "here", 1e9, [], "cpu", 100)
-    assert found.source == "rule of thumb: 40 GFLOP/s a CPU thread, no record here"
+    assert found.source == "rule of thumb: 40 GFLOP/s per CPU thread, no record here"
     assert found.high / found.low == pytest.approx(time_estimates.RULE_FACTOR**2)
 
 
@@ -75,11 +75,11 @@ def test_doubt_grows_with_the_distance_and_ends() -> None:
         == time_estimates.scaling_uncertainty(0.25)
         > time_estimates.scaling_uncertainty(2.0)
     )
-    assert time_estimates.scaling_uncertainty(1e12) == time_estimates.MOST
+    assert time_estimates.scaling_uncertainty(1e12) == time_estimates.MAX_SCALED_FACTOR
 
 
 def test_patience_may_end_a_run_earlier() -> None:
-    found = Estimate(10.0, 20.0, "measured").earlier()
+    found = Estimate(10.0, 20.0, "measured").with_early_end()
     assert (found.low, found.high) == (3.0, 20.0)
     assert "patience" in found.source
 

@@ -78,7 +78,7 @@ def test_text() -> None:
     assert f"{RUN}  training  5/10" in text and "1 RUNNING" in text
     assert "0 of 1 runs done; snakemake (process 7) at work, waits for 1 job; 1 job in SLURM" in text
     assert "disagreement" not in text
-    assert "no SLURM answers here" in overview_text(view(None, []))
+    assert "SLURM does not answer here" in overview_text(view(None, []))
 
 
 def test_jobs_of_this_folder_alone(tmp_path: Path) -> None:

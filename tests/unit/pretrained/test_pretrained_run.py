@@ -180,7 +180,7 @@ def test_other_weights_than_planned_are_refused(
     root = Path(shutil.copytree(pretrained_root, tmp_path / "root"))
     config = folder_of("facebook/mbart-large-50", root) / "config.json"
     config.write_text(config.read_text().replace('"dropout": 0.1', '"dropout": 0.15'))
-    with pytest.raises(DataError, match="but the run is of"):
+    with pytest.raises(DataError, match="but the run was planned with"):
         make(mbart_spec(), toy_task, tmp_path / "run", root)
 
 

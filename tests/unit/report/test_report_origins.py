@@ -58,7 +58,7 @@ def test_a_table_of_another_commit_but_the_same_code_is_listed_under_its_commit(
     assert [row[0] for row in texts(found)] == [NEW, OLD]
     assert [row[2] for row in texts(found)] == ["Vectors", "Symbols"]
     assert found.stale == [] and found.mixed is not None
-    assert "2 states of the code" in found.mixed and "same code today" in found.mixed
+    assert "2 states of the code" in found.mixed and "is still the same" in found.mixed
 
 
 def test_a_table_of_other_code_is_named_at_the_head_of_the_page(page: specs.ReportSpec) -> None:

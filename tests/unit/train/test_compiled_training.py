@@ -20,7 +20,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import compiled
 from mdnmt.train.batches import collate
-from mdnmt.train.conditions import conditions_here, resumed
+from mdnmt.train.conditions import conditions_here, resumed_conditions
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import build_method, train_run
@@ -80,10 +80,10 @@ def test_a_run_resumes_under_the_same_value_alone(make_spec: Any) -> None:
         here = conditions_here(spec.builder, spec.training, CPU)
         resume = (Checkpoint(3, {}, {}, {}, state), here, spec.training, CPU)
         if wanted == "default":
-            assert resumed(*resume).compile == "default"
+            assert resumed_conditions(*resume).compile == "default"
             continue
         with pytest.raises(CheckpointError, match=r"began with training\.compile: default") as error:
-            resumed(*resume)
+            resumed_conditions(*resume)
         assert "\n" not in str(error.value)
 
 

@@ -188,7 +188,7 @@ def test_other_kernels_are_refused(make_spec: Any) -> None:
         here = conditions.conditions_here(spec.builder, spec.training, torch.device(device))
         state = {**Progress(update=3).to_json(), "conditions": {"precision": "fp32", "kernels": began}}
         checkpoint = Checkpoint(3, {}, {}, {}, state)
-        return conditions.resumed(checkpoint, here, spec.training, torch.device(device))
+        return conditions.resumed_conditions(checkpoint, here, spec.training, torch.device(device))
 
     assert resume("plain", "auto", "cpu").kernels == "plain"  # moved from a GPU to a CPU
     assert resume("cpu", "cpu", "cpu").kernels == "cpu"

@@ -1,7 +1,7 @@
 """Read XML block by block: yield elements as they come, with the collected text of one kind of element.
 
-Nothing that a document declares is expanded or fetched: its own entities are refused, and so are text, tags and
-nesting above a limit.
+Nothing that a document declares is expanded or fetched. A document that declares entities is refused, and so is one
+whose text, tags or nesting exceed a limit.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def events(
     Args:
         blocks: the document, in blocks of any size.
         where: its name, for messages.
-        gathered: the element whose text is wanted: one event at its end, none for elements within it.
-        dropped: elements within it whose content is left out of the text.
+        gathered: the element whose text is wanted. It yields one event at its end; elements within it yield none.
+        dropped: elements within the gathered one whose content is left out of the text.
 
     Raises:
         DataError: it is not well-formed, declares entities, or exceeds a limit; the message names file and line.
     """
-    walk = _Walk(where, gathered, dropped)
-    parser = walk.parser
+    handlers = _Handlers(where, gathered, dropped)
+    parser = handlers.parser
     try:
         fed = 0
         for block in blocks:
@@ -50,18 +50,18 @@ def events(
             fed += len(block)
             # expat buffers a tag until its end has been read.
             if fed - max(0, parser.CurrentByteIndex) > _TOKEN_BYTES_MAX + len(block):
-                raise walk.error(f"a tag of more than {_TOKEN_BYTES_MAX} bytes")
-            yield from walk.taken()
+                raise handlers.error(f"a tag of more than {_TOKEN_BYTES_MAX} bytes")
+            yield from handlers.take_events()
         parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise DataError(f"{where}:{error.lineno}: not well-formed XML ({expat.ErrorString(error.code)})") from None
     except (ValueError, LookupError) as error:
-        raise walk.error(f"an encoding that cannot be read ({error})") from None
-    yield from walk.taken()
+        raise handlers.error(f"an encoding that cannot be read ({error})") from None
+    yield from handlers.take_events()
 
 
-class _Walk:
-    """The handlers that expat calls, and the events since the last `taken`."""
+class _Handlers:
+    """The handlers that expat calls, and the events since the last `take_events`."""
 
     def __init__(self, where: str, gathered: str, dropped: frozenset[str]) -> None:
         self.where, self.gathered, self.dropped = where, gathered, dropped
@@ -75,47 +75,47 @@ class _Walk:
         parser.SkippedEntityHandler = lambda name, is_parameter: self.refuse_entity(name)
         self.found: list[Event] = []
         self.depth = 0
-        self.inside = 0  # how deep within the gathered element; 0: outside
-        self.unread = 0  # how deep within dropped content
+        self.gathered_depth = 0  # how deep within the gathered element; 0: outside
+        self.dropped_depth = 0  # likewise within a dropped element
         self.attributes: dict[str, str] = {}
-        self.begun = 0
+        self.start_line = 0
         self.parts: list[str] = []
         self.length = 0
 
-    def taken(self) -> list[Event]:
+    def take_events(self) -> list[Event]:
         found, self.found = self.found, []
         return found
 
-    def error(self, said: str) -> DataError:
-        return DataError(f"{self.where}:{self.parser.CurrentLineNumber}: {said}; refused")
+    def error(self, problem: str) -> DataError:
+        return DataError(f"{self.where}:{self.parser.CurrentLineNumber}: {problem}; refused")
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.depth += 1
         if self.depth > _DEPTH_MAX:
             raise self.error(f"elements nested more than {_DEPTH_MAX} deep")
-        if self.inside:
+        if self.gathered_depth:
             if name == self.gathered:
                 raise self.error(f"a <{name}> within a <{name}>")
-            self.inside += 1
-            self.unread += bool(self.unread or name in self.dropped)
+            self.gathered_depth += 1
+            self.dropped_depth += bool(self.dropped_depth or name in self.dropped)
         elif name == self.gathered:
-            self.inside, self.attributes, self.begun = 1, attributes, self.parser.CurrentLineNumber
+            self.gathered_depth, self.attributes, self.start_line = 1, attributes, self.parser.CurrentLineNumber
             self.parts, self.length = [], 0
         else:
             self.found.append(Event("start", name, attributes, self.parser.CurrentLineNumber))
 
     def end(self, name: str) -> None:
         self.depth -= 1
-        if not self.inside:
+        if not self.gathered_depth:
             self.found.append(Event("end", name, {}, self.parser.CurrentLineNumber))
             return
-        self.inside -= 1
-        self.unread -= bool(self.unread)
-        if not self.inside:
-            self.found.append(Event("text", name, self.attributes, self.begun, "".join(self.parts)))
+        self.gathered_depth -= 1
+        self.dropped_depth -= bool(self.dropped_depth)
+        if not self.gathered_depth:
+            self.found.append(Event("text", name, self.attributes, self.start_line, "".join(self.parts)))
 
     def text(self, data: str) -> None:
-        if self.inside and not self.unread:
+        if self.gathered_depth and not self.dropped_depth:
             self.length += len(data)
             if self.length > TEXT_CHARACTERS_MAX:
                 raise self.error(f"a text of more than {TEXT_CHARACTERS_MAX} characters")

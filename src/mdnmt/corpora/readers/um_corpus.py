@@ -11,7 +11,7 @@ from mdnmt.corpora.formats.archive_members import one_member
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the folder above `data` may have another name
+REQUIRED: tuple[str, ...] = ()  # none has a fixed path: the folder above `data` may have any name
 
 # The word stem by which the English header of a test section names its domain.
 _STEMS = {
@@ -39,7 +39,8 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: UmCorpus
     """Yield the pairs of the domain unchanged, without its test section.
 
     Raises:
-        DataError: the languages are others, or the file is missing, has an odd number of lines, or lost a line.
+        DataError: the languages are not English and Chinese; or the file is missing, has an odd number of lines,
+            or lacks a line.
     """
     domain = options.domain
     name = one_member(archive, rf"data/Bilingual/{domain}/Bi-[^/]*\.txt", f"data/Bilingual/{domain}/Bi-{domain}.txt")
@@ -53,7 +54,7 @@ def held_out(
     """Return the domain's section of the test file; None for `valid`, which UM-Corpus does not have.
 
     Raises:
-        DataError: as `read`, or a header's domain is unknown, or the domain has no section.
+        DataError: as `read`; or a header names the domain and another one; or the domain has no section.
     """
     return _section(archive, source_lang, target_lang, options) if split == "test" and options.test else None
 
@@ -64,31 +65,31 @@ def _section(
     name = one_member(archive, r"data/Testing/Testing-Data\.txt", "data/Testing/Testing-Data.txt")
     where = place(archive, name)
     headers: list[str] = []
-    taken, count = False, 0
+    is_wanted, count = False, 0
     for number, english, chinese in _pairs(archive, name):
         header = _HEADER.fullmatch(english)
         if header is not None:
-            taken = _is_of(int(header[1]), header[2], options, f"{where}:{number}")
+            is_wanted = _is_wanted(int(header[1]), header[2], options, f"{where}:{number}")
             headers = [*headers, english.strip()][-_SECTIONS_SHOWN:]
         elif not headers:
             raise DataError(f"{where}:{number}: expected the header of a section, such as `(1) ... test data`")
-        elif taken:
+        elif is_wanted:
             count += 1
             yield _directed(archive, english, chinese, source_lang, target_lang)
     if not count:
         wanted = f"section ({options.section})" if options.section else f"section of {options.domain!r}"
-        said = f"has no {wanted}, only {'; '.join(headers)}; give its number in `section`, or set `test: false`"
-        raise DataError(f"{where}: {said}")
+        problem = f"has no {wanted}, only {'; '.join(headers)}; give its number in `section`, or set `test: false`"
+        raise DataError(f"{where}: {problem}")
 
 
-def _is_of(number: int, title: str, options: UmCorpusReader, where: str) -> bool:
+def _is_wanted(number: int, title: str, options: UmCorpusReader, where: str) -> bool:
     """Say whether a header belongs to the wanted section."""
     if options.section is not None:
         return number == options.section
     domains = [domain for domain, stem in _STEMS.items() if stem in title.lower()]
     if options.domain in domains and len(domains) > 1:
-        said = f"{title.strip()!r} names {' and '.join(domains)}; give the number of the wanted section in `section`"
-        raise DataError(f"{where}: {said}")
+        problem = f"{title.strip()!r} names {' and '.join(domains)}; give the number of the wanted section in `section`"
+        raise DataError(f"{where}: {problem}")
     return domains == [options.domain]
 
 
@@ -108,8 +109,8 @@ def _pairs(archive: Archive, name: str) -> Iterator[tuple[int, str, str]]:
             continue
         swapped = swapped + 1 if _CHINESE.search(english) and not _CHINESE.search(chinese) else 0
         if swapped == _SWAPPED_MAX:
-            said = f"the Chinese lines come first in {_SWAPPED_MAX} pairs up to here; a line was lost before them"
-            raise DataError(f"{where}:{number}: {said}")
+            problem = f"the Chinese lines come first in {_SWAPPED_MAX} pairs up to here; a line was lost before them"
+            raise DataError(f"{where}:{number}: {problem}")
         yield number, english, chinese
 
 

@@ -106,12 +106,12 @@ class AmbiguitySpec(FigureSpec):
             reason = self.missing or (no_words if made else "; ".join(absent) or "no system was judged")
             return self.not_drawn(reason)
         labels = analysis_files.labels(names, self.domains)
-        detail = f"{self.task_first}{_seeds(runs, made)} In brackets: number of words."
-        room = detail_height(detail)
-        columns, rows_room = legend_grid(
+        detail = f"{self.task_first}{_seeds_note(runs, made)} In brackets: number of words."
+        text_height = detail_height(detail)
+        columns, legend_height = legend_grid(
             [f"{label} ({cases[name]['words']})" for name, label in zip(names, labels, strict=True)], 0.38
         )
-        head, foot = 0.76 + room + rows_room, 0.5 + 0.15 * len(absent)
+        head, foot = 0.76 + text_height + legend_height, 0.5 + 0.15 * len(absent)
         height = head + ROW * len(made) + foot
         figure = new_figure(height)
         axes = figure.subplots()
@@ -125,7 +125,7 @@ class AmbiguitySpec(FigureSpec):
             for k, (name, label) in enumerate(zip(names, labels, strict=True))
         ]
         figure.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=columns,
+            handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + text_height) / height), ncols=columns,
             borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
         )  # fmt: skip
         for row, text in enumerate(reversed(absent)):
@@ -151,7 +151,7 @@ def _runs(spec: AmbiguitySpec) -> dict[str, dict[int | None, Counts]]:
     return found
 
 
-def _seeds(runs: dict[str, dict[int | None, Counts]], made: list[NamedSystem]) -> str:
+def _seeds_note(runs: dict[str, dict[int | None, Counts]], made: list[NamedSystem]) -> str:
     most = max(len(runs[system.method]) for system in made)
     return "One seed." if most == 1 else "Mean over seeds."
 

@@ -25,7 +25,7 @@ QUANTITIES = (
     ("decode_sentences_per_second", "Decoding", "sentences / s", 1, 1),
     ("decode_tokens_per_second", "Decoding", "tokens / s", 1, 0),
     ("decode_joules_per_batch", "Decoding", "J / batch", 1, 1),
-    ("peak_memory_mb", "Memory", "peak (MB)", 1, 0),
+    ("peak_memory_mb", "Memory", "peak (MiB)", 1, 0),
 )
 # key in measure.json -> what the published number is called in ResourceRow.printed
 PRINTED = {

@@ -14,8 +14,9 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Task
 
 State = Literal["done", "begun", "to do", "cannot be made"]
-# Assumed entries of a BPE vocabulary besides its merges (characters, special symbols), until the task is built.
-BESIDE_MERGES = 300
+# Until a task is built, its vocabulary is assumed to have this many entries: of a BPE vocabulary, besides its merges
+# (characters, special symbols); of a vocabulary of words, in all.
+NON_MERGE_ENTRIES = 300
 WORDS_WITHOUT_BPE = 50_000
 
 
@@ -39,13 +40,13 @@ def run_state(run: Run, places: ResultPaths) -> State:
 
 
 def is_translated(run: Run, places: ResultPaths) -> bool:
-    """Say whether the sets of a run's split (test or validation) are translated and scored."""
+    """Say whether the run's split (test or validation) has been translated and scored."""
     return run.spec is not None and Path(places.test(run), "scores.json").is_file()
 
 
 def progress(metrics: Path) -> Progress:
     """Return the last update in metrics.jsonl and the time of all attempts; an incomplete line is skipped."""
-    updates, finished, current, most = 0, 0.0, 0.0, None
+    updates, finished, current, max_updates = 0, 0.0, 0.0, None
     for line in metrics.read_bytes().split(b"\n"):
         try:
             record = json.loads(line)
@@ -55,11 +56,11 @@ def progress(metrics: Path) -> Progress:
             continue
         if record.get("event") in ("start", "resume"):
             finished, current = finished + current, 0.0
-            most = int(record["max_updates"]) if "max_updates" in record else most
+            max_updates = int(record["max_updates"]) if "max_updates" in record else max_updates
         elif "seconds" in record:
             current = float(record["seconds"])
         updates = max(updates, int(record.get("update") or record.get("at_update") or 0))
-    return Progress(updates, finished + current, most)
+    return Progress(updates, finished + current, max_updates)
 
 
 def task_state(task: Task, places: ResultPaths) -> State:
@@ -80,20 +81,18 @@ def size_bytes(folder: Path) -> int:
 
 
 def vocab_sizes(task: Task, places: ResultPaths) -> tuple[VocabSizes, bool]:
-    """Return the sizes of a task's vocabularies, and whether they were counted and not guessed from the merges."""
+    """Return the sizes of a task's vocabularies, and whether they were counted rather than estimated."""
     config, folder = task.config, Path(places.task(task.name))
     files = [folder / f"vocab.{lang}.txt" for lang in (config.source_lang, config.target_lang)]
     if task.spec is not None and all(path.is_file() for path in files):
         source, target = (path.read_bytes().count(b"\n") for path in files)
         return VocabSizes(source, target, config.vocabulary.joint), True
     segmentation = config.segmentation
-    merges = segmentation.bpe_merge_operations + BESIDE_MERGES
+    entries = segmentation.bpe_merge_operations + NON_MERGE_ENTRIES
     if segmentation.bpe == "none":
-        merges = WORDS_WITHOUT_BPE
+        entries = WORDS_WITHOUT_BPE
     if segmentation.bpe == "domain":
-        of_domains = [
-            segmentation.merge_operations.get(name, segmentation.bpe_merge_operations) for name in config.domains
-        ]
-        merges = sum(of_domains) + BESIDE_MERGES
-    size = min(merges, config.vocabulary.max_size or merges)
+        merges = [segmentation.merge_operations.get(name, segmentation.bpe_merge_operations) for name in config.domains]
+        entries = sum(merges) + NON_MERGE_ENTRIES
+    size = min(entries, config.vocabulary.max_size or entries)
     return VocabSizes(size, size, config.vocabulary.joint), False

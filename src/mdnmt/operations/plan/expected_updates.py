@@ -9,7 +9,7 @@ from mdnmt.config.budget import in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.config.task import TaskConfig
 from mdnmt.fsio import read_json
-from mdnmt.operations.plan.model_work import TOKENS_A_SENTENCE, tokens_of_batch
+from mdnmt.operations.plan.model_work import TOKENS_PER_SENTENCE, tokens_of_batch
 
 # Assumed for a domain whose data is not built yet and whose task sets no `train`.
 PAIRS_A_DOMAIN = 200_000
@@ -42,7 +42,7 @@ def _size(counted: dict[str, Any], task: TaskConfig, domain: str) -> tuple[int, 
         pairs = int(counted["sentences"])
         return pairs, pairs + max(int(counted[side]["pieces"]) for side in ("source", "target"))
     pairs = task.domains[domain].train or PAIRS_A_DOMAIN
-    return pairs, pairs * TOKENS_A_SENTENCE
+    return pairs, pairs * TOKENS_PER_SENTENCE
 
 
 def _stats(path: Path) -> dict[str, Any]:

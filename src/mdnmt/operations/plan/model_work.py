@@ -22,7 +22,7 @@ OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
 # Share of a batch that is not padding.
 FILLED = 0.95
 # Assumed tokens per sentence, where no statistics are used.
-TOKENS_A_SENTENCE = 30
+TOKENS_PER_SENTENCE = 30
 # mBART-50: width, width inside the feed-forward block, layers of each side, vocabulary (Tang et al. 2021).
 MBART = (1024, 4096, 12, 250_054)
 
@@ -54,7 +54,7 @@ class Work:
 def tokens_of_batch(training: Training) -> float:
     """Return roughly how many tokens a batch has on one side, without padding."""
     if training.batch_sentences is not None:
-        return float(training.batch_sentences * TOKENS_A_SENTENCE)
+        return float(training.batch_sentences * TOKENS_PER_SENTENCE)
     return FILLED * training.max_tokens
 
 

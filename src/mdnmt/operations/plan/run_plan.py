@@ -136,13 +136,13 @@ class RunPlanner:
         if left == 0:
             return NOTHING
         if done.updates and done.seconds:
-            found = time_estimates.own_speed(done.seconds / done.updates, done.updates, left)
+            found = time_estimates.at_own_speed(done.seconds / done.updates, done.updates, left)
         elif seconds is not None:
             found = time_estimates.removed_run(seconds)
         else:
             operations = work.of_update(spec.training)
             found = time_estimates.training(spec, run.task, operations, self.records, self.device, left)
-        return found.earlier() if spec.training.patience else found
+        return found.with_early_end() if spec.training.patience else found
 
     def _decode(self, runs: list[Run], work: Work) -> Estimate:
         operations = sum(self._translation(one, work) for one in runs)

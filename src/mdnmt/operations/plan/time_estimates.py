@@ -16,11 +16,12 @@ RULE_DECODING = {"cpu": 1e10, "cuda": 2e12}
 # Seconds that an update, or the translation of a sentence, takes at least, however small the model is.
 LEAST_UPDATE = {"cpu": 0.005, "cuda": 0.03}
 LEAST_SENTENCE = {"cpu": 0.001, "cuda": 0.005}
-RULE_FACTOR = 4.0
+# Factors by which an estimate may be wrong in either direction.
+RULE_FACTOR = 4.0  # a rule of thumb
 SAME_FACTOR = 1.3  # the same run with another seed, or its own first part
 SCALED_FACTOR = 1.5  # another run of the same amount of work
-MOST = 5.0  # upper bound of the factor by which a scaled time may be wrong
-EARLIER = 0.3  # share of all updates after which `patience` may end a run
+MAX_SCALED_FACTOR = 5.0  # upper bound for work of another amount
+EARLIEST_END = 0.3  # share of all updates after which `patience` may end a run
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,9 @@ class Estimate:
     high: float
     source: str
 
-    def earlier(self) -> Estimate:
+    def with_early_end(self) -> Estimate:
         """Return the estimate for a run that may end before its last update."""
-        return Estimate(self.low * EARLIER, self.high, f"{self.source}; patience may end it earlier")
+        return Estimate(self.low * EARLIEST_END, self.high, f"{self.source}; patience may end it earlier")
 
 
 NOTHING = Estimate(0.0, 0.0, "")
@@ -65,9 +66,9 @@ def training(
     """
     if not records:
         rate = RULE_TRAINING[device]
-        source = f"rule of thumb: {rate / 1e9:,.0f} GFLOP/s a {_one(device)}, no record here"
+        source = f"rule of thumb: {rate / 1e9:,.0f} GFLOP/s per {_device_unit(device)}, no record here"
         return within_factor((operations / rate + LEAST_UPDATE[device]) * updates, RULE_FACTOR, source)
-    alike = [record for record in records if _but_seed(record.spec) == _but_seed(spec)]
+    alike = [record for record in records if _without_seed(record.spec) == _without_seed(spec)]
     if alike:
         nearest = alike[0]
         source = f"measured: seed {nearest.spec.seed} of the same run on {nearest.hardware} ({nearest.kept_in})"
@@ -81,10 +82,10 @@ def training(
 
 def scaling_uncertainty(ratio: float) -> float:
     """Return the factor by which a time scaled by `ratio` may be wrong; it grows as `ratio` moves away from 1."""
-    return float(min(MOST, SCALED_FACTOR * max(ratio, 1 / ratio) ** 0.25))
+    return float(min(MAX_SCALED_FACTOR, SCALED_FACTOR * max(ratio, 1 / ratio) ** 0.25))
 
 
-def own_speed(seconds_per_update: float, made: int, updates: int) -> Estimate:
+def at_own_speed(seconds_per_update: float, made: int, updates: int) -> Estimate:
     """Return the time left for a run that has begun, at its own speed.
 
     Args:
@@ -106,7 +107,7 @@ def decoding(operations: float, sentences: int, records: dict[str, tuple[float, 
     """
     if not records:
         rate = RULE_DECODING[device]
-        source = f"translating: rule of thumb, {rate / 1e9:,.0f} GFLOP/s a {_one(device)}, no record here"
+        source = f"translating: rule of thumb, {rate / 1e9:,.0f} GFLOP/s per {_device_unit(device)}, no record here"
         return within_factor(operations / rate + LEAST_SENTENCE[device] * sentences, RULE_FACTOR, source)
     name = min(records, key=lambda one: (abs(log(operations / records[one][0])), one))
     done, seconds = records[name]
@@ -131,11 +132,11 @@ def kept_sizes(parameters: int, average: int) -> tuple[int, int]:
     return weights + checkpoint, (2 if average else 1) * weights + checkpoint
 
 
-def _one(device: str) -> str:
+def _device_unit(device: str) -> str:
     return "GPU" if device == "cuda" else "CPU thread"
 
 
-def _but_seed(spec: RunSpec) -> dict[str, Any]:
+def _without_seed(spec: RunSpec) -> dict[str, Any]:
     return spec.model_dump(exclude={"seed", "initial_run"})
 
 

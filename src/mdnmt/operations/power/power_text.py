@@ -17,8 +17,7 @@ from mdnmt.operations.power.seed_spread import Spread
 
 NEVER = "never"
 REASON = 150  # characters
-HEADS = (("comp.", -5), ("seeds", -6), ("detects", -9), ("seeds", -7), ("hours", -6), ("seeds", -7))
-LAST = ("hours", -6)
+HEADS = (("comp.", -5), ("seeds", -6), ("detects", -9), ("seeds", -7), ("hours", -6), ("seeds", -7), ("hours", -6))
 
 
 def rows_of(plan: Plan) -> dict[str, Row]:
@@ -45,17 +44,17 @@ def _middle(found: Estimate | None) -> float:
 def power_text(plan: Plan, designs: list[Design], spread: Spread) -> str:
     """Return the smallest effect that every claim can show, and the seeds and hours that decide it."""
     rows, planned = rows_of(plan), max(MIN_SEEDS, len(plan.study.config.seed_list))
-    there = [one for one in designs if one.groups]
+    decidable = [one for one in designs if one.groups]
     lines = [
         *wrapped(
-            f"{plan.study.name}: {len(there)} of {len(designs)} claims can be decided by its runs; "
-            f"{sum(_seeds(one, rows) >= MIN_SEEDS for one in there)} have {MIN_SEEDS} seeds of every row now."
+            f"{plan.study.name}: {len(decidable)} of {len(designs)} claims can be decided by its runs; "
+            f"{sum(_seeds(one, rows) >= MIN_SEEDS for one in decidable)} have {MIN_SEEDS} seeds of every row now."
         ),
         *wrapped(f"Hours of one {'GPU' if plan.device == 'cuda' else 'CPU thread'}, for runs that are not done."),
     ]
-    for paper in dict.fromkeys(one.paper for one in there):
-        lines += ["", " " * 53 + "printed effect  half of it", in_columns((paper, 33), *HEADS, LAST)]
-        lines += [_claim_line(one, rows, planned) for one in there if one.paper == paper]
+    for paper in dict.fromkeys(one.paper for one in decidable):
+        lines += ["", " " * 53 + "printed effect  half of it", in_columns((paper, 33), *HEADS)]
+        lines += [_claim_line(one, rows, planned) for one in decidable if one.paper == paper]
     lines += ["", "Cannot be decided here", *_reasons(designs), "", "How to read this", *_legend(planned, spread)]
     return "\n".join(lines)
 
@@ -163,13 +162,13 @@ def next_text(plan: Plan, chooser: Chooser) -> str:
     if target:
         lines.append(f"  snakemake --cores 1 --config study={plan.study.name} -- \\\n    {target}")
     else:
-        lines.append(f"  The study has no seed {seed} of it: add one with `seeds`.")
+        lines.append(f"  The study has no seed {seed} for it: add one with `seeds`.")
     lines += ["", "Steps with the most decided claims per hour, best first:"]
     lines.append(
         in_columns(("for claim", 34), ("rows", -5), ("seeds", -6), ("runs", -5), ("hours", -7), ("claims", -8))
     )
     lines += [_step_line(step, chooser) for step in steps]
-    lines += ["", *wrapped(f"The run belongs to the first of these; {_why(first, row)} {ASSUMED}")]
+    lines += ["", *wrapped(f"The run belongs to the first of these: {_why(first, row)} {ASSUMED}")]
     return "\n".join(lines)
 
 
@@ -181,7 +180,7 @@ def _step_line(step: Step, chooser: Chooser) -> str:
 
 
 def _why(step: Step, row: Row) -> str:
-    return f"of its rows this one has the fewest seeds ({row.done} of {step.seeds}), and is the cheapest of those."
+    return f"its row is the cheapest of those with the fewest seeds ({row.done} of {step.seeds})."
 
 
 def _next_run(plan: Plan, name: str) -> tuple[int, str]:

@@ -13,18 +13,9 @@ STAGES: dict[str, frozenset[str]] = {
     "translations": frozenset({"decode", "other_labels", "bundled_translations", "validations"}),
     "scores": frozenset(
         {
-            *(
-                "score",
-                "score_copy",
-                *("score_external", "ter_external", "comet_external"),
-                "ter",
-                "word_accuracy",
-                "comet",
-                "comets",
-                "analyse",
-                "analyses",
-                "bundled_analysis",
-            ),
+            *("score", "score_copy", "ter", "word_accuracy", "comet", "comets"),
+            *("score_external", "ter_external", "comet_external"),
+            *("analyse", "analyses", "bundled_analysis"),
             *("significance", "ambiguous_words", "ambiguity", "measure"),
         }
     ),
@@ -84,8 +75,8 @@ class Progress:
         run = None
         if STAGE_OF.get(rule) == "trainings" and {"task", "method", "seed", "fp"} <= wildcards.keys():
             run = f"{wildcards['task']}/{wildcards['method']}/seed{wildcards['seed']}-{wildcards['fp']}"
-        words = title or " ".join([rule, *map(str, wildcards.values())])
-        job = Job(number, rule, words, run, logs)
+        shown_title = title or " ".join([rule, *map(str, wildcards.values())])
+        job = Job(number, rule, shown_title, run, logs)
         self.running[number] = self._known[number] = job
         return job
 
@@ -95,7 +86,8 @@ class Progress:
         if job is not None and (stage := self._stage(job)) is not None:
             stage.done += 1
             stage.failed -= self.failed.pop(number, None) is not None
-            stage.total = max(stage.total, stage.done)  # a checkpoint adds jobs that were not announced
+            # Snakemake does not announce the jobs that a checkpoint rule adds.
+            stage.total = max(stage.total, stage.done)
         return job
 
     def fail(self, number: int) -> Job | None:

@@ -30,15 +30,15 @@ class Overview:
 
     @property
     def lost(self) -> dict[str, str]:
-        """Return job -> what SLURM says of it, for jobs that Snakemake waits for although SLURM ended or forgot them.
+        """Return job -> its state in SLURM, for jobs that Snakemake waits for although they ended or SLURM forgot them.
 
-        Snakemake polls at least every three minutes, so only a job that stays here is really lost.
+        Snakemake polls at least every three minutes, so only a job that is still listed after that time is really lost.
         """
         if self.snakemake is None or self.last_start is None or self.jobs is None:
             return {}
         states = {job: self.jobs[job].state if job in self.jobs else None for job in self.last_start.waiting}
         return {
-            job: f"for SLURM it is {state} (Snakemake looks every three minutes)"
+            job: f"SLURM reports it as {state} (Snakemake polls every three minutes)"
             if state
             else "SLURM does not know it any more"
             for job, state in states.items()
@@ -74,7 +74,7 @@ def read_overview(folder: Path, updates: dict[str, int | None], *, run: Call = c
     Args:
         folder: the project's folder.
         updates: name of a run -> its maximum number of updates; None: not known.
-        run: runs a SLURM command.
+        run: executes a SLURM command; it is not a training run.
     """
     log = newest_log(folder)
     return Overview(
@@ -94,8 +94,8 @@ def overview_text(view: Overview) -> str:
     lines += [f"  {run.name}: the last attempt ended with: {run.error}" for run in view.runs if run.error]
     done = sum(run.state == "done" for run in view.runs)
     waiting = view.last_start.waiting if view.snakemake and view.last_start else {}
-    waits = f", waits for {_number(len(waiting))}" if waiting else ""
-    slurm = "no SLURM answers here" if view.jobs is None else f"{_number(_alive(view.jobs))} in SLURM"
+    waits = f", waits for {_num_jobs(len(waiting))}" if waiting else ""
+    slurm = "SLURM does not answer here" if view.jobs is None else f"{_num_jobs(_num_alive(view.jobs))} in SLURM"
     lines.append(f"{done} of {len(view.runs)} runs done; {view.snakemake or 'no snakemake'} at work{waits}; {slurm}")
     lines += [f"disagreement: {line}" for line in view.disagreements()]
     return "\n".join(lines)
@@ -114,9 +114,9 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
 
 
-def _number(jobs: int) -> str:
+def _num_jobs(jobs: int) -> str:
     return "1 job" if jobs == 1 else f"{jobs} jobs"
 
 
-def _alive(jobs: dict[str, SlurmJob]) -> int:
+def _num_alive(jobs: dict[str, SlurmJob]) -> int:
     return sum(job.is_alive for job in jobs.values())

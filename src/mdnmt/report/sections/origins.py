@@ -20,7 +20,7 @@ from mdnmt.report.sections.runs import RunRecord
 
 MOST_NAMED = 6  # exhibits of a commit that are listed by name; beyond that they are counted
 NOT_RECORDED = "not recorded"
-WIDE = frozenset({"Tables, figures, claims and audits"})
+WIDE = frozenset({"Tables, figures, claims and audits"})  # columns of sentences
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _mixed(commits: int, stale: list[str]) -> str:
     if stale:
         found.append(f"Made by other code than the current one: {_named(stale)}; make the page again.")
     elif commits > 1:
-        found.append("Its tables, figures, claims and audits would be made by the same code today.")
+        found.append("The code that makes its tables, figures, claims and audits is still the same.")
     return " ".join(found)
 
 
@@ -121,24 +121,24 @@ def _commit(commit: str | None, dirty: bool | None) -> str:
 def _exhibits(spec: ReportSpec) -> Iterable[Origin]:
     for table in spec.tables:
         if table.data.is_file():
-            yield _origin(table.full_title, _of_file(table.data), table_code(table.kind))
+            yield _origin(table.full_title, _record_in_json(table.data), table_code(table.kind))
     for figure in spec.figures:
         if figure.png.is_file():
             name = f"{figure.where}: {figure.full_title}" if figure.where else figure.full_title
-            yield _origin(name, _of_picture(figure), figure_code(figure.kind))
+            yield _origin(name, _record_in_png(figure), figure_code(figure.kind))
     for paper in spec.papers:
         for what, path in (("claims", paper.claims), ("audit", paper.audit)):
             if path is not None and path.is_file():
-                made = _of_file(path)
+                made = _record_in_json(path)
                 yield _origin(f"{what.capitalize()} of {paper.citation}", made, code_hash(f"mdnmt.commands.{what}"))
 
 
-def _of_file(path: Path) -> Any:
+def _record_in_json(path: Path) -> Any:
     found = optional_json(path)
     return found.get("made") if isinstance(found, dict) else None
 
 
-def _of_picture(figure: ReportFigure) -> Any:
+def _record_in_png(figure: ReportFigure) -> Any:
     """Return the record in a PNG's metadata."""
     text = read_picture(figure.png).texts.get("Provenance", "")
     try:

@@ -18,7 +18,7 @@ class Comparison(Frozen):
     right: float | None = None  # None: the number is compared with a threshold only
     difference: float | None = None  # left - times * right, which is compared with the threshold
     half_width: float | None = None  # of the 95 % interval of the difference; None: too few seeds
-    toward: bool | None = None  # whether the means by themselves fulfil the rule
+    toward: bool | None = None  # whether the difference of the means fulfils the rule, whatever its interval
     holds: bool | None = None  # whether the whole interval fulfils it, uncorrected; None: undecided
     p: float | None = None  # two-sided, that the difference lies at the threshold; None: an exact fact, or undecided
     num_seeds: int | None = None  # the fewer of both sides; None: it does not depend on a seed
@@ -39,7 +39,7 @@ class Outcome(Frozen):
     rule_text: str
     verdict: Verdict
     reason: str
-    on_other_text: str | None = None
+    on_other_text: str | None = None  # how the text differs from the paper's, and which exhibits were left out
     holds: int  # comparisons whose means fulfil the rule
     of: int  # comparisons that were made
     holds_in_print: int = 0  # of the same comparisons, between the paper's own numbers

@@ -20,22 +20,23 @@ from mdnmt.studies.study_exhibits import split_key
 
 def claims_spec(study: Study, paper: str, places: ResultPaths) -> ClaimsSpec:
     """Return the claims of a paper, and the tables and figures of the study that decide them."""
-    left_out = [exhibit for of, exhibit in map(split_key, study.config.claims_without) if of == paper]
+    left_out = [exhibit for name, exhibit in map(split_key, study.config.claims_without) if name == paper]
     claims = {name: without_tables(claim, left_out) for name, claim in study.claims[paper].items()}
+    # Claim -> the tables that it would read if the study did not leave them out.
     dropped = {
         name: tuple(
             exhibit for exhibit in left_out if exhibit in {*needs(claim).tables} - {*needs(claims[name]).tables}
         )
         for name, claim in study.claims[paper].items()
     }
-    of = [needs(claim) for claim in claims.values()]
-    tables = _shown(study.config.tables, paper, {exhibit for one in of for exhibit in one.tables})
-    figures = _shown(study.config.figures, paper, {exhibit for one in of for exhibit in one.figures})
+    needed = [needs(claim) for claim in claims.values()]
+    tables = _shown(study.config.tables, paper, {exhibit for one in needed for exhibit in one.tables})
+    figures = _shown(study.config.figures, paper, {exhibit for one in needed for exhibit in one.figures})
     shown: dict[str, tuple[PaperTable | PaperFigure, Task]] = {
         **{exhibit: paper_table(study, key) for exhibit, key in tables.items()},
         **{exhibit: paper_figure(study, key) for exhibit, key in figures.items()},
     }
-    made_from = {exhibit: task for exhibit, (_, task) in shown.items()}
+    tasks = {exhibit: task for exhibit, (_, task) in shown.items()}
     return ClaimsSpec(
         paper=paper,
         title=study.papers[paper].title,
@@ -43,9 +44,9 @@ def claims_spec(study: Study, paper: str, places: ResultPaths) -> ClaimsSpec:
         tables={exhibit: Path(places.table(key, "json")) for exhibit, key in tables.items()},
         figures={exhibit: Path(places.figure(key, "json")) for exhibit, key in figures.items()},
         made_with=of_exhibits(study, [*tables.values(), *figures.values()], places),
-        missing={exhibit: task.missing for exhibit, task in made_from.items() if task.missing},
+        missing={exhibit: task.missing for exhibit, task in tasks.items() if task.missing},
         rows={exhibit: row_names(paper_table(study, key)[0]) for exhibit, key in tables.items()},
-        domains={exhibit: _domains(task) for exhibit, task in made_from.items()},
+        domains={exhibit: _domains(task) for exhibit, task in tasks.items()},
         on_other_text={
             name: why for name, (exhibit, task) in shown.items() if (why := why_other(paper, exhibit, task.config))
         },

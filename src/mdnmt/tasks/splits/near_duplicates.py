@@ -35,7 +35,7 @@ def similarity(first: Set[str], second: Set[str]) -> float:
 def similar_heldout(
     train: PairText, held: HeldOutSets, side: int, threshold: float, run: ParallelMap = in_this_process
 ) -> set[str]:
-    """Return the held-out sentences of a side to which a training sentence is at least as similar as `threshold`.
+    """Return the comparison forms of a side's held-out sentences to which a training sentence is similar.
 
     Candidates come from MinHash signatures and locality-sensitive hashing, which miss about 1 in 100 of the sentences
     that are barely similar enough. Each candidate is then compared with the sentence itself, so there are no false
@@ -45,7 +45,7 @@ def similar_heldout(
         train: the training text.
         held: the held-out sets.
         side: 0: the sources, 1: the targets.
-        threshold: the smallest share of words in common.
+        threshold: the smallest similarity that counts.
         run: applies a function to jobs, in processes.
     """
     found: set[int] = set()
@@ -86,6 +86,7 @@ def _search(job: tuple[ChunkSelection, HeldOutSets, int, float]) -> list[int]:
 
 
 def _forms(held: HeldOutSets, side: int) -> list[str]:
+    """Return the sorted distinct comparison forms of a side's held-out sentences."""
     return sorted({pair[2 + side] for pairs in held.pairs() for pair in pairs})
 
 
