@@ -13,6 +13,7 @@ from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.random_state import capture
 from mdnmt.checkpoints.retention import updates_to_keep, weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
+from mdnmt.checkpoints.weights import save_model
 from mdnmt.errors import CheckpointError
 
 FILES = ("generators.safetensors", "manifest.json", "model.safetensors", "optimizer.safetensors", "state.json")
@@ -252,6 +253,19 @@ def test_a_finished_run_keeps_its_newest_checkpoint_and_its_results(tmp_path: Pa
     model.unlink()
     assert store.result(model).read_bytes() == b"weights"
     assert (store.updates(), store.weights_updates()) == ([3], [])
+
+
+@pytest.mark.parametrize("has_sums", [True, False])  # an earlier version wrote no sums
+def test_weights_of_another_run_in_place_of_a_kept_result_are_refused(tmp_path: Path, has_sums: bool) -> None:
+    store, model = store_with(tmp_path, 1, identity="run1"), tmp_path / "model.safetensors"
+    save_model(model, {"w": torch.ones(2)}, {"run": "run1"})
+    store.finish([model])
+    if not has_sums:
+        (store.directory / "sums.json").unlink()
+    assert store.load_result(model)["w"].tolist() == [1.0, 1.0]
+    save_model(store.result(model), {"w": torch.ones(2)}, {"run": "run2"})
+    with pytest.raises(CheckpointError, match="are not the weights that this run ended with"):
+        store.load_result(model)
 
 
 @pytest.mark.parametrize("state", [{"a": (1, 2)}, {1: "a"}, {"loss": float("nan")}])

@@ -14,7 +14,7 @@ from mdnmt.corpora.corpus_lock import LockRow, add_rows
 from mdnmt.corpora.fetch_by_name import fetch_by_name
 from mdnmt.operations.plan.plan_text import plan_text
 from mdnmt.operations.plan.study_plan import make_plan
-from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch
+from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
@@ -95,6 +95,14 @@ def test_a_task_that_cannot_be_made_after_all_is_left_out_with_its_reason(projec
 def test_nothing_is_pending_where_it_is_not_allowed(project: Project) -> None:
     study = project.resolve()
     assert FirstDownloads(study, allowed=False, resolve_again=project.resolve, warn=print).pending == {}
+
+
+def test_a_corpus_is_left_alone_only_if_it_is_there_and_its_task_is_made(project: Project) -> None:
+    study = project.resolve()
+    assert to_fetch(study, project.corpora, lambda task: True) == {"toy"}, "the task is made, the corpus was removed"
+    fetch_by_name(project.config, "toy", project.corpora, project.download)
+    assert to_fetch(study, project.corpora, lambda task: False) == {"toy"}, "only the corpus is there"
+    assert to_fetch(study, project.corpora, lambda task: True) == set()
 
 
 def test_a_recorded_checksum_is_no_reason_to_fetch_again(project: Project) -> None:
