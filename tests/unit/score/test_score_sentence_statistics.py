@@ -54,8 +54,14 @@ def test_chrf_of_any_counts(sums: np.ndarray) -> None:
 
 @pytest.mark.parametrize("lang", ["fr", "zh"])
 def test_totals_are_the_scores_of_the_files(lang: str) -> None:
-    references = REFERENCES if lang == "fr" else ["我们在北京喝茶。", "猫坐在垫子上", "天气 很好"] * 5
-    hypotheses = noisy(1, 0.3) if lang == "fr" else ["我们在南京喝茶。", "猫坐在床上", "天气 好"] * 5
+    references, hypotheses = (
+        ["我们在北京喝茶。", "猫坐在垫子上", "天气 很好"] * 5,
+        ["我们在南京喝茶。", "猫坐在床上", "天气 好"] * 5,
+    )
+    if lang == "fr":  # each metric cuts the punctuation in its own way
+        references, hypotheses = (
+            [f"L'eau (à 5 %), {line}..." for line in side] for side in (REFERENCES, noisy(1, 0.3))
+        )
     assert STRING_BASED.keys() >= {"bleu", "chrf", "ter"}
     for name in STRING_BASED:
         found = text_counter(name, references, lang)(hypotheses)  # type: ignore[arg-type]
