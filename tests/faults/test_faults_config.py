@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from bad_config import FULL, BadConfig, Mistakes, dump
+from fast_cases import fast_cases
 from workflow.snakemake_project import Project
 
 from mdnmt.config.claims import check_claims, load_claims
@@ -137,13 +138,14 @@ def complaint(project: Project, bad: BadConfig, read: Callable[[], Any]) -> str:
     return f"{bad.label}: {wanting} is not in: {said}" if wanting or "\n" in said else ""
 
 
-@pytest.mark.parametrize("file", list(FILES))
+@pytest.mark.parametrize("file", fast_cases(FILES, "config.yaml", "methods/mixed.yaml", "cluster.yaml"))
 def test_each_mistake_in_a_file_is_one_line_with_file_and_key(project: Project, file: str) -> None:
     found = mistakes_in(project.path("config"), file)
     assert [text for bad in found if (text := complaint(project, bad, FILES[file][0]))] == []
     assert len({bad.content for bad in found}) >= 10
 
 
+@pytest.mark.slow
 def test_they_are_hundreds(project: Project) -> None:
     different = {bad.content for file in FILES for bad in mistakes_in(project.path("config"), file)}
     assert len(different) >= 300

@@ -58,6 +58,7 @@ def ended(words: list[str], output: Path) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), output.read_text(encoding="utf-8", errors="replace")
 
 
+@pytest.mark.slow
 def test_a_mutated_configuration_is_valid_or_refused_in_one_line(project: Project, tmp_path: Path) -> None:
     audit = ["audit", "--config", "config", "--paper", "jiang2020", "--json", str(tmp_path / "audit.json")]
     for words in (["plan"], audit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fast_cases import fast_cases
 from workflow.snakemake_project import Project
 
 
@@ -11,16 +12,17 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project.create(tmp_path_factory.mktemp("mistakes") / "project")
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
-    [
-        ("config/config.yaml", "threads: 1", "thread: 1", "unknown key 'thread' (did you mean 'threads'?)"),
-        ("config/studies/tiny.yaml", "beam_size: 2", "beam_size: two", "decoding.beam_size: "),
-        ("config/tasks/tiny.yaml", "title: Tiny", "titel: Tiny", "unknown key 'titel' (did you mean 'title'?)"),
-        ("config/studies/tiny.yaml", "- waldm-edc", "- waldm-edk", "no method 'waldm-edk' (did you mean 'waldm-edc'?)"),
-    ],
-)
-def test_one_line_and_no_traceback(fresh: Project, file: str, old: str, new: str, said: str) -> None:
+MISTAKES = [
+    ("config/config.yaml", "threads: 1", "thread: 1", "unknown key 'thread' (did you mean 'threads'?)"),
+    ("config/studies/tiny.yaml", "beam_size: 2", "beam_size: two", "decoding.beam_size: "),
+    ("config/tasks/tiny.yaml", "title: Tiny", "titel: Tiny", "unknown key 'titel' (did you mean 'title'?)"),
+    ("config/studies/tiny.yaml", "- waldm-edc", "- waldm-edk", "no method 'waldm-edk' (did you mean 'waldm-edc'?)"),
+]
+
+
+@pytest.mark.parametrize("mistake", fast_cases(MISTAKES, MISTAKES[-1]), ids=lambda mistake: mistake[2])
+def test_one_line_and_no_traceback(fresh: Project, mistake: tuple[str, str, str, str]) -> None:
+    file, old, new, said = mistake
     fresh.edit(file, old, new)
     printed = fresh.snakemake("-n", status=1)
     assert "Traceback" not in printed

@@ -44,6 +44,7 @@ def test_the_next_run_is_one_of_the_study_that_is_not_done(tmp_path: Path, capsy
     assert f"{result_paths(study, tmp_path).test(run)}/scores.json" in text
 
 
+@pytest.mark.slow
 def test_a_budget_lists_rows_that_fit_into_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, tmp_path, "--budget", "6h")
     rows = re.findall(r"^(replication-\S+)\s+0\s+(\d+)\s+([\d.]+)$", text, re.MULTILINE)

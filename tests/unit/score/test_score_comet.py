@@ -207,6 +207,7 @@ assert "comet" in sys.modules and os.environ["HF_HUB_OFFLINE"] == "1"
 """
 
 
+@pytest.mark.slow
 def test_scoring_asks_no_server_and_other_verbs_do_not_import_the_library(
     toys: Path, task: Callable[..., tuple[Path, Path]], tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_words_are_cut_as_the_task_cuts_them() -> None:
     assert tokenised_bleu.words(["我们喝茶。"], "zh", "jieba") == ["我们 喝茶 。"]
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_comet_score(tmp_path: Path) -> None:
     make_toy(tmp_path / "models" / "toy-comet")
     references = [*ENGLISH[:20], *CHINESE[:5]]

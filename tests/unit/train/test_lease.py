@@ -279,6 +279,7 @@ def test_the_file_is_removed_while_it_is_still_locked(tmp_path: Path, monkeypatc
     assert len(seen) == 1 and seen[0] is not None  # unlocked first, another could take it and lose its file
 
 
+@pytest.mark.slow  # it waits for real heartbeats
 def test_a_file_system_without_locks_leaves_it_to_heart_and_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_the_setting_is_put_back_after_an_error() -> None:
     assert matmul.fp32_precision == before
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_shapes_unless_somebody_wants_it() -> None:
     names = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
     plain = {name: value for name, value in os.environ.items() if name not in names}
