@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,15 @@ LANGS = ("en", "fr")
 DOMAINS = ("economy", "law", "news", "talks")
 
 
-def write_task(folder: Path, *, pairs: dict[str, int], vocab_size: int, mean_length: float, seed: int = 1) -> Path:
+def write_task(
+    folder: Path,
+    *,
+    pairs: dict[str, int],
+    vocab_size: int,
+    mean_length: float,
+    domains: Sequence[str] = DOMAINS,
+    seed: int = 1,
+) -> Path:
     """Write a task of pairs that a model can learn, and return its folder; one that is there is kept.
 
     Words are drawn as they are in text, few of them often. A word has one translation in every domain if its number is
@@ -26,6 +35,7 @@ def write_task(folder: Path, *, pairs: dict[str, int], vocab_size: int, mean_len
         pairs: of each split, over all domains.
         vocab_size: of both languages.
         mean_length: the median length of a sentence; lengths are spread as those of legal text.
+        domains: names of the domains.
         seed: of the text.
     """
     if (folder / "task.json").exists():
@@ -33,19 +43,19 @@ def write_task(folder: Path, *, pairs: dict[str, int], vocab_size: int, mean_len
     folder.mkdir(parents=True, exist_ok=True)
     generator = np.random.Generator(np.random.PCG64(seed))
     words = vocab_size - len(SPECIALS)
-    translations_KV = np.stack([generator.permutation(words) for _ in DOMAINS])
+    translations_KV = np.stack([generator.permutation(words) for _ in domains])
     translations_KV[:, ::2] = translations_KV[0, ::2]
     for split, count in pairs.items():
-        domains = generator.integers(0, len(DOMAINS), count, dtype=np.int16)
+        labels = generator.integers(0, len(domains), count, dtype=np.int16)
         lengths = np.exp(generator.normal(np.log(mean_length), 0.65, count)).clip(2, 240).astype(np.int64)
         source = (words * generator.random(int(lengths.sum())) ** 3).astype(np.int64)
-        target = translations_KV[np.repeat(domains, lengths), source]
+        target = translations_KV[np.repeat(labels, lengths), source]
         place = np.arange(len(source)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         moves = np.flatnonzero((place % 3 == 0) & (place + 1 < np.repeat(lengths, lengths)))
         target[moves], target[moves + 1] = target[moves + 1], target[moves].copy()
         for lang, flat in zip(LANGS, (source, target), strict=True):
             _write_side(folder / f"{split}.{lang}", flat + len(SPECIALS), lengths)
-        np.save(folder / f"{split}.domains.npy", domains)
+        np.save(folder / f"{split}.domains.npy", labels)
     for lang in LANGS:
         Vocab([*SPECIALS, *(f"w{number}" for number in range(words))]).save(folder / f"vocab.{lang}.txt")
     files = {
@@ -53,7 +63,7 @@ def write_task(folder: Path, *, pairs: dict[str, int], vocab_size: int, mean_len
         for path in sorted(folder.iterdir())
         if path.suffix in (".npy", ".txt")
     }
-    manifest = {"name": "generated", "source_lang": LANGS[0], "target_lang": LANGS[1], "domains": list(DOMAINS)}
+    manifest = {"name": "generated", "source_lang": LANGS[0], "target_lang": LANGS[1], "domains": list(domains)}
     fsio.write_sealed(folder / "task.json", {**manifest, "fingerprint": f"generated{seed}", "files": files})
     return folder
 

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,36 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from mdnmt import fsio, methods, provenance
 from mdnmt.config.run import RunSpec
-from mdnmt.config.training import Training
+from mdnmt.config.training import Compile, Training, merge_recipes
 from mdnmt.fsio import read_json
+from mdnmt.operations.plan.existing_results import vocab_sizes
+from mdnmt.operations.plan.run_plan import RunPlanner, spec_of
 from mdnmt.paths import RunPaths
+from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.train import trainer as trainer_module
 from mdnmt.train.device import choose_device
 from mdnmt.train.device_watch import DeviceWatch
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import train_run
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Model and batch of a benchmark: tokens are target tokens of a batch, vocab the entries of each vocabulary."""
+
+    architecture: dict[str, Any]
+    tokens: int
+    vocab: int
+
+
+SIZES = {
+    "papers": Size(workload.SIZES["papers"], 25_000, 32_000),
+    "demo": Size({"model_dim": 128, "ffn_dim": 256, "encoder_layers": 2, "decoder_layers": 2}, 500, 8000),
+    "tiny": Size(workload.SIZES["tiny"], 300, 200),
+}
 
 
 def seconds(work: Callable[[], object], device: torch.device) -> float:
@@ -86,58 +109,112 @@ class Observed:
         return observed
 
 
-def measure(model: str, *, device: str, quick: bool, updates: int, rate: float, work: Path) -> dict[str, float]:
-    """Return the figures of a model, trained in `work`."""
-    sizes = {"train": 500, "valid": 20, "test": 20} if quick else {"train": 200_000, "valid": 200, "test": 20}
-    task = generated_task.write_task(work / "task", pairs=sizes, vocab_size=200 if quick else 32_000, mean_length=33)
+def measure(
+    model: str, *, device: str, updates: int, rate: float, work: Path, size: str = "papers", compile: Compile = "off"
+) -> dict[str, Any]:
+    """Return the figures of a model of `workload.MODELS`, trained in `work`; `size` is a key of SIZES."""
+    shape = SIZES[size]
+    pairs = {"train": 500, "valid": 20, "test": 20} if size == "tiny" else {"train": 200_000, "valid": 200, "test": 20}
+    task = generated_task.write_task(work / f"task-{size}", pairs=pairs, vocab_size=shape.vocab, mean_length=33)
     builder, options = workload.MODELS[model]
-    size = workload.SIZES["tiny" if quick else "papers"]
-    architecture = methods.validate(builder, {**workload.COMMON, **size, **options}, where="benchmark")
-    recipe = Training(
-        max_updates=updates,
-        max_tokens=300 if quick else 25_000,
-        precision="bf16",
-        log_every=max(1, updates // 12),
-        validate_every=updates,
-        validation_bleu_sentences=0,
-        training_sample_sentences=0,
-        average_checkpoints=0,
-    )
-    fingerprint = read_json(task / "task.json")["fingerprint"]
+    architecture = methods.validate(builder, {**workload.COMMON, **shape.architecture, **options}, where="benchmark")
     spec = RunSpec(
-        task_fingerprint=fingerprint,
+        task_fingerprint=read_json(task / "task.json")["fingerprint"],
         builder=builder,
         architecture=architecture.model_dump(),
-        training=recipe,
+        training=Training(precision="bf16", compile=compile, max_tokens=shape.tokens, **_short(updates)),
         domains=generated_task.DOMAINS,
         seed=1,
     )
-    run = RunPaths(work / f"run-{model}")
+    return train(spec, task, work / f"run-{model}-{size}-{compile}", device=device, rate=rate)
+
+
+def measure_printed(
+    task_name: str, method: str, *, device: str, updates: int, rate: float, work: Path, toy: bool = False
+) -> dict[str, Any]:
+    """Return the figures of a row of the study `paper`, at its printed size and with its recipe, on generated text.
+
+    Beside them, what `mdnmt plan paper` expects: parameters, memory and number of updates. The hours of the whole
+    training are that number times the time of an update; validations and checkpoints are not in them. `toy` makes the
+    model and the text tiny.
+    """
+    study = resolve(ROOT / "config", "paper", ROOT / "resources" / "corpora")
+    run = next(one for one in study.runs_of(task_name, method) if one.seed == 1)
+    places = result_paths(study, ROOT / "results")
+    vocabs = {name: vocab_sizes(one, places)[0] for name, one in study.tasks.items()}
+    planned = RunPlanner(study, places, ROOT / "logs" / "benchmarks", vocabs, [], "cuda").plan(run)
+    printed = spec_of(run)
+    if printed is None or planned.updates is None:
+        raise SystemExit(f"mdnmt: found no recipe for {method} in {task_name}")
+    sizes = {"train": 500, "valid": 20, "test": 20} if toy else {"train": 100_000, "valid": 200, "test": 20}
+    domains = generated_task.DOMAINS[: len(printed.domains)]
+    vocab = SIZES["tiny"].vocab if toy else vocabs[task_name].source
+    folder = work / f"task-{vocab}-{len(domains)}"
+    task = generated_task.write_task(folder, pairs=sizes, vocab_size=vocab, mean_length=33, domains=domains)
+    short = Training.model_validate(merge_recipes([printed.training.model_dump(), _short(updates)]))
+    changed = {
+        "task_fingerprint": read_json(task / "task.json")["fingerprint"],
+        "domains": domains,
+        "training": short,
+        "architecture": {**printed.architecture, **(SIZES["tiny"].architecture if toy else {})},
+    }
+    spec, run_folder = printed.model_copy(update=changed), work / f"run-{task_name}-{method}"
+    found = train(spec, task, run_folder, device=device, rate=rate)
+    return {
+        **found,
+        "task": task_name,
+        "tokens_per_batch": printed.training.max_tokens,
+        "planned_parameters": planned.parameters,
+        "planned_mib": (planned.memory_bytes or 0) / 2**20,
+        "planned_updates": planned.updates,
+        "hours": planned.updates * found["seconds_per_update"] / 3600,
+    }
+
+
+def _short(updates: int) -> dict[str, Any]:
+    """Return the options of a training that is only timed."""
+    return {
+        "max_updates": updates,
+        "log_every": max(1, updates // 12),
+        "validate_every": updates,
+        "validation_bleu_sentences": 0,
+        "training_sample_sentences": 0,
+        "average_checkpoints": 0,
+    }
+
+
+def train(spec: RunSpec, task: Path, folder: Path, *, device: str, rate: float) -> dict[str, Any]:
+    """Train a model and return its figures; those that torch.compile keeps from being counted are None."""
+    run = RunPaths(folder)
     shutil.rmtree(run.folder, ignore_errors=True)
     chosen = choose_device(device)
     if chosen.type == "cuda":
         torch.cuda.reset_peak_memory_stats(chosen)
     observed, original = Observed(chosen), trainer_module.Trainer._update
-    trainer_module.Trainer._update = observed.update(original)  # type: ignore[method-assign, assignment]
+    counts = spec.training.compile == "off"
+    if counts:
+        trainer_module.Trainer._update = observed.update(original)  # type: ignore[method-assign, assignment]
     try:
         train_run(spec, task, run.folder, device=device)
     finally:
         trainer_module.Trainer._update = original  # type: ignore[method-assign]
+    first = spec.training.max_updates // 3 if spec.training.max_updates else 0
     lines = [one for one in read_metrics(run.metrics) if one.get("split") == "train"]
-    timed = [one for one in lines if one["update"] > updates // 3]
-    before = max((one for one in lines if one["update"] <= updates // 3), key=lambda one: one["update"])
+    timed = [one for one in lines if one["update"] > first]
+    before = max((one for one in lines if one["update"] <= first), key=lambda one: one["update"])
     times = [one["seconds"] - last["seconds"] for last, one in zip([before, *timed], timed, strict=False)]
     words = sum(one["tokens_per_second"] * time for one, time in zip(timed, times, strict=True))
     speed = words / sum(times)
-    operations = observed.flops.get_total_flops() / observed.words
+    operations = observed.flops.get_total_flops() / observed.words if counts else None
     return {
         "parameters": read_json(run.record)["num_parameters"],
         "tokens_per_second": speed,
+        "seconds_per_update": sum(times) / (timed[-1]["update"] - before["update"]),
         "operations_per_word": operations,
-        "share_of_rate": speed * operations / rate,
-        "launches_per_update": observed.watch.operators,
-        "synchronisations_per_update": observed.watch.count("synchronisation"),
-        "scalar_copies_per_update": observed.watch.count("scalar copy"),
+        "share_of_rate": speed * operations / rate if operations is not None else None,
+        "launches_per_update": observed.watch.operators if counts else None,
+        "synchronisations_per_update": observed.watch.count("synchronisation") if counts else None,
+        "scalar_copies_per_update": observed.watch.count("scalar copy") if counts else None,
         "peak_mib": torch.cuda.max_memory_allocated(chosen) / 2**20 if chosen.type == "cuda" else 0.0,
     }
 
@@ -161,9 +238,9 @@ def main() -> None:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
-        updates = max(24, options.updates)
+        updates, size = max(24, options.updates), "tiny" if options.quick else "papers"
         for model in options.models:
-            row = measure(model, device=options.device, quick=options.quick, updates=updates, rate=rate, work=work)
+            row = measure(model, device=options.device, size=size, updates=updates, rate=rate, work=work)
             found[model] = row
             print(
                 f"| {model} | {row['tokens_per_second']:,.0f} | {100 * row['share_of_rate']:.1f} % | "

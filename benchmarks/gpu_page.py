@@ -33,6 +33,7 @@ def page(key: dict[str, Any], stages: dict[str, dict[str, Any]]) -> str:
     commit = str(key["commit"] or "no commit")[:12] + (" with changes" if key.get("changed") else "")
     speed = {name.partition("-")[2]: one for name, one in stages.items() if name.startswith("speed-")}
     demo = {name.partition("-")[2]: one for name, one in stages.items() if name.startswith("demo-")}
+    printed = {name.partition("-")[2]: one for name, one in stages.items() if name.startswith("printed-")}
     tests = {name: one for name, one in stages.items() if name.startswith("tests-")}
     texts = sorted({one["found"]["text"] for one in demo.values() if "text" in one["found"]})
     parts = [
@@ -44,10 +45,15 @@ def page(key: dict[str, Any], stages: dict[str, dict[str, Any]]) -> str:
         + "</p>",
         "<h2>Training speed</h2>",
         _table("model", speed, _SPEED),
-        '<p class="note">Each model is trained by the trainer itself. Words are target tokens. Launches are estimated '
+        '<p class="note">Each model is trained by the trainer itself; tokens are target tokens. Launches are estimated '
         "by the operators of one update that compute on the device; synchronisations, of one update as well, make the "
-        "CPU wait for it. The rate is that of the matrix products above. Processes: those a stage took; s and kJ: its "
-        "time and energy.</p>",
+        "CPU wait for it. Under torch.compile (compiled, CUDA graphs) neither can be counted. The rate is that of the "
+        "matrix products above. Processes: those a stage took; s and kJ: its time and energy.</p>",
+        "<h2>The papers' models at their printed size</h2>",
+        _table("method", printed, _PRINTED),
+        '<p class="note">One row of each paper with its own recipe, on generated text with a vocabulary as large as '
+        "the plan of the study <em>paper</em> expects. Planned: what that plan says. Hours: of the whole training, the "
+        "planned updates times the time of one, without validations and checkpoints.</p>",
         "<h2>Study gpu-demo</h2>",
         _table("method", demo, _DEMO),
         f'<p class="note">Text: {escape(", ".join(texts) or "none")}. BLEU is that of greedy translation of validation '
@@ -67,7 +73,7 @@ def page(key: dict[str, Any], stages: dict[str, dict[str, Any]]) -> str:
 
 
 def _number(name: str, form: str = ",.0f", scale: float = 1.0) -> Callable[[dict[str, Any]], str]:
-    return lambda one: format(scale * one[name], form)
+    return lambda one: "-" if one[name] is None else format(scale * one[name], form)
 
 
 def _memory(one: dict[str, Any]) -> str:
@@ -82,6 +88,18 @@ _SPEED: list[Column] = [
     ("synchronisations", _number("synchronisations_per_update")),
     ("scalars copied", _number("scalar_copies_per_update")),
     ("peak MiB", _memory),
+]
+_PRINTED: list[Column] = [
+    ("task", lambda one: escape(one["task"])),
+    ("parameters, 10⁶", _number("parameters", ",.1f", 1e-6)),
+    ("planned", _number("planned_parameters", ",.1f", 1e-6)),
+    ("tokens per batch", _number("tokens_per_batch")),
+    ("tokens/s", _number("tokens_per_second")),
+    ("ms per update", _number("seconds_per_update", ",.0f", 1e3)),
+    ("peak MiB", _memory),
+    ("planned MiB", _number("planned_mib")),
+    ("planned updates", _number("planned_updates")),
+    ("hours", _number("hours", ",.1f")),
 ]
 _DEMO: list[Column] = [
     ("parameters, 10⁶", _number("parameters", ",.1f", 1e-6)),

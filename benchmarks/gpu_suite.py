@@ -4,8 +4,11 @@
 
 1. the machine: its GPU and the rate of its matrix products;
 2. the tests in tests/gpu;
-3. three models trained by the trainer for some hundred updates: speed, launches, synchronisations, memory;
-4. the study gpu-demo: four methods, width 512, 6 + 6 layers, on the demo's text where results/tasks has it, else on
+3. three models trained by the trainer for some hundred updates: speed, launches, synchronisations, memory; the plain
+   one, and one as small as the demo's, also with torch.compile;
+4. one method of each paper at its printed size and with its recipe, for some hundred updates of generated text: memory
+   beside the plan's, and the hours of the whole training;
+5. the study gpu-demo: four methods, width 512, 6 + 6 layers, on the demo's text where results/tasks has it, else on
    generated text.
 
 Each stage is a process of at most 8 minutes. What it found is written to OUT/stages; a stage that is done there, with
@@ -38,9 +41,26 @@ OLDEST_TORCH = (2, 11)
 STAGE_MINUTES = 8
 MAX_SLICES = 6  # of one stage: a training that is not done by then is reported as it is
 METHODS = ("mixed", "waldm-edc", "dsa", "damha-dmoe-domain")
-BENCHMARKS = ("transformer", "waldm-edc", "damha-dmoe")
+SPEEDS: dict[str, dict[str, str]] = {  # what benchmarks/gpu.py measures
+    "transformer": {"model": "transformer"},
+    "waldm-edc": {"model": "waldm-edc"},
+    "damha-dmoe": {"model": "damha-dmoe"},
+    "transformer-compiled": {"model": "transformer", "compile": "default"},
+    "transformer-cuda-graphs": {"model": "transformer", "compile": "reduce-overhead"},
+    "small": {"model": "transformer", "size": "demo"},
+    "small-compiled": {"model": "transformer", "size": "demo", "compile": "default"},
+    "small-cuda-graphs": {"model": "transformer", "size": "demo", "compile": "reduce-overhead"},
+}
+# Method -> task of the study `paper`: one method of each paper.
+PRINTED = {"waldm-edc": "jiang-en-de", "dsa": "zhang-zh-en", "damha-dmoe-mix-loss": "song-en-fr"}
 TESTS = {"tests-steps": "step_on_the_gpu or bfloat16", "tests-runs": "not step_on_the_gpu and not bfloat16"}
-STAGES = ("machine", *TESTS, *(f"speed-{name}" for name in BENCHMARKS), *(f"demo-{name}" for name in METHODS))
+STAGES = (
+    "machine",
+    *TESTS,
+    *(f"speed-{name}" for name in SPEEDS),
+    *(f"printed-{name}" for name in PRINTED),
+    *(f"demo-{name}" for name in METHODS),
+)
 STUDY = {  # of gpu-demo: sizes and recipe; the second set is for tests on a CPU
     False: (
         {"model_dim": 512, "ffn_dim": 2048, "num_heads": 8, "encoder_layers": 6, "decoder_layers": 6},
@@ -99,6 +119,10 @@ def run_tests(options: argparse.Namespace) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    log = options.out / f"{options.stage}.log"
+    log.write_text(done.stdout + done.stderr)
+    if failed:
+        failed.append(f"{log} has the whole output")
     return {"outcome": lines[-1].strip("= ") if lines else done.stderr.strip()[-200:], "failed": failed}
 
 
@@ -106,10 +130,23 @@ def measure_speed(options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures of a model of benchmarks/gpu.py."""
     import gpu
 
+    chosen: dict[str, Any] = dict(SPEEDS[options.stage.partition("-")[2]])
+    if options.toy:
+        chosen["size"] = "tiny"
+    return gpu.measure(**chosen, **_measuring(options))
+
+
+def measure_printed(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures of a method at its printed size."""
+    import gpu
+
+    method = options.stage.partition("-")[2]
+    return gpu.measure_printed(PRINTED[method], method, **_measuring(options), toy=options.toy)
+
+
+def _measuring(options: argparse.Namespace) -> dict[str, Any]:
     rate = read(options.out, "machine")["matrix_rate"]
-    updates, quick = (24, True) if options.toy else (120, False)
-    model = options.stage.partition("-")[2]
-    return gpu.measure(model, device=options.device, quick=quick, updates=updates, rate=rate, work=options.out / "work")
+    return {"device": options.device, "updates": 24 if options.toy else 240, "rate": rate, "work": options.out / "work"}
 
 
 def train_method(options: argparse.Namespace) -> dict[str, Any] | None:
@@ -192,7 +229,13 @@ def run_stage(options: argparse.Namespace) -> int:
     """Do one stage in this process; 75: it has to go on."""
     from mdnmt import fsio
 
-    kinds = {"machine": machine, "tests": run_tests, "speed": measure_speed, "demo": train_method}
+    kinds = {
+        "machine": machine,
+        "tests": run_tests,
+        "speed": measure_speed,
+        "printed": measure_printed,
+        "demo": train_method,
+    }
     found = kinds[options.stage.partition("-")[0]](options)
     if found is None:
         return 75

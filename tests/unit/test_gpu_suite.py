@@ -66,7 +66,8 @@ def stage_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: list[i
 FIGURES = {
     "parameters": 6e7, "tokens_per_second": 123_456.0, "share_of_rate": 0.25, "launches_per_update": 4000,
     "synchronisations_per_update": 0, "scalar_copies_per_update": 1, "peak_mib": 0.0, "updates": 3000, "bleu": 31.4,
-    "ppl": 5.5,
+    "ppl": 5.5, "task": "jiang-en-de", "planned_parameters": 7e7, "tokens_per_batch": 4000, "planned_mib": 7777.0,
+    "seconds_per_update": 0.0625, "planned_updates": 160_000, "hours": 2.7,
 }  # fmt: skip
 
 
@@ -101,5 +102,5 @@ def test_a_stage_that_fails_is_on_the_page_and_the_others_go_on(
     assert gpu_suite.main(["--device", "cpu", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "gpu.html").read_text()
     assert "exit status 1" in page and "GPU &lt;1&gt;" in page
-    for text in ("123,456", "25.0", "4,000", "31.4", "1 passed"):
+    for text in ("123,456", "25.0", "4,000", "31.4", "1 passed", "70.0", "7,777", "62", "2.7"):
         assert f"<td>{text}</td>" in page
