@@ -5,7 +5,7 @@
 
 Each model is trained by the trainer itself, on generated text whose lengths are spread as those of legal text: width
 512 / 1024 with 6 + 6 layers and 32,000 words, batches of 25,000 tokens, bf16. The first third of the updates is not
-timed. The matrix rate is the best that bf16 products of some sizes reach on this machine, now. Operations are those
+timed; the rest is cut into intervals, whose median counts. The matrix rate is the best that bf16 products of some sizes reach on this machine, now. Operations are those
 that torch's counter finds in the matrix products of one update; launches are estimated by the operators of one update
 that compute on the device; synchronisations are what made the CPU wait for the device in it (mdnmt.train.device_watch).
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -203,13 +204,14 @@ def train(spec: RunSpec, task: Path, folder: Path, *, device: str, rate: float) 
     timed = [one for one in lines if one["update"] > first]
     before = max((one for one in lines if one["update"] <= first), key=lambda one: one["update"])
     times = [one["seconds"] - last["seconds"] for last, one in zip([before, *timed], timed, strict=False)]
-    words = sum(one["tokens_per_second"] * time for one, time in zip(timed, times, strict=True))
-    speed = words / sum(times)
+    gaps = [one["update"] - last["update"] for last, one in zip([before, *timed], timed, strict=False)]
+    # Medians, because torch.compile may compile once more in one of these intervals.
+    speed = statistics.median(one["tokens_per_second"] for one in timed)
     operations = observed.flops.get_total_flops() / observed.words if counts else None
     return {
         "parameters": read_json(run.record)["num_parameters"],
         "tokens_per_second": speed,
-        "seconds_per_update": sum(times) / (timed[-1]["update"] - before["update"]),
+        "seconds_per_update": statistics.median(time / gap for time, gap in zip(times, gaps, strict=True)),
         "operations_per_word": operations,
         "share_of_rate": speed * operations / rate if operations is not None else None,
         "launches_per_update": observed.watch.operators if counts else None,

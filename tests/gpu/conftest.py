@@ -1,4 +1,4 @@
-"""The task of these tests: made with numpy alone, because a machine with a GPU may have only the packages of training."""
+"""The task of these tests, made with numpy alone: a machine with a GPU may have only the packages of training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import generated_task  # noqa: E402
+import generated_task
 
 
 @pytest.fixture(scope="session")

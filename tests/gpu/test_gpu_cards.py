@@ -116,7 +116,7 @@ def test_stopped_and_resumed_on_the_gpu_it_is_bit_equal(
     assert paths.model.read_bytes() == whole.model.read_bytes()
     assert paths.curves.read_bytes() == whole.curves.read_bytes()
     record = json.loads(paths.record.read_text())
-    assert record["device"] == "cuda" and record["provenance"]["gpu"]
+    assert record["device"].startswith("cuda:") and record["provenance"]["gpu"]
 
 
 def test_two_processes_do_not_land_on_one_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
