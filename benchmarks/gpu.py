@@ -5,9 +5,10 @@
 
 Each model is trained by the trainer itself, on generated text whose lengths are spread as those of legal text: width
 512 / 1024 with 6 + 6 layers and 32,000 words, batches of 25,000 tokens, bf16. The first third of the updates is not
-timed; the rest is cut into intervals, whose median counts. The matrix rate is the best that bf16 products of some sizes reach on this machine, now. Operations are those
-that torch's counter finds in the matrix products of one update; launches are estimated by the operators of one update
-that compute on the device; synchronisations are what made the CPU wait for the device in it (mdnmt.train.device_watch).
+timed; the rest is cut into intervals, whose median counts. The matrix rate is the best that bf16 products of some sizes
+reach on this machine, now. Operations are those that torch's counter finds in the matrix products of one update;
+launches are estimated by the operators of one update that compute on the device; synchronisations are what made the CPU
+wait for the device in it (mdnmt.train.device_watch).
 """
 
 from __future__ import annotations
