@@ -1,5 +1,6 @@
-# Runs whose evidence is in the bundle: their records, translations and analyses come from there. No rule trains them, so a
-# file that the bundle lacks is a missing input, found before any job starts.
+# Runs whose evidence is in the bundle: their records, translations, scores and analyses come from there. No rule trains
+# them, so a file that the bundle lacks is a missing input, found before any job starts. Scores are not made again, because
+# the bundle has the likelihoods, which perplexity needs, only of some studies; `mdnmt verify` makes the others again.
 rule bundled_record:
     input:
         archive=lambda w: ancient(bundled(w, "run.json", "curves.tsv")),
@@ -39,6 +40,27 @@ rule bundled_translations:
         "mdnmt bundle --bundle {params.bundle:q}"
         " --restore {wildcards.task:q}/{wildcards.method:q}/seed{wildcards.seed:q}-{wildcards.fp:q}"
         " --parts {wildcards.split:q}-{wildcards.test_fp:q}/hyp > {log:q} 2>&1"
+
+
+rule bundled_scores:
+    input:
+        archive=lambda w: ancient(bundled(w, f"{w.split}-{w.test_fp}/scores.json")),
+        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp",
+    output:
+        scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
+    log:
+        "logs/bundled/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}-scores.log",
+    wildcard_constraints:
+        fp=BUNDLED,
+    localrule: True
+    params:
+        bundle=str(BUNDLE.folder),
+    message:
+        "Taking scores of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}, from the bundle"
+    shell:
+        "mdnmt bundle --bundle {params.bundle:q}"
+        " --restore {wildcards.task:q}/{wildcards.method:q}/seed{wildcards.seed:q}-{wildcards.fp:q}"
+        " --parts {wildcards.split:q}-{wildcards.test_fp:q}/scores.json > {log:q} 2>&1"
 
 
 rule bundled_analysis:

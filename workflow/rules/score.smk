@@ -7,6 +7,8 @@ rule score:
         scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
     log:
         "logs/score/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
+    wildcard_constraints:
+        fp=NOT_BUNDLED,
     localrule: True
     params:
         data=lambda w: task_dir(w.task),

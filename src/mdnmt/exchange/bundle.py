@@ -86,8 +86,9 @@ class Bundle:
     def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
         """Pack a run's folder and list it in the manifest; the same folder gives the same bytes.
 
-        A bundled run is replaced only if the folder has all its files and a new or changed one. A folder without the
-        run's weights was itself restored from a bundle, maybe an older one, so only new files count there.
+        A bundled run is replaced only if the folder has all its files, except those left out, and a new or changed one.
+        A folder without the run's weights was itself restored from a bundle, maybe an older one; there only new files
+        count.
 
         Args:
             run: its address.
@@ -102,7 +103,7 @@ class Bundle:
         """
         names = sorted(name for path in folder.rglob("*") if _KEPT.fullmatch(name := _name(path, folder)))
         kept = [name for name in names if (folder / name).is_file() and name not in left_out]
-        known = self.files(run).keys()
+        known = self.files(run).keys() - set(left_out)
         is_restored = not RunPaths(folder).model.is_file()
         if not known <= set(kept) or (is_restored and known == set(kept)):
             return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mdnmt.config.metrics import METRICS
+from mdnmt.decode.likelihood import LIKELIHOOD
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.licences import WITH_WORDS, withheld_corpora
 from mdnmt.exhibits.combined_jobs import analysed_runs
@@ -12,6 +14,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Run, Study
+from mdnmt.studies.study_exhibits import tables_of
 
 
 def first_missing_result(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
@@ -35,14 +38,23 @@ def _shown_files(study: Study, places: ResultPaths) -> set[Path]:
     return {path for key in study.config.figures for path in figure_spec(study, key, places).inputs()}
 
 
+def _tests_need_likelihoods(study: Study) -> bool:
+    """Return whether a table tests a metric that resamples likelihoods of sentences: perplexity or accuracy."""
+    tables = tables_of(study.config, study.papers)
+    return any(METRICS[metric].needs_model for _, table in tables for metric in table.metrics)
+
+
 def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
     """Add the study's finished runs to the bundle, and new files of runs that it has already.
+
+    Files that no exhibit of the study reads are left out: of the analyses, and the likelihoods of references.
 
     Returns:
         Addresses of runs that were added or updated; and for trained but unfinished runs, address -> what is missing.
     """
     analyses = analysed_runs(study, places)
     shown = _shown_files(study, places)
+    keep_likelihoods = _tests_need_likelihoods(study)
     changed, waiting = [], {}
     for run in study.makeable():
         missing = first_missing_result(study, run, places, analyses)
@@ -50,6 +62,7 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
             folder, withheld = Path(places.run(run)), withheld_corpora(study.tasks[run.task])
             analysed = [path for path in folder.glob("analysis-*/*") if path.name != "sums.json"]
             left_out = {path for path in analysed if path not in shown or (withheld and path.name in WITH_WORDS)}
+            left_out |= set() if keep_likelihoods else set(folder.glob(f"*/hyp/{LIKELIHOOD}"))
             if bundle.add(run.address, folder, {path.relative_to(folder).as_posix() for path in left_out}):
                 changed.append(run.address)
         elif missing != NOT_TRAINED and run.address not in bundle.runs:

@@ -12,17 +12,19 @@ import io
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from mdnmt import fsio
+from mdnmt.config.metrics import METRICS
+from mdnmt.decode.likelihood import LIKELIHOOD
 from mdnmt.errors import MdnmtError, printable
 from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, TASKS, Bundle
 from mdnmt.exchange.evidence import KINDS, SPECS, link_text, read_recorded, recompute, recorded_at
 from mdnmt.fingerprint import sha256_file
-from mdnmt.score.scores_of_domains import score_domains
+from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
 from mdnmt.score.test_sets import TestSets, load_test_sets
 
 TOLERANCE = 1e-9  # relative; processors round sums differently
@@ -144,12 +146,23 @@ def _scores(test: Path, task: Path, split: Any, absent: list[str]) -> str:
         return f"scores.json: {unscored[0]} has either translations or scores, not both"
     if not domains:
         return ""
-    found = score_domains(test_sets, test / "hyp", domains)
+    metrics = DEFAULT_METRICS
+    if not (test / "hyp" / LIKELIHOOD).is_file():
+        metrics = tuple(name for name in metrics if not METRICS[name].needs_model)
+        _keep_metrics(recorded, metrics)
+    found = score_domains(test_sets, test / "hyp", domains, metrics)
     if absent:
         return difference(
             {name: recorded["domains"][name] for name in domains}, found["domains"], "scores.json: domains"
         )
     return difference(recorded, found, "scores.json: ")
+
+
+def _keep_metrics(scores: dict[str, Any], metrics: Collection[str]) -> None:
+    """Remove all other metrics from scores."""
+    for values in (*scores["domains"].values(), scores["mean"]):
+        for other in METRICS.keys() & values.keys() - set(metrics):
+            del values[other]
 
 
 def _limit(hypotheses: Path, test_sets: TestSets, absent: list[str]) -> int | None:

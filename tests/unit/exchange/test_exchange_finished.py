@@ -8,12 +8,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_bundle import make_project, make_runs, reseal
+from small_bundle import CORPORA, make_project, make_runs, reseal, score
 
+from mdnmt import fsio
 from mdnmt.cli import main
+from mdnmt.decode.likelihood import LIKELIHOOD, Likelihood, Likelihoods, write_likelihoods
 from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
 from mdnmt.exchange.evidence import exhibit_specs
 from mdnmt.exchange.finished_runs import bundle_finished
+from mdnmt.exchange.verify import verify
+from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import NOT_TRAINED, Study
 
@@ -107,6 +111,31 @@ def test_a_run_without_weights_does_not_replace_a_bundled_one(made: tuple[Path, 
     assert bundle_finished(made[1], places, bundle) == ([], {}) and bundle.files(name) == before
     weights.write_bytes(kept)
     assert bundle_finished(made[1], places, bundle)[0] == [name]
+
+
+def test_likelihoods_are_bundled_only_if_a_table_tests_them(made: tuple[Path, Study], project: Path) -> None:
+    places = result_paths(made[1], Path("results"))
+    for test in Path("results/runs/tiny").glob("*/*/test-*"):
+        domains = sorted(path.name.split(".")[1] for path in (test / "hyp").glob("hyp.*.txt"))
+        lines = {name: len(fsio.read_lines(test / "hyp" / f"hyp.{name}.txt")) for name in domains}
+        found = {name: Likelihood((5,) * count, (7.5,) * count, (2,) * count) for name, count in lines.items()}
+        write_likelihoods(test / "hyp", Likelihoods("v", found))
+        names = [LIKELIHOOD, *(f"hyp.{name}.txt" for name in domains)]
+        fsio.write_sums(test / "hyp", names, [test.parent / "run.json"])
+        assert main(score(str(test), places.task("tiny"))) == 0
+        assert "perplexity" in fsio.read_json(test / "scores.json")["mean"]
+    assert main(["bundle", "tiny", "--bundle", "bundle"]) == 0
+    bundle = Bundle((project / "bundle").resolve())
+    assert bundle.runs and not any(LIKELIHOOD in name for run in bundle.runs for name in bundle.files(run))
+    assert not [one.line() for one in verify(bundle, project / "no-results") if one.status != "ok"]
+
+    file = project / "config/studies/tiny.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("task: tiny", "task: tiny\n    metrics: [bleu, perplexity]", 1), encoding="utf-8")
+    tested = resolve(Path("config"), "tiny", CORPORA)
+    assert set(bundle_finished(tested, places, bundle)[0]) == set(bundle.runs)
+    assert all(any(LIKELIHOOD in name for name in bundle.files(run)) for run in bundle.runs)
+    assert set(bundle_finished(made[1], places, bundle)[0]) == set(bundle.runs), "left out, they leave the bundle again"
 
 
 def test_runs_that_the_study_no_longer_has_leave_the_bundle_on_request(
