@@ -163,6 +163,7 @@ def test_stopped_once(spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path
     assert points(paths) == points(whole)
 
 
+@pytest.mark.slow
 def test_stopped_after_every_update(spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path) -> None:
     for update in range(1, UPDATES):
         with signal_after(update), pytest.raises(Interrupted):
@@ -226,6 +227,7 @@ def test_a_finished_run_started_again_changes_nothing(
     assert outcome(paths) == outcome(whole)
 
 
+@pytest.mark.slow
 def test_weights_overwritten_in_place_do_not_come_back_as_the_runs_own(
     make_spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:

@@ -72,8 +72,8 @@ def die_at(step: int, action: Action, store: CheckpointStore) -> bool:
     ("action", "marks_200"),
     [
         (lambda store: save(store, 300, 30), {20}),  # a new one
-        (lambda store: save(store, 200, 21), {20, 21}),  # one replaced
-        (lambda store: (save(store, 300, 30), store.prune({200, 300})), {20}),
+        pytest.param(lambda store: save(store, 200, 21), {20, 21}, marks=pytest.mark.slow),  # one replaced
+        pytest.param(lambda store: (save(store, 300, 30), store.prune({200, 300})), {20}, marks=pytest.mark.slow),
     ],
     ids=["new", "again", "prune"],
 )
@@ -163,6 +163,7 @@ def _saves_for_ever(folder: Path, report: Connection) -> None:
             report.send_bytes(update.to_bytes(4, "big"))
 
 
+@pytest.mark.slow
 def test_kill_minus_nine_ten_times_never_costs_the_latest(tmp_path: Path) -> None:
     folder = tmp_path / "ckpt"
     chance = random.Random(5)

@@ -56,6 +56,7 @@ def test_the_fall_is_that_of_the_last_tenth_of_the_updates(tmp_path: Path) -> No
     assert fall_of_loss(path) == pytest.approx(1 - 3.8 / 4.0)
 
 
+@pytest.mark.slow
 def test_the_committed_page_follows_the_committed_bundle() -> None:
     folder = ROOT / "docs" / "replication"
     page = (folder / "results.md").read_text(encoding="utf-8")

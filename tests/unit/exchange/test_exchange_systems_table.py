@@ -56,6 +56,7 @@ def test_the_table_replaces_what_stood_between_the_marks() -> None:
         fill("no marks\n", "new")
 
 
+@pytest.mark.slow
 def test_the_committed_page_shows_the_systems_of_the_committed_bundle() -> None:
     folder = ROOT / "docs" / "replication"
     page = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")

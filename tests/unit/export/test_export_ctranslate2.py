@@ -23,7 +23,9 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("builder", "options"), FORMS)
+@pytest.mark.parametrize(
+    ("builder", "options"), [FORMS[0], *(pytest.param(*form, marks=pytest.mark.slow) for form in FORMS[1:])]
+)
 def test_forced_scores_and_translations_are_ours(
     builder: str,
     options: dict[str, Any],

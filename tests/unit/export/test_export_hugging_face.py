@@ -25,7 +25,10 @@ FORMS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("builder", "options", "class_name"), FORMS)
+@pytest.mark.parametrize(
+    ("builder", "options", "class_name"),
+    [FORMS[0], *(pytest.param(*form, marks=pytest.mark.slow) for form in FORMS[1:])],
+)
 def test_forced_scores_and_translations_are_ours(
     builder: str,
     options: dict[str, Any],

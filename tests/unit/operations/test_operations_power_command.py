@@ -35,6 +35,7 @@ def test_every_claim_is_listed_once_in_lines_of_80_columns(tmp_path: Path, capsy
     assert "The study has no seeds yet." in text
 
 
+@pytest.mark.slow
 def test_the_next_run_is_one_of_the_study_that_is_not_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, tmp_path, "--next")
     name = re.match(r"Next: ([^\s,]+)", text)

@@ -63,6 +63,7 @@ def test_waldm_mixes_by_the_given_proportion(finished: Callable[[str], Path], mo
     assert not any(torch.allclose(each, wanted.expand_as(each)) for each in seen if each is not None)
 
 
+@pytest.mark.slow
 def test_methods_that_read_no_domain_cannot(finished: Callable[[str], Path]) -> None:
     can = {form: can_blend(Translator(finished(form), torch.device("cpu")).model) for form in ("mixed", "dsa", "dmoe")}
     assert can == {"mixed": False, "dsa": False, "dmoe": True}

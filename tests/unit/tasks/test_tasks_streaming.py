@@ -80,6 +80,7 @@ def some_domain(draw: st.DrawFn) -> Domain:
     return Domain(draw(PAIRS), own, wanted, every, modulo, draw(st.integers(1, 3)))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(some_domain(), min_size=1, max_size=3),

@@ -138,6 +138,7 @@ def test_the_verb_takes_the_option_and_the_workflow_passes_it(
     assert main([*words, *options]) == 0
 
 
+@pytest.mark.slow
 def test_the_precision_of_a_run_is_kept_where_the_device_could_do_otherwise(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

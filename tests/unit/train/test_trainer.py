@@ -117,6 +117,7 @@ def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path
     assert first["objective"] == pytest.approx(sum(first["losses"].values()))
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_keeps_no_file_open(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     """Many runs in one process must not reach the limit of open files (often 1,024)."""
     train(make_spec(), toy_task, tmp_path / "first")  # what is opened once for all
