@@ -324,6 +324,7 @@ def test_altered_data_are_refused(make_spec: Any, toy_task: Path, tmp_path: Path
         train(make_spec(), tmp_path / "task", tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_second_trainer_is_refused_and_the_first_unharmed(
     make_spec: Any, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,6 +82,7 @@ def test_jobs_started_together_have_cards_of_their_own_and_a_third_waits() -> No
     end(first, second, third)
 
 
+@pytest.mark.slow
 def test_a_job_of_two_cards_takes_both_or_waits_and_holds_none() -> None:
     one = job()
     assert line(one) == "GPU-aaa GPU-aaa"

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from fast_cases import fast_cases
 import yaml
 from pages import PAGES, ROOT, read
 
@@ -38,7 +39,7 @@ def test_every_study_stands_in_the_list_of_studies() -> None:
     assert sorted(studies_table()) == STUDIES
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", fast_cases(STUDIES, "demo", "replication"))
 def test_the_list_of_studies_has_the_number_of_runs(study: str, tmp_path: Path) -> None:
     found = resolve(CONFIG, study, tmp_path)
     seeds = len(found.config.seed_list)

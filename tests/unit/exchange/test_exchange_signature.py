@@ -186,6 +186,7 @@ def is_refused(bundle: Path, key: Ed25519PublicKey) -> bool:
         return True
 
 
+@pytest.mark.slow
 def test_200_tampered_bundles_are_all_refused(signed: Path) -> None:
     for name in ("second", "third"):
         pack(signed.parent / name, name)

@@ -32,6 +32,7 @@ def test_shapes_are_those_of_the_model(builder: str) -> None:
     assert not any(value.is_meta for value in model.parameters())
 
 
+@pytest.mark.slow
 def test_a_study_is_resolved_without_torchs_compiler() -> None:
     look = (
         "import sys; from pathlib import Path; from mdnmt.studies.resolve import resolve; "

@@ -62,7 +62,7 @@ def sacrebleu(*arguments: str) -> list[dict[str, object]]:
     return list(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize(("target_lang", "tokenize"), [("fr", "13a"), ("zh", "zh")])
+@pytest.mark.parametrize(("target_lang", "tokenize"), [("fr", "13a"), pytest.param("zh", "zh", marks=pytest.mark.slow)])
 def test_scores_are_those_of_the_command_line(tmp_path: Path, target_lang: str, tokenize: str) -> None:
     task = make_task(tmp_path, target_lang, ("economy",))
     folder = make_hypotheses(task, tmp_path / "hyp", 3, target_lang)

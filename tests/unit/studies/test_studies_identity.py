@@ -44,6 +44,7 @@ def addresses(study: Study) -> dict[str, Any]:
     return {**tasks, **{f"{run.directory}/{run.seed}": of(run) for run in study.runs}}
 
 
+@pytest.mark.slow
 @SLOWLY
 @given(text=st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1).filter(str.strip))
 def test_words_for_people_change_no_address(project: Project, text: str) -> None:

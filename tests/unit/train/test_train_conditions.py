@@ -170,6 +170,7 @@ def test_a_run_in_bf16_is_refused_by_a_device_that_has_none(
     assert go_on(spec, toy_task, tmp_path)["precision"] == "bf16"
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_kernels(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec(kernels="plain")
     begin(spec, toy_task, tmp_path / "stopped")
