@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from fast_cases import fast_cases
 import yaml
+from fast_cases import fast_cases
 from pages import PAGES, ROOT, read
 
 from mdnmt.config.claims import load_claims

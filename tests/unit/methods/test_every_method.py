@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fast_cases import fast_cases
 import torch
+from fast_cases import fast_cases
 from method_forms import CONFIGS, FORM_OF_BUILDER, FORMS
 from torch import Tensor, nn
 

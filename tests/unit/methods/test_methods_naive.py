@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fast_cases import fast_cases
 import torch
+from fast_cases import fast_cases
 from reference import losses as slow_losses
 from reference import naive_waldm as slow
 from reference.transformer import Shape
