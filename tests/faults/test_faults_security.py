@@ -185,6 +185,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, str]:
     return made, out.getvalue() + err.getvalue()
 
 
+@pytest.mark.slow
 def test_hostile_lines_come_out_as_plain_text_everywhere(hostile: tuple[Finished, str]) -> None:
     made, printed = hostile
     assert is_plain(printed)

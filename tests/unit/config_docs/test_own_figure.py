@@ -89,7 +89,10 @@ def test_the_figure_is_drawn_and_known_everywhere(project: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("kind: domain_blue", "domain_bleu"), ("options: {highest: 3}", "kind domain_bleu has: lowest")],
+    [
+        pytest.param("kind: domain_blue", "domain_bleu", marks=pytest.mark.slow),
+        ("options: {highest: 3}", "kind domain_bleu has: lowest"),
+    ],
 )
 def test_a_mistake_is_one_line(project: Path, text: str, expected: str) -> None:
     path = project / "config/papers/mine.yaml"

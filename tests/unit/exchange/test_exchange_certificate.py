@@ -184,6 +184,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     )
 
 
+@pytest.mark.slow
 def test_a_bundle_that_does_not_verify_gets_no_certificate(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ def printed(capsys: pytest.CaptureFixture[str], folder: Path, *more: str, study:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_every_claim_is_listed_once_in_lines_of_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, tmp_path, "--power")
     listed = re.findall(r"\b(?:jiang|zhang|song|phan)-[a-z0-9-]+", text.replace("-\n    ", "-"))
