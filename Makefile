@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
 	@echo "make serve           after make demo: a page that translates with its models (RUNS=folders: with others)"
-	@echo "make smoke           every table and figure of every paper, in toy size (a quarter of an hour)"
+	@echo "make smoke           every table and figure of every paper, in toy size (about ten minutes)"
 	@echo "make rules           every rule of the workflow on a few toy models (minutes)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
 	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study (hours)"

@@ -53,7 +53,7 @@ def test_the_first_page_counts_printed_numbers_claims_and_contradictions() -> No
     claims = sum(len(load_claims(CONFIG, paper)) for paper in PAPERS)
     wrong = sum(map(int, re.findall(r"^does not agree: (\d+)", read(ROOT / "docs" / "audit.md"), flags=re.MULTILINE)))
     for row, expected in (
-        ("printed numbers", f"all {numbers} "),
+        ("printed numbers", f"the {numbers} "),
         ("claims", f"{claims} "),
         ("audit", f" {wrong} places"),
     ):
