@@ -59,16 +59,18 @@ def _about(study: str) -> str:
 
 
 def _runs(folder: Path, bundle: Bundle) -> Iterator[str]:
-    """Yield the table of runs: one line per method of a task, means over its seeds."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    """Yield the table of runs: one line per method of a task and budget of updates, means over its seeds."""
+    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for address in sorted(bundle.runs):
         task, method, _ = address.split("/")
         paths = RunPaths(folder / address)
-        found.setdefault((task, method), []).append({**read_json(paths.record), "fall": fall_of_loss(paths.curves)})
+        record = read_json(paths.record)
+        budget = record["spec"]["training"]["max_updates"]
+        found.setdefault((task, method, budget), []).append({**record, "fall": fall_of_loss(paths.curves)})
     seconds = sum(one["seconds"] for runs in found.values() for one in runs)
     yield f"## Runs\n\n{len(bundle.runs)} runs, {seconds / 3600:.1f} hours of training, each on one core."
     lines = [f"| {' | '.join(RUN_COLUMNS)} |", "|---|---|---|---:|---:|---:|---:|---:|"]
-    for (task, method), runs in found.items():
+    for (task, method, _), runs in sorted(found.items()):
         cells = [
             task,
             f"`{method}`",

@@ -61,3 +61,10 @@ def test_the_committed_page_follows_the_committed_bundle() -> None:
     folder = ROOT / "docs" / "replication"
     page = (folder / "results.md").read_text(encoding="utf-8")
     assert page == results_page(Bundle(folder / "bundle"), "replication")
+
+
+def test_no_line_of_the_runs_mixes_budgets() -> None:
+    page = (ROOT / "docs" / "replication" / "results.md").read_text(encoding="utf-8")
+    table = page.split("## Runs")[1].split("\n\n")[2]
+    seeds = [line.split(" | ")[2].split(", ") for line in table.splitlines()[2:]]
+    assert len(seeds) > 20 and all(len(set(ones)) == len(ones) for ones in seeds)
