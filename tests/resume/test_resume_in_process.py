@@ -127,7 +127,7 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunPaths]:
     return {name: RunPaths(tmp_path_factory.mktemp("whole") / name) for name in FORMS}
 
 
-# This one has most that a resume could lose.
+# Its gate, losses, accumulation and bf16 are most of what a resume could lose.
 @pytest.fixture(params=fast_cases(FORMS, "dmoe"))
 def form(request: pytest.FixtureRequest) -> str:
     name: str = request.param

@@ -104,3 +104,14 @@ def test_a_stage_that_fails_is_on_the_page_and_the_others_go_on(
     assert "exit status 1" in page and "GPU &lt;1&gt;" in page
     for text in ("123,456", "25.0", "4,000", "31.4", "1 passed", "70.0", "7,777", "62", "2.7"):
         assert f"<td>{text}</td>" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", gpu_suite.PRINTED)
+def test_a_method_of_each_paper_is_measured_with_its_own_recipe(method: str, tmp_path: Path) -> None:
+    import gpu
+
+    task, work = gpu_suite.PRINTED[method], tmp_path / "work"
+    found = gpu.measure_printed(task, method, device="cpu", updates=24, rate=1e12, work=work, toy=True)
+    assert found["tokens_per_batch"] in (4000, 4096) and found["parameters"] < found["planned_parameters"]
+    assert found["hours"] == found["planned_updates"] * found["seconds_per_update"] / 3600 > 0

@@ -24,9 +24,10 @@ rule bundled_record:
 
 rule bundled_translations:
     input:
-        archive=lambda w: ancient(bundled(w, f"{w.split}-{w.test_fp}/hyp")),
+        archive=lambda w: ancient(bundled(w, f"{w.split}-{w.test_fp}/hyp", f"{w.split}-{w.test_fp}/scores.json")),
     output:
         folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp"),
+        scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
     log:
         "logs/bundled/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
     wildcard_constraints:
@@ -35,32 +36,12 @@ rule bundled_translations:
     params:
         bundle=str(BUNDLE.folder),
     message:
-        "Taking translations of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}, from the bundle"
+        "Taking translations and scores of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}, from the bundle"
     shell:
         "mdnmt bundle --bundle {params.bundle:q}"
         " --restore {wildcards.task:q}/{wildcards.method:q}/seed{wildcards.seed:q}-{wildcards.fp:q}"
-        " --parts {wildcards.split:q}-{wildcards.test_fp:q}/hyp > {log:q} 2>&1"
-
-
-rule bundled_scores:
-    input:
-        archive=lambda w: ancient(bundled(w, f"{w.split}-{w.test_fp}/scores.json")),
-        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp",
-    output:
-        scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
-    log:
-        "logs/bundled/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}-scores.log",
-    wildcard_constraints:
-        fp=BUNDLED,
-    localrule: True
-    params:
-        bundle=str(BUNDLE.folder),
-    message:
-        "Taking scores of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}, from the bundle"
-    shell:
-        "mdnmt bundle --bundle {params.bundle:q}"
-        " --restore {wildcards.task:q}/{wildcards.method:q}/seed{wildcards.seed:q}-{wildcards.fp:q}"
-        " --parts {wildcards.split:q}-{wildcards.test_fp:q}/scores.json > {log:q} 2>&1"
+        " --parts {wildcards.split:q}-{wildcards.test_fp:q}/hyp {wildcards.split:q}-{wildcards.test_fp:q}/scores.json"
+        " > {log:q} 2>&1"
 
 
 rule bundled_analysis:

@@ -13,7 +13,7 @@ STAGES: dict[str, frozenset[str]] = {
     "translations": frozenset({"decode", "other_labels", "bundled_translations", "validations"}),
     "scores": frozenset(
         {
-            *("score", "bundled_scores", "score_copy", "ter", "word_accuracy", "comet", "comets"),
+            *("score", "score_copy", "ter", "word_accuracy", "comet", "comets"),
             *("score_external", "ter_external", "comet_external"),
             *("analyse", "analyses", "bundled_analysis"),
             *("significance", "ambiguous_words", "ambiguity", "measure"),
