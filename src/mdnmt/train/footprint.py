@@ -23,7 +23,6 @@ PROGRAM_BYTES = 300_000_000
 # attention) and of the feed-forward width. For the output layer: the number of copies of the logits. Counted from the
 # blocks in mdnmt.models, with attention over 30 tokens; docs/planning.md compares the estimate with measured peaks.
 ENCODER_WIDTHS, DECODER_WIDTHS, INNER_WIDTHS, LOGITS = 12, 20, 3, 4
-TOKENS_PER_SENTENCE = 30  # assumed if the batch size is given in sentences
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,8 @@ def footprint(parameters: int, architecture: dict[str, Any], target_vocab: int, 
     """
     tokens = training.max_tokens
     if training.batch_sentences is not None:
-        tokens = training.batch_sentences * TOKENS_PER_SENTENCE
+        # Pairs are sorted by length, so the longest ones share a batch, and that batch decides the peak.
+        tokens = training.batch_sentences * training.max_length
     width, inner = architecture.get("model_dim", 0), architecture.get("ffn_dim", 0)
     encoder_values = architecture.get("encoder_layers", 0) * (ENCODER_WIDTHS * width + INNER_WIDTHS * inner)
     decoder_values = architecture.get("decoder_layers", 0) * (DECODER_WIDTHS * width + INNER_WIDTHS * inner)

@@ -29,7 +29,8 @@ def test_the_estimate_grows_with_model_batch_and_vocabulary() -> None:
     assert footprint(60_000_000, SIZES, 60_000, Training(max_tokens=1000)).activations > base.activations
     deeper = footprint(60_000_000, {**SIZES, "decoder_layers": 12}, 30_000, Training(max_tokens=1000))
     assert deeper.activations > base.activations and deeper.states == base.states
-    in_sentences = Training(batch_sentences=100)
+    # The longest pairs share a batch.
+    in_sentences = Training(batch_sentences=12, max_length=250)
     assert footprint(60_000_000, SIZES, 30_000, in_sentences).activations == 3 * base.activations
 
 
