@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--page", type=Path, metavar="FILE", help="write its runs, tables and claims to this Markdown page"
     )
     parser.add_argument(
-        "--fill", type=Path, metavar="FILE", help="put the table of systems between the two marks in this Markdown page"
+        "--fill", type=Path, metavar="FILE", help="put the table of systems between the study's two marks in this Markdown page"
     )
     restore = parser.add_argument_group("for the workflow: restore parts of a run")
     restore.add_argument("--restore", metavar="RUN", help="<task>/<method>/seed<k>-<fp>")
@@ -56,6 +56,6 @@ def run(args: argparse.Namespace) -> None:
         write_text(args.page, results_page(bundle, args.study))
     if args.fill is not None:
         page = args.fill.read_text(encoding="utf-8")
-        write_text(args.fill, fill(page, systems(bundle, args.study)))
+        write_text(args.fill, fill(page, args.study, systems(bundle, args.study)))
     if key is not None:
         print(f"signed with key {sign(bundle.folder / MANIFEST, key)}")

@@ -42,7 +42,7 @@ def results_page(bundle: Bundle, study: str) -> str:
         parts = [
             f"# {study}: all results",
             _about(study),
-            *_runs(root / "results" / RUNS, bundle),
+            *_runs(root / "results" / RUNS, _addresses(folder)),
             "## BLEU of each system",
             _systems(folder, tables),
             *("## Tables", *_tables(tables)),
@@ -58,19 +58,23 @@ def _about(study: str) -> str:
     )
 
 
-def _runs(folder: Path, bundle: Bundle) -> Iterator[str]:
-    """Yield the table of runs: one line per method of a task and budget of updates, means over its seeds."""
-    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for address in sorted(bundle.runs):
+def _addresses(folder: Path) -> list[str]:
+    """Return the addresses of the runs that the study's numbers come from."""
+    return sorted(path.removeprefix(f"{RUNS}/") for path in pd.read_csv(folder / TABLE)["run"].dropna().unique())
+
+
+def _runs(folder: Path, addresses: list[str]) -> Iterator[str]:
+    """Yield the table of runs: one line per method of a task, means over its seeds."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for address in addresses:
         task, method, _ = address.split("/")
         paths = RunPaths(folder / address)
-        record = read_json(paths.record)
-        budget = record["spec"]["training"]["max_updates"]
-        found.setdefault((task, method, budget), []).append({**record, "fall": fall_of_loss(paths.curves)})
+        run = {**read_json(paths.record), "fall": fall_of_loss(paths.curves)}
+        found.setdefault((task, method), []).append(run)
     seconds = sum(one["seconds"] for runs in found.values() for one in runs)
-    yield f"## Runs\n\n{len(bundle.runs)} runs, {seconds / 3600:.1f} hours of training, each on one core."
+    yield f"## Runs\n\n{len(addresses)} runs, {seconds / 3600:.1f} hours of training, each on one core."
     lines = [f"| {' | '.join(RUN_COLUMNS)} |", "|---|---|---|---:|---:|---:|---:|---:|"]
-    for (task, method, _), runs in sorted(found.items()):
+    for (task, method), runs in sorted(found.items()):
         cells = [
             task,
             f"`{method}`",

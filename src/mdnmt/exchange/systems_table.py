@@ -10,7 +10,7 @@ from mdnmt.errors import DataError
 from mdnmt.numbers.rounding import half_up, mean, non_breaking, signed, standard_deviation
 from mdnmt.welch import half_width
 
-BEGIN, END = "<!-- generated: systems -->", "<!-- end -->"
+END = "<!-- end -->"
 
 
 def systems_table(numbers: pd.DataFrame, baseline: str) -> str:
@@ -27,16 +27,21 @@ def systems_table(numbers: pd.DataFrame, baseline: str) -> str:
     return "\n\n".join(_task(str(task), rows, baseline) for task, rows in numbers[is_shown].groupby("task", sort=False))
 
 
-def fill(page: str, table: str) -> str:
-    """Return a page with the table between its two marks.
+def begin_of(study: str) -> str:
+    """Return the mark in a page before the table of a study; `END` stands behind it."""
+    return f"<!-- generated: systems of {study} -->"
+
+
+def fill(page: str, study: str, table: str) -> str:
+    """Return a page with the study's table between its two marks.
 
     Raises:
         DataError: the page does not have both marks, in this order.
     """
-    before, begin, rest = page.partition(f"{BEGIN}\n")
+    before, begin, rest = page.partition(f"{begin_of(study)}\n")
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise DataError(f"expected the lines `{BEGIN}` and `{END}`, found none; the table goes between them")
+        raise DataError(f"expected the lines `{begin_of(study)}` and `{END}`, found none; the table goes between them")
     return f"{before}{begin}\n{table}\n\n{end}{after}"
 
 

@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.results_page import systems
-from mdnmt.exchange.systems_table import BEGIN, END, fill, systems_table
+from mdnmt.exchange.systems_table import END, begin_of, fill, systems_table
 
 ROOT = Path(__file__).resolve().parents[3]
 SCORES = {
@@ -49,15 +49,17 @@ def test_rows_have_means_spreads_and_welch_intervals() -> None:
 
 
 def test_the_table_replaces_what_stood_between_the_marks() -> None:
-    page = f"before\n\n{BEGIN}\nold\n{END}\n\nafter\n"
-    assert fill(page, "new") == f"before\n\n{BEGIN}\n\nnew\n\n{END}\n\nafter\n"
-    assert fill(fill(page, "other"), "new") == fill(page, "new")
+    begin = begin_of("long")
+    page = f"before\n\n{begin_of('short')}\nkept\n{END}\n{begin}\nold\n{END}\n\nafter\n"
+    assert fill(page, "long", "new") == page.replace("old\n", "\nnew\n\n")
+    assert fill(fill(page, "long", "other"), "long", "new") == fill(page, "long", "new")
     with pytest.raises(MdnmtError, match="the table goes between them"):
-        fill("no marks\n", "new")
+        fill(page, "another", "new")
 
 
 @pytest.mark.slow
-def test_the_committed_page_shows_the_systems_of_the_committed_bundle() -> None:
+@pytest.mark.parametrize("study", ["replication", "replication-long"])
+def test_the_committed_page_shows_the_systems_of_the_committed_bundle(study: str) -> None:
     folder = ROOT / "docs" / "replication"
     page = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")
-    assert page == fill(page, systems(Bundle(folder / "bundle"), "replication"))
+    assert page == fill(page, study, systems(Bundle(folder / "bundle"), study))
