@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--page", type=Path, metavar="FILE", help="write its runs, tables and claims to this Markdown page"
     )
     parser.add_argument(
-        "--fill", type=Path, metavar="FILE", help="put the table of systems between the study's two marks in this Markdown page"
+        "--fill", type=Path, metavar="FILE", help="put the table of systems between the study's marks in this page"
     )
     restore = parser.add_argument_group("for the workflow: restore parts of a run")
     restore.add_argument("--restore", metavar="RUN", help="<task>/<method>/seed<k>-<fp>")

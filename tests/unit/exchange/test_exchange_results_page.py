@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from small_bundle import make_project, make_runs
 
-from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle
