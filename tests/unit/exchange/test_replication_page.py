@@ -26,7 +26,7 @@ def verdicts() -> dict[str, str]:
 
 
 def test_every_claim_has_a_verdict_in_the_results() -> None:
-    number = re.search(r"Of the (\d+) claims", PAGE)
+    number = re.search(r"Of the (\d+)\s+claims", PAGE)
     assert number and len(verdicts()) == int(number[1])
 
 
