@@ -27,8 +27,8 @@ def systems_table(numbers: pd.DataFrame, baseline: str) -> str:
     return "\n\n".join(_task(str(task), rows, baseline) for task, rows in numbers[is_shown].groupby("task", sort=False))
 
 
-def begin_of(study: str) -> str:
-    """Return the mark in a page before the table of a study; `END` stands behind it."""
+def begin_mark(study: str) -> str:
+    """Return the mark before a study's table in a page; the mark after it is `END`."""
     return f"<!-- generated: systems of {study} -->"
 
 
@@ -38,10 +38,12 @@ def fill(page: str, study: str, table: str) -> str:
     Raises:
         DataError: the page does not have both marks, in this order.
     """
-    before, begin, rest = page.partition(f"{begin_of(study)}\n")
+    before, begin, rest = page.partition(f"{begin_mark(study)}\n")
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise DataError(f"expected the lines `{begin_of(study)}` and `{END}`, found none; the table goes between them")
+        raise DataError(
+            f"expected the lines `{begin_mark(study)}` and `{END}`, found none; the table goes between them"
+        )
     return f"{before}{begin}\n{table}\n\n{end}{after}"
 
 

@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.results_page import systems
-from mdnmt.exchange.systems_table import END, begin_of, fill, systems_table
+from mdnmt.exchange.systems_table import END, begin_mark, fill, systems_table
 
 ROOT = Path(__file__).resolve().parents[3]
 SCORES = {
@@ -49,8 +49,8 @@ def test_rows_have_means_spreads_and_welch_intervals() -> None:
 
 
 def test_the_table_replaces_what_stood_between_the_marks() -> None:
-    begin = begin_of("long")
-    page = f"before\n\n{begin_of('short')}\nkept\n{END}\n{begin}\nold\n{END}\n\nafter\n"
+    begin = begin_mark("long")
+    page = f"before\n\n{begin_mark('short')}\nkept\n{END}\n{begin}\nold\n{END}\n\nafter\n"
     assert fill(page, "long", "new") == page.replace("old\n", "\nnew\n\n")
     assert fill(fill(page, "long", "other"), "long", "new") == fill(page, "long", "new")
     with pytest.raises(MdnmtError, match="the table goes between them"):
