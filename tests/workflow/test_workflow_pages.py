@@ -29,8 +29,8 @@ BEFORE = {
     "corpora.md": "git init -q",
     "planning.md": "cp config/studies/demo.yaml config/studies/registry.yaml\n"
     "snakemake --cores 2 --config study=registry",
-    # The page verifies the bundle of the repository, which takes minutes. The test of replication.md does so too, so here
-    # a small bundle takes its place.
+    # The page verifies the bundle of the repository. That takes minutes, and the test of replication.md does it too:
+    # here, a small bundle takes its place.
     "verify.md": f"{_SIGNED}\nmdnmt certify demo --out evidence --sign author.pem\n"
     "mdnmt bundle demo --bundle path/to/bundle\nrm -r docs/replication/bundle\nmdnmt bundle demo",
 }
