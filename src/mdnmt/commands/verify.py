@@ -17,6 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--public-key", type=Path, metavar="KEY", help="refuse what is not signed with this Ed25519 key (PEM)"
     )
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="check N runs or exhibits at the same time (default: one per core)"
+    )
     parser.add_argument("--quiet", action="store_true", help="print only what is not ok")
 
 
@@ -30,13 +33,15 @@ def run(args: argparse.Namespace) -> int:
     from mdnmt.exchange.certificate import is_certificate, verify_certificate
     from mdnmt.exchange.signature import UNSIGNED, check_signature, read_public_key
     from mdnmt.exchange.verify import verify
+    from mdnmt.provenance import usable_cores
 
     folder, results = args.bundle.resolve(), args.results.resolve()
     whole = is_certificate(folder)
     if not whole and not (folder / MANIFEST).is_file():
         raise DataError(f"{args.bundle}: no {MANIFEST}; expected the folder of a bundle (mdnmt bundle) or certificate")
     key = read_public_key(args.public_key) if args.public_key else None
-    found = verify_certificate(folder, results) if whole else verify(Bundle(folder), results)
+    processes = usable_cores() if args.processes is None else args.processes
+    found = verify_certificate(folder, results, processes) if whole else verify(Bundle(folder), results, processes)
     signed = check_signature(folder / (fsio.SUMS if whole else MANIFEST), key)
     counts = {"ok": 0, "differs": 0, "not checked": 0}
     # A missing signature that nobody asked for is only mentioned in the last line.

@@ -186,12 +186,13 @@ def is_certificate(folder: Path) -> bool:
     return (folder / ro_crate.METADATA).is_file() and not (folder / MANIFEST).is_file()
 
 
-def verify_certificate(folder: Path, results: Path) -> Iterator[Finding]:
+def verify_certificate(folder: Path, results: Path, processes: int = 1) -> Iterator[Finding]:
     """Yield a finding for each file of a certificate, then the findings about its bundle.
 
     Args:
         folder: folder of the certificate; an absolute path.
         results: where tasks may be built; an absolute path.
+        processes: how many check the bundle at the same time.
     """
     try:
         sums: dict[str, Any] = fsio.read_json(folder / fsio.SUMS)
@@ -209,7 +210,7 @@ def verify_certificate(folder: Path, results: Path) -> Iterator[Finding]:
         else:
             yield Finding(name, "ok")
     if (folder / BUNDLE / MANIFEST).is_file():
-        for one in verify(Bundle(folder / BUNDLE), results):
+        for one in verify(Bundle(folder / BUNDLE), results, processes):
             yield Finding(f"{BUNDLE}/{one.what}", one.status, one.detail)
     else:
         yield Finding(f"{BUNDLE}/{MANIFEST}", "differs", "missing: the certificate has no bundle")

@@ -14,6 +14,7 @@ import math
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,8 +27,10 @@ from mdnmt.exchange.evidence import KINDS, SPECS, link_text, read_recorded, reco
 from mdnmt.fingerprint import sha256_file
 from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
 from mdnmt.score.test_sets import TestSets, load_test_sets
+from mdnmt.tasks.workers import workers
 
 TOLERANCE = 1e-9  # relative; processors round sums differently
+RUNS_PER_PROCESS = 10  # at least: a process takes about as long to start as to check one run
 Status = Literal["ok", "differs", "not checked"]
 # What reading a damaged or forged file can raise.
 _FILE_ERRORS = (MdnmtError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
@@ -46,13 +49,14 @@ class Finding:
         return printable(f"{self.what}: {self.status}{': ' if self.detail else ''}{self.detail}")
 
 
-def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
+def verify(bundle: Bundle, results: Path, processes: int = 1) -> Iterator[Finding]:
     """Yield a finding for each unlisted or damaged file, and for each task, run and exhibit of a bundle.
 
     Args:
         bundle: the bundle; its folder is an absolute path.
         results: folder of results in which tasks may be built; their text is used where the bundle has none; an
             absolute path.
+        processes: how many check runs and exhibits at the same time.
     """
     listed = {bundle.folder / MANIFEST, bundle.folder / SIGNATURE, *(bundle.path(key) for key in bundle.archives)}
     for path in sorted(set(bundle.folder.rglob("*")) - listed):
@@ -71,10 +75,19 @@ def verify(bundle: Bundle, results: Path) -> Iterator[Finding]:
         for key in (key for key in sound if key.startswith(f"{TASKS}/")):
             name = key.removeprefix(f"{TASKS}/")
             yield _checked(key, lambda name=name: _task(name, results, missing, rebuild))  # type: ignore[misc]
-        for key in (key for key in sound if key.startswith(f"{RUNS}/")):
-            yield from _run(Path("results", key), missing, rebuild)
-        for key in (key for key in sound if key.startswith(f"{STUDIES}/")):
-            yield from _study(key.removeprefix(f"{STUDIES}/"), missing, rebuild)
+        runs = [key for key in sound if key.startswith(f"{RUNS}/")]
+        studies = [key.removeprefix(f"{STUDIES}/") for key in sound if key.startswith(f"{STUDIES}/")]
+        checks: list[Callable[[], list[Finding]]] = [
+            partial(_run, Path("results", key), missing, rebuild) for key in runs
+        ]
+        checks += [check for study in studies for check in _exhibits(study, missing, rebuild)]
+        with workers(min(processes, len(runs) // RUNS_PER_PROCESS)) as in_parallel:  # they share the current folder
+            for findings in in_parallel(_call, checks):
+                yield from findings
+
+
+def _call(check: Callable[[], list[Finding]]) -> list[Finding]:
+    return check()
 
 
 def _checked(what: str, check: Callable[[], Finding | str]) -> Finding:
@@ -111,18 +124,17 @@ def _task(name: str, results: Path, missing: dict[str, list[str]], rebuild: str)
     return ""
 
 
-def _run(folder: Path, missing: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
+def _run(folder: Path, missing: dict[str, list[str]], rebuild: str) -> list[Finding]:
     """Compare the recorded scores of a run with those computed from its translations."""
     key = folder.relative_to("results").as_posix()
     translated = sorted(path.parent for path in folder.glob("*/hyp"))
-    if not translated:
-        yield Finding(key, "differs", "has no translations")
+    findings = [] if translated else [Finding(key, "differs", "has no translations")]
     for test in translated:
         what = f"{key}/{test.name}"
         record = fsio.read_json(folder / "run.json")
         task = f"{folder.parts[2]}-{record['spec']['task_fingerprint']}"
         if task not in missing:
-            yield Finding(what, "not checked", f"the bundle has no sound {TASKS}/{task}")
+            findings.append(Finding(what, "not checked", f"the bundle has no sound {TASKS}/{task}"))
             continue
         split: Any = test.name.partition("-")[0]
 
@@ -133,7 +145,8 @@ def _run(folder: Path, missing: dict[str, list[str]], rebuild: str) -> Iterator[
         if found.status == "ok" and missing[task]:
             why = f"references missing for {', '.join(missing[task])}: build them with `{rebuild}`; all else is ok"
             found = Finding(what, "not checked", why)
-        yield found
+        findings.append(found)
+    return findings
 
 
 def _scores(test: Path, task: Path, split: Any, absent: list[str]) -> str:
@@ -178,31 +191,34 @@ def _limit(hypotheses: Path, test_sets: TestSets, absent: list[str]) -> int | No
     return most if cut and most else None
 
 
-def _study(study: str, missing: dict[str, list[str]], rebuild: str) -> Iterator[Finding]:
-    """Compare every recorded exhibit of a study with the one recomputed from its specification."""
-    path = Path("results", study, SPECS)
+def _exhibits(study: str, missing: dict[str, list[str]], rebuild: str) -> Iterator[Callable[[], list[Finding]]]:
+    """Yield a check for each recorded exhibit of a study."""
     try:
-        found = fsio.read_json(path)["specs"]
+        found = fsio.read_json(Path("results", study, SPECS))["specs"]
         specs = [(kind, key, spec) for kind in KINDS for key, spec in found[kind].items()]
     except _FILE_ERRORS as error:
-        yield Finding(f"{STUDIES}/{study}/{SPECS}", "differs", _error_text(error))
+        yield partial(list, [Finding(f"{STUDIES}/{study}/{SPECS}", "differs", _error_text(error))])
         return
     for kind, key, spec in specs:
-        what = f"{STUDIES}/{study}/{kind}/{key}" if kind != "numbers" else f"{STUDIES}/{study}/numbers.csv"
         absent = missing.get(Path(json.loads(spec)["task"]).name, []) if kind == "significance" else []
-        if absent:
-            why = f"references missing for {', '.join(absent)}: build them with `{rebuild}`"
-            yield Finding(what, "not checked", why)
-            continue
+        why = f"references missing for {', '.join(absent)}: build them with `{rebuild}`" if absent else ""
+        yield partial(_exhibit, study, kind, key, spec, why)
 
-        def check(kind: str = kind, key: str = key, spec: str = spec) -> str:
-            recorded = read_recorded(kind, recorded_at(study, kind, key))
-            again = recompute(kind, spec)
-            if kind == "numbers":
-                recorded, again = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (recorded, again))
-            return difference(recorded, again)
 
-        yield _checked(what, check)
+def _exhibit(study: str, kind: str, key: str, spec: str, why_not: str) -> list[Finding]:
+    """Compare a recorded exhibit with the one recomputed from its specification, unless there is a reason not to."""
+    what = f"{STUDIES}/{study}/{kind}/{key}" if kind != "numbers" else f"{STUDIES}/{study}/numbers.csv"
+    if why_not:
+        return [Finding(what, "not checked", why_not)]
+
+    def check() -> str:
+        recorded = read_recorded(kind, recorded_at(study, kind, key))
+        again = recompute(kind, spec)
+        if kind == "numbers":
+            recorded, again = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (recorded, again))
+        return difference(recorded, again)
+
+    return [_checked(what, check)]
 
 
 def difference(recorded: Any, found: Any, where: str = "") -> str:

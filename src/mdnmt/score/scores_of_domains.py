@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,14 @@ def _of_text(
         if name in string_based.STRING_BASED
     }
     if "bleu_tok" in metrics:
-        lines, true_lines = (tokenised_bleu.words(side, lang, tokenizer) for side in (hypotheses, references))
-        found["bleu_tok"] = tokenised_bleu.score(lines, true_lines, lang, tokenizer)
+        lines = tokenised_bleu.words(hypotheses, lang, tokenizer)
+        found["bleu_tok"] = tokenised_bleu.score(lines, _words(tuple(references), lang, tokenizer), lang, tokenizer)
     return found
+
+
+@lru_cache(maxsize=4)  # references of a few domains, which many systems are scored against
+def _words(references: tuple[str, ...], lang: str, tokenizer: str) -> list[str]:
+    return tokenised_bleu.words(references, lang, tokenizer)
 
 
 def _of_model(

@@ -133,6 +133,20 @@ def test_a_forged_score_is_found_by_scoring_again(bundle: Path, tmp_path: Path) 
     assert "studies/tiny/tables/jiang2020-table2" in said, "the recorded table has the true score"
 
 
+def test_two_processes_report_the_same_in_the_same_order(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change(folder: Path) -> None:
+        path = next(folder.glob("test-*/scores.json"))
+        reseal(path, mean={"bleu": 1.0})
+
+    forge(bundle, run_of(bundle), change, tmp_path)
+    alone = found(bundle)
+    assert "differs" in {one.status for one in alone}
+    monkeypatch.setattr("mdnmt.exchange.verify.RUNS_PER_PROCESS", 2)
+    assert list(verify(Bundle(bundle), bundle.parent / "no-results", processes=2)) == alone
+
+
 def test_a_forged_translation_is_found_by_scoring_again(bundle: Path, tmp_path: Path) -> None:
     key = run_of(bundle, "mixed")
 

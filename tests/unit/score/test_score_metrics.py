@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sacrebleu.metrics import BLEU
 
 from mdnmt.cli import main
 from mdnmt.errors import DataError
@@ -194,3 +195,15 @@ def test_validation_text_is_scored_a_domain_and_as_one(tmp_path: Path, capsys: p
         assert found["concatenated"][name]["score"] == score(name, lines["hyp"], lines["ref"], "fr").score
     assert found["concatenated"]["bleu"]["score"] != pytest.approx(found["mean"]["bleu"], abs=1e-6)
     assert main(["score", *words]) == DataError.exit_code  # there is no test text
+
+
+def test_one_system_after_another_is_scored_against_its_own_references(tmp_path: Path) -> None:
+    tasks = [make_task(tmp_path / lang, lang, ("law",)) for lang in LINES]
+    both = [
+        (task, make_hypotheses(task, task.parent / "hyp", 3, lang)) for task, lang in zip(tasks, LINES, strict=True)
+    ]
+    first, again = ([score_domains(load_test_sets(task), folder) for task, folder in both] for _ in range(2))
+    assert first == again and first[0]["mean"] != first[1]["mean"]
+    for lang, scored in zip(LINES, first, strict=True):
+        told = BLEU(tokenize=bleu.tokenization(lang)).corpus_score(noisy(LINES[lang], 3), [LINES[lang]])
+        assert scored["domains"]["law"]["bleu"]["score"] == told.score

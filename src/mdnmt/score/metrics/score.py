@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,10 @@ class Score:
     signature: str
 
 
-def corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Score `hypotheses` with a sacreBLEU metric.
+def corpus_score(
+    metric_for: Callable[[tuple[str, ...]], Any], hypotheses: Sequence[str], references: Sequence[str]
+) -> Score:
+    """Score `hypotheses` with the sacreBLEU metric that `metric_for` makes for the references.
 
     Raises:
         DataError: hypotheses and references differ in number, or there are none.
@@ -32,5 +34,6 @@ def corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[st
         raise DataError(
             f"found {len(hypotheses)} hypotheses and {len(references)} references: expected as many, one at least"
         )
-    result = metric.corpus_score(list(hypotheses), [list(references)])
+    metric = metric_for(tuple(references))
+    result = metric.corpus_score(list(hypotheses), None)
     return Score(float(result.score), str(metric.get_signature()))

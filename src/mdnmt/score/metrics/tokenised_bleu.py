@@ -7,6 +7,7 @@ own tokenisation and smoothing are off.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,12 @@ from mdnmt.tasks.segmentation.segmenter import Segmenter
 _PACKAGE = {"moses": "sacremoses", "jieba": "jieba"}
 
 
-def metric(references: Sequence[str] | None = None) -> Any:
-    """Return sacreBLEU's metric for lines that `words` made; `references` are cached."""
+@lru_cache(maxsize=4)  # a few domains, for one system after the other
+def metric(references: tuple[str, ...]) -> Any:
+    """Return sacreBLEU's metric for references that `words` made; their n-grams are counted once."""
     from sacrebleu.metrics.bleu import BLEU
 
-    cached = None if references is None else [list(references)]
-    return BLEU(tokenize="none", smooth_method="none", force=True, references=cached)
+    return BLEU(tokenize="none", smooth_method="none", force=True, references=[list(references)])
 
 
 def words(lines: Sequence[str], lang: str, tokenizer: str) -> list[str]:
@@ -44,7 +45,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str], lang: str, token
     Raises:
         DataError: hypotheses and references differ in number, or there are none.
     """
-    found = corpus_score(metric(), hypotheses, references)
+    found = corpus_score(metric, hypotheses, references)
     package = _PACKAGE.get(tokenizer)
     cut_by = f"{package}-{version(package)}-{lang}" if package else f"{tokenizer}-{lang}"
     return Score(found.score, f"{found.signature}|words:{cut_by}")

@@ -117,7 +117,7 @@ def text_counter(
 def _by_sacrebleu(metric: Metric, references: Sequence[str], lang: str) -> tuple[Any, Callable[[Any], Any]]:
     """Return sacreBLEU's metric with cached references, and the function from sums of its statistics to scores."""
     if metric == "bleu_tok":
-        return tokenised_bleu.metric(references), partial(bleu_scores, smooth=False)
+        return tokenised_bleu.metric(tuple(references)), partial(bleu_scores, smooth=False)
     found = STRING_BASED[metric].metric(lang, references)
     one_by_one = partial(_scores_one_by_one, found)
     return found, _SCORES.get(metric, one_by_one)

@@ -7,9 +7,11 @@ also needs an entry in `mdnmt.config.metrics`. See docs/your-own-metric.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import Any
 
 from mdnmt.score.metrics.score import Score, corpus_score
 
@@ -30,4 +32,9 @@ def score(name: str, hypotheses: Sequence[str], references: Sequence[str], targe
     Raises:
         DataError: hypotheses and references differ in number, or there are none.
     """
-    return corpus_score(STRING_BASED[name].metric(target_lang), hypotheses, references)
+    return corpus_score(partial(_metric, name, target_lang), hypotheses, references)
+
+
+@lru_cache(maxsize=8)  # two metrics of four domains; counting the n-grams of references takes half of a score's time
+def _metric(name: str, target_lang: str, references: tuple[str, ...]) -> Any:
+    return STRING_BASED[name].metric(target_lang, references)
