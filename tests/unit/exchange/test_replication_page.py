@@ -1,4 +1,4 @@
-"""The sentences and tables of docs/replication.md that are written by hand agree with the generated results."""
+"""The sentences and tables of the replication's pages that are written by hand agree with the generated results."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")
-RESULTS = (ROOT / "docs" / "replication" / "results.md").read_text(encoding="utf-8")
+FOLDER = ROOT / "docs" / "replication"
+PAGE, DETAILS = (
+    path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "replication.md", FOLDER / "4000-updates.md")
+)
+RESULTS, *LONGER = (
+    (FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in ("results", "results-long", "results-long-zh-en")
+)
 VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not comparable")
 OPEN = "open"  # what the table of the headline claims calls a claim without verdict
 
@@ -20,9 +25,9 @@ def cells(page: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
 
 
-def verdicts() -> dict[str, str]:
-    """Return the verdict of each claim in the generated results."""
-    return {row[0].strip("`"): row[3] for row in cells(RESULTS) if len(row) == 5 and row[3] in VERDICTS}
+def verdicts(results: str = RESULTS) -> dict[str, str]:
+    """Return the verdict of each claim in generated results."""
+    return {row[0].strip("`"): row[3] for row in cells(results) if len(row) == 5 and row[3] in VERDICTS}
 
 
 def test_every_claim_has_a_verdict_in_the_results() -> None:
@@ -43,7 +48,7 @@ def test_the_number_of_claims_with_each_verdict(source: str) -> None:
 
 def test_hand_written_rows_state_the_verdicts_of_the_results() -> None:
     known, rows = verdicts(), 0
-    for row in cells(PAGE):
+    for row in cells(PAGE + DETAILS):
         for claim in re.findall(r"`([a-z0-9-]+)`", row[0]):
             if claim not in known:
                 continue
@@ -57,8 +62,18 @@ def test_hand_written_rows_state_the_verdicts_of_the_results() -> None:
     assert rows > 30
 
 
+def test_the_headline_claims_state_the_verdicts_of_longer_training() -> None:
+    table = PAGE.partition("## The headline claims")[2].partition("\n## ")[0]
+    decided = [{claim: one for claim, one in verdicts(page).items() if one != "not comparable"} for page in LONGER]
+    stated = {row[0].strip("`"): row[3].replace("*", "") for row in cells(table)}
+    assert len(stated) == 21
+    for claim, said in stated.items():
+        found = {one[claim] for one in decided if claim in one} or {OPEN}
+        assert {said.partition(" (")[0]} == found, claim
+
+
 def test_claims_named_as_inconclusive_in_the_text_are() -> None:
-    sentence = re.search(r"more are inconclusive because[^.]*\.", PAGE)
+    sentence = re.search(r"more are inconclusive because[^.]*\.", DETAILS)
     assert sentence
     named = re.findall(r"`([a-z0-9-]+)`", sentence[0])
     assert named and {verdicts()[claim] for claim in named} == {"inconclusive"}
