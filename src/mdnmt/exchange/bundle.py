@@ -1,8 +1,10 @@
-"""The bundle: the evidence of a study without weights, one archive per run, task and study, with a manifest of hashes.
+"""The bundle: the evidence of a study without weights, an archive per method, task and study, with their hashes.
 
-`<bundle>/bundle.json` lists each archive with its sha256 and the sha256 of the files in it. `<bundle>/<key>.tar.xz`
-holds files of one folder below `results`: `runs/<task>/<method>/seed<k>-<fp>`, `tasks/<task>-<fp>`, or
-`studies/<study>` for `results/<study>`. The workflow uses the archive of a run instead of training it.
+The manifest, `<bundle>/bundle.json`, lists each archive with its sha256 and the sha256 of the files in it.
+`<bundle>/<key>.tar.xz` holds files of one folder below `results`: `runs/<task>/<method>` with the runs of a method,
+`tasks/<task>-<fp>`, or `studies/<study>` for `results/<study>`. The runs of a method share an archive because their
+translations are alike, so that together they take a seventh less room. The workflow uses a bundled run instead of
+training it.
 """
 
 from __future__ import annotations
@@ -29,9 +31,7 @@ UNPACKED_BYTES_MAX = 200_000_000  # per archive
 RUNS, TASKS, STUDIES = "runs", "tasks", "studies"
 # The record and curves of a run with their checksums, its translations, scores and analyses; never weights.
 _KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
-_KEY = re.compile(
-    rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+/seed\d+-[0-9a-f]{{8}}|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+"
-)
+_KEY = re.compile(rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+")
 
 
 class Bundle:
@@ -65,23 +65,27 @@ class Bundle:
     @property
     def runs(self) -> list[str]:
         """Return the runs: `<task>/<method>/seed<k>-<fp>`."""
-        return self.keys(RUNS)
+        found = {(key, name.partition("/")[0]) for key in self.keys(RUNS) for name in self._files(f"{RUNS}/{key}")}
+        return sorted(f"{method}/{seed}" for method, seed in found)
 
     def keys(self, kind: str) -> list[str]:
         """Return the keys of one kind (runs, tasks, studies), without the kind in front."""
         return [key.removeprefix(f"{kind}/") for key in self.archives if key.startswith(f"{kind}/")]
 
     def path(self, key: str) -> Path:
-        """Return the archive of a run, task or study."""
+        """Return an archive by its key."""
         return self.folder / f"{key}.tar.xz"
 
     def archive(self, run: str) -> Path:
-        """Return the archive of a run."""
-        return self.path(f"{RUNS}/{run}")
+        """Return the archive with a run."""
+        return self.path(key_of(run))
 
     def files(self, run: str) -> dict[str, str]:
         """Return name -> sha256 of the files of a run; empty if it is not bundled."""
-        return dict(self.archives.get(f"{RUNS}/{run}", {}).get("files", {}))
+        return _of_run(run, self._files(key_of(run)))
+
+    def _files(self, key: str) -> dict[str, str]:
+        return dict(self.archives.get(key, {}).get("files", {}))
 
     def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
         """Pack a run's folder and list it in the manifest; the same folder gives the same bytes.
@@ -107,7 +111,13 @@ class Bundle:
         is_restored = not RunPaths(folder).model.is_file()
         if not known <= set(kept) or (is_restored and known == set(kept)):
             return False
-        return self.pack(f"{RUNS}/{run}", folder, kept)
+        contents = _checked(folder, kept)
+        if _hashes(contents) == self.files(run):
+            return False
+        key, seed = key_of(run), Path(run).name
+        others = self.unpack(key) if key in self.archives else {}
+        kept_others = {name: data for name, data in others.items() if not name.startswith(f"{seed}/")}
+        return self._store(key, kept_others | {f"{seed}/{name}": data for name, data in contents.items()})
 
     def pack(self, key: str, folder: Path, names: Iterable[str]) -> bool:
         """Pack files of a folder and list them; return whether they differ from what the bundle has under this key.
@@ -115,12 +125,11 @@ class Bundle:
         Raises:
             DataError: a file was altered since it was written.
         """
-        contents = {name: (folder / name).read_bytes() for name in sorted(names)}
-        for name in contents:
-            path = folder / name
-            fsio.read_json(path) if path.suffix == ".json" else fsio.check_listed(path)
-        files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-        if self.archives.get(key, {}).get("files") == files:
+        return self._store(key, _checked(folder, names))
+
+    def _store(self, key: str, contents: dict[str, bytes]) -> bool:
+        files = _hashes(contents)
+        if self._files(key) == files:
             return False
         packed = _packed(contents)
         path = self.path(key)
@@ -131,18 +140,25 @@ class Bundle:
         self._write_manifest()
         return True
 
-    def drop(self, key: str) -> None:
-        """Remove an archive from the manifest, then its file."""
-        del self.archives[key]
-        self._write_manifest()
-        self.path(key).unlink(missing_ok=True)
+    def drop(self, run: str) -> None:
+        """Remove a run; raises as `unpack`."""
+        key, seed = key_of(run), Path(run).name
+        left = {name: data for name, data in self.unpack(key).items() if not name.startswith(f"{seed}/")}
+        if left:
+            self._store(key, left)
+        else:
+            del self.archives[key]
+            self._write_manifest()
+            self.path(key).unlink(missing_ok=True)
 
     def _write_manifest(self) -> None:
         fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
 
     def read(self, run: str) -> dict[str, bytes]:
-        """Return name -> bytes of a run's files; raises as `unpack`."""
-        return self.unpack(f"{RUNS}/{run}")
+        """Return name -> bytes of a run's files; raises as `unpack`, or if the bundle does not have the run."""
+        if not self.files(run):
+            raise DataError(f"{self.folder / MANIFEST}: has no run {run}; expected one of the {len(self.runs)} listed")
+        return _of_run(run, self.unpack(key_of(run)))
 
     def unpack(self, key: str) -> dict[str, bytes]:
         """Return name -> bytes of an archive's files, each compared with the manifest.
@@ -161,7 +177,7 @@ class Bundle:
             raise DataError(f"{path}: was altered, its sha256 is not that of {MANIFEST}; restore it with git")
         with open_archive(path, UNPACKED_BYTES_MAX) as archive:
             found = {name: archive.read(name) for name in archive.names()}
-        if {name: hashlib.sha256(value).hexdigest() for name, value in found.items()} != said["files"]:
+        if _hashes(found) != said["files"]:
             raise DataError(f"{path}: its files are not those of {MANIFEST}; bundle it again")
         for name in found:
             check_name(name, str(path))
@@ -189,6 +205,11 @@ class Bundle:
         write_back(self.unpack(key), results / key.removeprefix(f"{STUDIES}/"))
 
 
+def key_of(run: str) -> str:
+    """Return the key of the archive with a run."""
+    return f"{RUNS}/{run.rpartition('/')[0]}"
+
+
 def is_trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
     """Return a function that says whether a run's exhibits can be made without training it."""
 
@@ -212,11 +233,30 @@ def _name(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
 
 
+def _of_run(run: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those items of an archive that belong to a run, without the run's folder in front of their names."""
+    folder = f"{run.rpartition('/')[2]}/"
+    return {name.removeprefix(folder): value for name, value in found.items() if name.startswith(folder)}
+
+
+def _checked(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """Return name -> bytes of files of a folder; raises a DataError if one was altered since it was written."""
+    contents = {name: (folder / name).read_bytes() for name in sorted(names)}
+    for name in contents:
+        path = folder / name
+        fsio.read_json(path) if path.suffix == ".json" else fsio.check_listed(path)
+    return contents
+
+
+def _hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+
+
 def _packed(contents: dict[str, bytes]) -> bytes:
-    """Return a tar.xz without times, owners or modes."""
+    """Return a tar.xz without times, owners or modes; files of the same name lie together, since they are alike."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name, data in contents.items():
+        for name, data in sorted(contents.items(), key=lambda item: (item[0].partition("/")[2], item[0])):
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))

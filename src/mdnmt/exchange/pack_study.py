@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from mdnmt.exchange.bundle import RUNS, Bundle
+from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.evidence import bundle_exhibits, bundle_tasks
 from mdnmt.exchange.finished_runs import bundle_finished
 from mdnmt.studies.result_paths import result_paths
@@ -16,7 +16,7 @@ def drop_other_runs(study: Study, bundle: Bundle) -> list[str]:
     """Remove bundled runs that a study does not have, such as those of earlier options; return a line for each."""
     others = sorted(set(bundle.runs) - {run.address for run in study.runs})
     for address in others:
-        bundle.drop(f"{RUNS}/{address}")
+        bundle.drop(address)
     return [f"removed {address}" for address in others]
 
 

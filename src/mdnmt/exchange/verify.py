@@ -22,7 +22,7 @@ from mdnmt import fsio
 from mdnmt.config.metrics import METRICS
 from mdnmt.decode.likelihood import LIKELIHOOD
 from mdnmt.errors import MdnmtError, printable
-from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, TASKS, Bundle
+from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, TASKS, Bundle, key_of
 from mdnmt.exchange.evidence import KINDS, SPECS, link_text, read_recorded, recompute, recorded_at
 from mdnmt.fingerprint import sha256_file
 from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
@@ -75,10 +75,10 @@ def verify(bundle: Bundle, results: Path, processes: int = 1) -> Iterator[Findin
         for key in (key for key in sound if key.startswith(f"{TASKS}/")):
             name = key.removeprefix(f"{TASKS}/")
             yield _checked(key, lambda name=name: _task(name, results, missing, rebuild))  # type: ignore[misc]
-        runs = [key for key in sound if key.startswith(f"{RUNS}/")]
+        runs = [run for run in bundle.runs if key_of(run) in sound]
         studies = [key.removeprefix(f"{STUDIES}/") for key in sound if key.startswith(f"{STUDIES}/")]
         checks: list[Callable[[], list[Finding]]] = [
-            partial(_run, Path("results", key), missing, rebuild) for key in runs
+            partial(_run, Path("results", RUNS, run), missing, rebuild) for run in runs
         ]
         checks += [check for study in studies for check in _exhibits(study, missing, rebuild)]
         with workers(min(processes, len(runs) // RUNS_PER_PROCESS)) as in_parallel:  # they share the current folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_what_goes_in_comes_out_without_weights(run: Path, tmp_path: Path) -> No
     bundle = Bundle(tmp_path / "bundle")
     bundle.add(RUN, run)
     first = contents(tmp_path / "bundle")
-    assert set(first) == {"bundle.json", f"runs/{RUN}.tar.xz"}
+    assert set(first) == {"bundle.json", "runs/some-task/mixed.tar.xz"}
     bundle.add(RUN, run)
     assert contents(tmp_path / "bundle") == first, "the same run gives the same bytes"
 
@@ -53,6 +54,35 @@ def test_what_goes_in_comes_out_without_weights(run: Path, tmp_path: Path) -> No
     assert contents(place) == {name: data for name, data in contents(run).items() if name not in left_out}
     assert fsio.read_json(place / "run.json") == {"model_sha256": "0" * 64, "seconds": 1.5}
     assert fsio.read_lines(place / "test-aaaaaaaa" / "hyp" / "news.txt")[3] == "line 3 é"
+
+
+def test_runs_of_a_method_share_an_archive_and_leave_each_other_alone(run: Path, tmp_path: Path) -> None:
+    bundle, other = Bundle(tmp_path / "bundle"), RUN.replace("seed1", "seed2")
+    assert bundle.add(RUN, run)
+    first = bundle.read(RUN)
+    place = run.parent / other.rpartition("/")[2]
+    shutil.copytree(run, place)
+    (place / "curves.tsv").write_text("update\tloss\n1\t2.4\n", encoding="utf-8")
+    fsio.write_sums(place, ["curves.tsv"])
+    for path in (
+        place / "run.json",
+        place / "test-aaaaaaaa" / "hyp" / "sums.json",
+        place / "analysis-bbbbbbbb" / "sums.json",
+    ):
+        path.unlink()
+    fsio.write_sealed(place / "run.json", {"model_sha256": "1" * 64, "seconds": 1.5})
+    fsio.write_sums(place / "test-aaaaaaaa" / "hyp", ["news.txt"], [place / "run.json"])
+    fsio.write_sums(place / "analysis-bbbbbbbb", ["words.npz"])
+    assert bundle.add(other, place) and not bundle.add(other, place)
+    again = Bundle(tmp_path / "bundle")
+    assert again.runs == [RUN, other] and set(again.archives) == {"runs/some-task/mixed"}
+    assert again.read(RUN) == first and again.read(other)["curves.tsv"] == b"update\tloss\n1\t2.4\n"
+    again.drop(RUN)
+    assert again.runs == [other] and Bundle(tmp_path / "bundle").runs == [other]
+    with pytest.raises(DataError, match="has no run"):
+        again.read(RUN)
+    again.drop(other)
+    assert set(contents(tmp_path / "bundle")) == {"bundle.json"}
 
 
 def test_a_restored_file_that_was_changed_is_replaced(run: Path, tmp_path: Path) -> None:
@@ -68,7 +98,7 @@ def test_what_the_bundle_does_not_have_is_named(run: Path, tmp_path: Path) -> No
     bundle.add(RUN, run)
     with pytest.raises(DataError, match=r"has no valid-cccccccc/hyp"):
         bundle.restore(RUN, run, ["valid-cccccccc/hyp"])
-    with pytest.raises(DataError, match=r"has no runs/other-task/mixed/seed1-0123abcd"):
+    with pytest.raises(DataError, match=r"has no run other-task/mixed/seed1-0123abcd"):
         bundle.read("other-task/mixed/seed1-0123abcd")
     bundle.archive(RUN).unlink()
     with pytest.raises(DataError, match=r"no such file, but the manifest lists it"):

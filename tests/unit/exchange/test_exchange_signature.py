@@ -17,7 +17,7 @@ from keys import write_keys
 from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.errors import MdnmtError
-from mdnmt.exchange.bundle import MANIFEST, SIGNATURE, Bundle
+from mdnmt.exchange.bundle import MANIFEST, SIGNATURE, Bundle, key_of
 from mdnmt.exchange.signature import PAYLOAD_TYPE, check_signature, key_id, read_private_key, read_public_key, sign
 from mdnmt.exchange.verify import verify as verify_bundle
 
@@ -159,7 +159,7 @@ def take_signature(bundle: Path, generator: random.Random) -> None:
 def drop_run(bundle: Path, generator: random.Random) -> None:
     whole, run = Bundle(bundle), generator.choice(RUNS)
     whole.archive(run).unlink()
-    del whole.archives[f"runs/{run}"]
+    del whole.archives[key_of(run)]
     fsio.write_sealed(bundle / MANIFEST, {"archives": whole.archives})
 
 
