@@ -114,10 +114,8 @@ class Bundle:
         contents = _checked(folder, kept)
         if _hashes(contents) == self.files(run):
             return False
-        key, seed = key_of(run), Path(run).name
-        others = self.unpack(key) if key in self.archives else {}
-        kept_others = {name: data for name, data in others.items() if not name.startswith(f"{seed}/")}
-        return self._store(key, kept_others | {f"{seed}/{name}": data for name, data in contents.items()})
+        own = {f"{Path(run).name}/{name}": data for name, data in contents.items()}
+        return self._store(key_of(run), self._others(run) | own)
 
     def pack(self, key: str, folder: Path, names: Iterable[str]) -> bool:
         """Pack files of a folder and list them; return whether they differ from what the bundle has under this key.
@@ -142,14 +140,18 @@ class Bundle:
 
     def drop(self, run: str) -> None:
         """Remove a run; raises as `unpack`."""
-        key, seed = key_of(run), Path(run).name
-        left = {name: data for name, data in self.unpack(key).items() if not name.startswith(f"{seed}/")}
-        if left:
+        key = key_of(run)
+        if left := self._others(run):
             self._store(key, left)
         else:
             del self.archives[key]
             self._write_manifest()
             self.path(key).unlink(missing_ok=True)
+
+    def _others(self, run: str) -> dict[str, bytes]:
+        """Return the files of the other runs of the method."""
+        found = self.unpack(key_of(run)) if key_of(run) in self.archives else {}
+        return {name: data for name, data in found.items() if not name.startswith(f"{Path(run).name}/")}
 
     def _write_manifest(self) -> None:
         fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
