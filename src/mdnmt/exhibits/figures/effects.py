@@ -134,7 +134,7 @@ def _rows(axes: Axes, sections: list[tuple[str, list[Effect]]]) -> None:
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("difference in BLEU")
     axes.plot([], [], color=OURS, marker="o", markersize=4, linestyle="-", label="ours")
-    axes.plot([], [], color=PRINTED, marker="D", markersize=4, linestyle="", label="printed")
+    axes.plot([], [], color=PRINTED, marker="D", markersize=3, linestyle="", label="printed")
 
 
 def effects(table: ScoreTableSpec) -> list[Effect]:
@@ -198,7 +198,8 @@ def _mark(axes: Axes, place: float, effect: Effect) -> None:
         axes.plot([effect.ours - effect.reach, effect.ours + effect.reach], [place, place], color=OURS, linewidth=1.4)
     axes.plot([effect.ours], [place], color=OURS, marker="o", markersize=4.5, markerfacecolor=filled, linestyle="")
     if effect.printed is not None:
-        axes.plot([effect.printed], [place], color=PRINTED, marker="D", markersize=3.6, linestyle="", zorder=1)
+        # Small and in front, so that both marks show where the two differences are equal.
+        axes.plot([effect.printed], [place], color=PRINTED, marker="D", markersize=2.8, linestyle="", zorder=3)
 
 
 def _described(sections: list[tuple[str, list[Effect]]]) -> str:
