@@ -170,7 +170,7 @@ def test_gates_are_drawn_a_panel_a_domain_in_the_order_of_the_labels(tmp_path: P
     assert images == [[[0.2, 0.8]], [[0.9, 0.1]]]
     # With the entropy of each domain's gates, in bits; half of the sum less that of their mean (0.993) is 0.397.
     assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["North 0.72", "South 0.47"]
-    assert said == "Dmoe: experts in use 1.99 in layer 1; divergence of two domains 0.397 bits."
+    assert said == "Dmoe: experts in use 1.99 in layer 1; divergence 0.397 bits."
 
 
 @pytest.mark.parametrize("kind", ["word_sweep", "gate_use"])

@@ -102,7 +102,7 @@ class GateUseSpec(FigureSpec):
         seeds = {run.seed for run in systems.values()} - {None}
         detail = f"{self.task_first}Mean weight of each expert (E) in each layer (L); darker is more."
         detail += (
-            " Beside a domain: entropy of its weights, 0 to 1, mean over layers; divergence: Jensen-Shannon, likewise."
+            " Beside a domain: entropy of its weights, 0 to 1, mean over layers; divergence: Jensen-Shannon, of two domains."
         )
         detail += f" Seed {min(seed for seed in seeds if seed is not None)}." if len(seeds) == 1 else ""
         figure = _figure(systems, names, analysis_files.labels(names, self.domains), detail_height(detail), absent)
@@ -177,7 +177,7 @@ def _apart(gates: Gates) -> str:
     """Return the mean divergence of two domains' gates, as text."""
     g_LDN = np.asarray(list(gates.values()), dtype=np.float64).swapaxes(0, 1)
     bits = float(np.mean([divergence(g_DN) for g_DN in g_LDN])) if len(gates) > 1 else 0.0
-    return f"divergence of two domains {half_up(bits, 3)} bits"
+    return f"divergence {half_up(bits, 3)} bits"
 
 
 def _described(label: str, found: Gates) -> str:
