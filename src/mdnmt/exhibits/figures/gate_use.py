@@ -102,7 +102,8 @@ class GateUseSpec(FigureSpec):
         seeds = {run.seed for run in systems.values()} - {None}
         detail = f"{self.task_first}Mean weight of each expert (E) in each layer (L); darker is more."
         detail += (
-            " Beside a domain: entropy of its weights, 0 to 1, mean over layers; divergence: Jensen-Shannon, of two domains."
+            " Beside a domain: entropy of its weights, 0 to 1, mean over layers;"
+            " divergence: Jensen-Shannon, of two domains."
         )
         detail += f" Seed {min(seed for seed in seeds if seed is not None)}." if len(seeds) == 1 else ""
         figure = _figure(systems, names, analysis_files.labels(names, self.domains), detail_height(detail), absent)
