@@ -163,6 +163,7 @@ class PaperFigure(Frozen):
     pairs: tuple[Pair, ...] = Field((), description="as in a table")
     caption: str = Field(description="sentences below the figure: how to read it")
     methods: tuple[str, ...] = Field(min_length=1, description="its panels or lines, in this order")
+    labels: dict[str, str] = Field({}, description="method -> its name in this figure, if not its own label")
     options: dict[str, Any] = Field({}, description="options of its kind (docs/studies.md)")
 
     @model_validator(mode="before")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,7 +71,9 @@ class FigureRequest:
         found: list[list[Run]] = []
         for method in self.figure.methods:
             if method in self.study.methods:
-                found += by_row(self.study.runs_of(self.task.name, method)).values()
+                label = self.figure.labels.get(method)
+                runs = self.study.runs_of(self.task.name, method)
+                found += by_row([replace(run, label=label) for run in runs] if label else runs).values()
         return found
 
     @property
