@@ -2,9 +2,9 @@
 
 The manifest, `<bundle>/bundle.json`, lists each archive with its sha256 and the sha256 of the files in it.
 `<bundle>/<key>.tar.xz` holds files of one folder below `results`: `runs/<task>/<method>` with the runs of a method,
-`tasks/<task>-<fp>`, or `studies/<study>` for `results/<study>`. The runs of a method share an archive because their
-translations are alike, so that together they take a seventh less room. The workflow uses a bundled run instead of
-training it.
+`tasks/<task>-<fp>`, or `studies/<study>` for `results/<study>`. The translations of all runs on a task lie in tables of
+their own, `translations/<task>` (see `side_by_side`); the manifest lists them with the other files of their runs. The
+workflow uses a bundled run instead of training it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from typing import Any
 from mdnmt import fsio
 from mdnmt.corpora.formats.archive import check_name, open_archive
 from mdnmt.errors import DataError
+from mdnmt.exchange import side_by_side
 from mdnmt.paths import RunPaths
 from mdnmt.studies.study import Run
 
 MANIFEST = "bundle.json"
 SIGNATURE = "signature.json"  # of the manifest, if it is signed
 UNPACKED_BYTES_MAX = 200_000_000  # per archive
-RUNS, TASKS, STUDIES = "runs", "tasks", "studies"
+RUNS, TRANSLATIONS, TASKS, STUDIES = "runs", "translations", "tasks", "studies"
 # The record and curves of a run with their checksums, its translations, scores and analyses; never weights.
 _KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
-_KEY = re.compile(rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+")
+_KEY = re.compile(
+    rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+|{TRANSLATIONS}/[a-z0-9-]+|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+"
+)
 
 
 class Bundle:
@@ -50,6 +53,7 @@ class Bundle:
         """
         self.folder = folder
         self.archives: dict[str, dict[str, Any]] = {}
+        self._translated: dict[str, dict[str, bytes]] = {}  # task -> `<method>/<seed>/...` -> translations
         path = folder / MANIFEST
         if path.is_file():
             found = fsio.read_json(path)
@@ -69,7 +73,7 @@ class Bundle:
         return sorted(f"{method}/{seed}" for method, seed in found)
 
     def keys(self, kind: str) -> list[str]:
-        """Return the keys of one kind (runs, tasks, studies), without the kind in front."""
+        """Return the keys of one kind (runs, translations, tasks, studies), without the kind in front."""
         return [key.removeprefix(f"{kind}/") for key in self.archives if key.startswith(f"{kind}/")]
 
     def path(self, key: str) -> Path:
@@ -88,34 +92,46 @@ class Bundle:
         return dict(self.archives.get(key, {}).get("files", {}))
 
     def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
-        """Pack a run's folder and list it in the manifest; the same folder gives the same bytes.
+        """Pack a run's folder and list it in the manifest; return whether the bundle was changed (see `add_all`)."""
+        return bool(self.add_all([(run, folder, left_out)]))
+
+    def add_all(self, runs: Iterable[tuple[str, Path, Collection[str]]]) -> list[str]:
+        """Pack folders of runs and list them in the manifest; the same folders give the same bytes.
 
         A bundled run is replaced only if the folder has all its files, except those left out, and a new or changed one.
         A folder without the run's weights was itself restored from a bundle, maybe an older one; there only new files
         count.
 
         Args:
-            run: its address.
-            folder: its folder.
-            left_out: names of files that must not be in the bundle.
+            runs: of each run its address, its folder, and the names of files that must not be in the bundle.
 
         Returns:
-            Whether the bundle was changed.
+            The runs that were added or changed.
 
         Raises:
-            DataError: a file of the run was altered since it was written.
+            DataError: a file of a run was altered since it was written.
         """
-        names = sorted(name for path in folder.rglob("*") if _KEPT.fullmatch(name := _name(path, folder)))
-        kept = [name for name in names if (folder / name).is_file() and name not in left_out]
-        known = self.files(run).keys() - set(left_out)
-        is_restored = not RunPaths(folder).model.is_file()
-        if not known <= set(kept) or (is_restored and known == set(kept)):
-            return False
-        contents = _checked(folder, kept)
-        if _hashes(contents) == self.files(run):
-            return False
-        own = {f"{Path(run).name}/{name}": data for name, data in contents.items()}
-        return self._store(key_of(run), self._others(run) | own)
+        changed: dict[str, dict[str, bytes]] = {}  # run -> its files
+        for run, folder, left_out in runs:
+            names = sorted(name for path in folder.rglob("*") if _KEPT.fullmatch(name := _name(path, folder)))
+            kept = [name for name in names if (folder / name).is_file() and name not in left_out]
+            known = self.files(run).keys() - set(left_out)
+            is_restored = not RunPaths(folder).model.is_file()
+            if not known <= set(kept) or (is_restored and known == set(kept)):
+                continue
+            contents = _checked(folder, kept)
+            if _hashes(contents) != self.files(run):
+                changed[run] = contents
+        archives: dict[str, dict[str, bytes]] = {}
+        for run, contents in changed.items():
+            key = key_of(run)
+            if key not in archives:
+                archives[key] = self.unpack(key) if key in self.archives else {}
+            archives[key] = _without(run, archives[key]) | {
+                f"{Path(run).name}/{name}": data for name, data in contents.items()
+            }
+        self._store(archives)
+        return list(changed)
 
     def pack(self, key: str, folder: Path, names: Iterable[str]) -> bool:
         """Pack files of a folder and list them; return whether they differ from what the bundle has under this key.
@@ -123,51 +139,94 @@ class Bundle:
         Raises:
             DataError: a file was altered since it was written.
         """
-        return self._store(key, _checked(folder, names))
-
-    def _store(self, key: str, contents: dict[str, bytes]) -> bool:
-        files = _hashes(contents)
-        if self._files(key) == files:
+        contents = _checked(folder, names)
+        if self._files(key) == _hashes(contents):
             return False
-        packed = _packed(contents)
+        self._store({key: contents})
+        return True
+
+    def _store(self, archives: Mapping[str, dict[str, bytes]]) -> None:
+        """Write archives with the files that the manifest then lists under their keys; without files, remove them."""
+        tables: dict[str, dict[str, bytes]] = {}
+        for key, contents in archives.items():
+            kind, _, address = key.partition("/")
+            own = contents
+            if kind == RUNS:
+                task, method = address.split("/")
+                if task not in tables:
+                    tables[task] = dict(self._translations(task))
+                others = {name: data for name, data in tables[task].items() if not name.startswith(f"{method}/")}
+                moved = {
+                    name: data for name, data in contents.items() if side_by_side.is_translation(f"{method}/{name}")
+                }
+                tables[task] = others | {f"{method}/{name}": data for name, data in moved.items()}
+                own = {name: data for name, data in contents.items() if name not in moved}
+            self._write(key, own, _hashes(contents))
+        for task, files in tables.items():
+            if files != self._translations(task):
+                made = side_by_side.to_tables(files)
+                self._write(f"{TRANSLATIONS}/{task}", made, _hashes(made))
+                self._translated[task] = files
+        fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
+
+    def _write(self, key: str, contents: dict[str, bytes], listed: dict[str, str]) -> None:
         path = self.path(key)
+        if not listed:
+            self.archives.pop(key, None)
+            path.unlink(missing_ok=True)
+            return
+        packed = _packed(contents)
         path.parent.mkdir(parents=True, exist_ok=True)
         fsio.write_bytes(path, packed)
         sha256 = hashlib.sha256(packed).hexdigest()
-        self.archives[key] = {"sha256": sha256, "size_bytes": len(packed), "files": files}
-        self._write_manifest()
-        return True
+        self.archives[key] = {"sha256": sha256, "size_bytes": len(packed), "files": listed}
 
-    def drop(self, run: str) -> None:
-        """Remove a run; raises as `unpack`."""
-        key = key_of(run)
-        if left := self._others(run):
-            self._store(key, left)
-        else:
-            del self.archives[key]
-            self._write_manifest()
-            self.path(key).unlink(missing_ok=True)
+    def drop(self, runs: Collection[str]) -> None:
+        """Remove runs; raises as `unpack`."""
+        archives = {key: self.unpack(key) for key in dict.fromkeys(map(key_of, runs))}
+        for run in runs:
+            archives[key_of(run)] = _without(run, archives[key_of(run)])
+        self._store(archives)
 
-    def _others(self, run: str) -> dict[str, bytes]:
-        """Return the files of the other runs of the method."""
-        found = self.unpack(key_of(run)) if key_of(run) in self.archives else {}
-        return {name: data for name, data in found.items() if not name.startswith(f"{Path(run).name}/")}
-
-    def _write_manifest(self) -> None:
-        fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
-
-    def read(self, run: str) -> dict[str, bytes]:
-        """Return name -> bytes of a run's files; raises as `unpack`, or if the bundle does not have the run."""
+    def read(self, run: str, wanted: Collection[str] | None = None) -> dict[str, bytes]:
+        """Return name -> bytes of a run's files (None: of all); raises as `unpack`, or if the bundle lacks the run."""
         if not self.files(run):
             raise DataError(f"{self.folder / MANIFEST}: has no run {run}; expected one of the {len(self.runs)} listed")
-        return _of_run(run, self.unpack(key_of(run)))
+        of_method = None if wanted is None else [f"{Path(run).name}/{name}" for name in wanted]
+        return _of_run(run, self.unpack(key_of(run), of_method))
 
-    def unpack(self, key: str) -> dict[str, bytes]:
-        """Return name -> bytes of an archive's files, each compared with the manifest.
+    def unpack(self, key: str, wanted: Collection[str] | None = None) -> dict[str, bytes]:
+        """Return name -> bytes of the files listed under a key (None: of all), compared with the manifest.
 
         Raises:
             DataError: the archive or a file in it is missing, or differs from the manifest.
         """
+        found, listed = self._read(key), self.archives[key]["files"]
+        if wanted is not None:
+            found, listed = ({name: files[name] for name in files if name in wanted} for files in (found, listed))
+        if key.startswith(f"{RUNS}/") and listed.keys() - found.keys():
+            _, task, method = key.split("/")
+            translations = {name.removeprefix(f"{method}/"): data for name, data in self._translations(task).items()}
+            found |= {name: data for name, data in translations.items() if name in listed}
+        if _hashes(found) != listed:
+            raise DataError(f"{self.path(key)}: its files are not those of {MANIFEST}; bundle it again")
+        for name in found:
+            check_name(name, str(self.path(key)))
+        return found
+
+    def _translations(self, task: str) -> dict[str, bytes]:
+        """Return `<method>/<seed>/...` -> translations of all runs on a task; raises as `unpack`."""
+        if task not in self._translated:
+            key = f"{TRANSLATIONS}/{task}"
+            tables = self.unpack(key) if key in self.archives else {}
+            try:
+                self._translated[task] = side_by_side.from_tables(tables)
+            except ValueError as error:
+                raise DataError(f"{self.path(key)}: expected tables of translations; {error}") from None
+        return self._translated[task]
+
+    def _read(self, key: str) -> dict[str, bytes]:
+        """Return name -> bytes of the files in an archive; raises a DataError if it differs from the manifest."""
         path, said = self.path(key), self.archives.get(key)
         if said is None:
             raise DataError(f"{self.folder / MANIFEST}: has no {key}; expected one of the {len(self.archives)} listed")
@@ -178,12 +237,7 @@ class Bundle:
         if hashlib.sha256(data).hexdigest() != said["sha256"]:
             raise DataError(f"{path}: was altered, its sha256 is not that of {MANIFEST}; restore it with git")
         with open_archive(path, UNPACKED_BYTES_MAX) as archive:
-            found = {name: archive.read(name) for name in archive.names()}
-        if _hashes(found) != said["files"]:
-            raise DataError(f"{path}: its files are not those of {MANIFEST}; bundle it again")
-        for name in found:
-            check_name(name, str(path))
-        return found
+            return {name: archive.read(name) for name in archive.names()}
 
     def restore(self, run: str, folder: Path, parts: Iterable[str]) -> None:
         """Write files or whole folders of a run back, with their checksums.
@@ -193,17 +247,23 @@ class Bundle:
         Raises:
             DataError: as `read`, or the bundle has no such part.
         """
-        found, wanted = self.read(run), set[str]()
+        known, wanted = self.files(run), set[str]()
         for part in parts:
-            names = {name for name in found if name == part or name.startswith(f"{part}/")}
-            if not names:
+            names = {name for name in known if name == part or name.startswith(f"{part}/")}
+            if known and not names:
                 raise DataError(f"{self.archive(run)}: has no {part}; it was not made when the run was bundled")
             beside = (Path(part).parent / "sums.json").as_posix()
-            wanted |= names | ({beside} & found.keys())
-        write_back({name: found[name] for name in wanted}, folder)
+            wanted |= names | ({beside} & known.keys())
+        write_back(self.read(run, wanted), folder)
 
     def restore_all(self, key: str, results: Path) -> None:
-        """Write all files of an archive below a folder of results; raises as `unpack`."""
+        """Write all files of an archive below a folder of results; raises as `unpack`.
+
+        Translations are written with the runs that they belong to.
+        """
+        if key.startswith(f"{TRANSLATIONS}/"):
+            self._translations(key.removeprefix(f"{TRANSLATIONS}/"))
+            return
         write_back(self.unpack(key), results / key.removeprefix(f"{STUDIES}/"))
 
 
@@ -239,6 +299,11 @@ def _of_run(run: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return those items of an archive that belong to a run, without the run's folder in front of their names."""
     folder = f"{run.rpartition('/')[2]}/"
     return {name.removeprefix(folder): value for name, value in found.items() if name.startswith(folder)}
+
+
+def _without(run: str, found: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of an archive that belong to the other runs of the method."""
+    return {name: data for name, data in found.items() if not name.startswith(f"{Path(run).name}/")}
 
 
 def _checked(folder: Path, names: Iterable[str]) -> dict[str, bytes]:

@@ -55,7 +55,7 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
     analyses = analysed_runs(study, places)
     shown = _shown_files(study, places)
     keep_likelihoods = _tests_need_likelihoods(study)
-    changed, waiting = [], {}
+    finished, waiting = [], {}
     for run in study.makeable():
         missing = first_missing_result(study, run, places, analyses)
         if missing is None:
@@ -63,8 +63,7 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
             analysed = [path for path in folder.glob("analysis-*/*") if path.name != "sums.json"]
             left_out = {path for path in analysed if path not in shown or (withheld and path.name in WITH_WORDS)}
             left_out |= set() if keep_likelihoods else set(folder.glob(f"*/hyp/{LIKELIHOOD}"))
-            if bundle.add(run.address, folder, {path.relative_to(folder).as_posix() for path in left_out}):
-                changed.append(run.address)
+            finished.append((run.address, folder, {path.relative_to(folder).as_posix() for path in left_out}))
         elif missing != NOT_TRAINED and run.address not in bundle.runs:
             waiting[run.address] = missing
-    return changed, waiting
+    return bundle.add_all(finished), waiting

@@ -15,8 +15,7 @@ from mdnmt.studies.study import Study
 def drop_other_runs(study: Study, bundle: Bundle) -> list[str]:
     """Remove bundled runs that a study does not have, such as those of earlier options; return a line for each."""
     others = sorted(set(bundle.runs) - {run.address for run in study.runs})
-    for address in others:
-        bundle.drop(address)
+    bundle.drop(others)
     return [f"removed {address}" for address in others]
 
 

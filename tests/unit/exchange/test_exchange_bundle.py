@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -15,23 +15,27 @@ from mdnmt.exchange.bundle import Bundle
 RUN = "some-task/mixed/seed1-0123abcd"
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    folder = tmp_path / "results" / "runs" / RUN
+def make_run(results: Path, run: str, loss: float = 2.5) -> Path:
+    folder = results / "runs" / run
     hyp = folder / "test-aaaaaaaa" / "hyp"
     analysis = folder / "analysis-bbbbbbbb"
     for place in (hyp, analysis, folder / "ckpt" / "update-1"):
         place.mkdir(parents=True)
-    (folder / "curves.tsv").write_text("update\tloss\n1\t2.5\n", encoding="utf-8")
+    (folder / "curves.tsv").write_text(f"update\tloss\n1\t{loss}\n", encoding="utf-8")
     fsio.write_sums(folder, ["curves.tsv"])
     fsio.write_sealed(folder / "run.json", {"model_sha256": "0" * 64, "seconds": 1.5})
-    (hyp / "news.txt").write_text("".join(f"line {k} é\n" for k in range(40)), encoding="utf-8")
-    fsio.write_sums(hyp, ["news.txt"], [folder / "run.json"])
+    (hyp / "hyp.news.txt").write_text("".join(f"line {k} é\n" for k in range(40)), encoding="utf-8")
+    fsio.write_sums(hyp, ["hyp.news.txt"], [folder / "run.json"])
     (analysis / "words.npz").write_bytes(random.Random(1).randbytes(500))
     fsio.write_sums(analysis, ["words.npz"])
     for name in ("model.safetensors", "metrics.jsonl", "ckpt/update-1/state.json", "lease"):
         (folder / name).write_bytes(b"weights and state")
     return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return make_run(tmp_path / "results", RUN)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -42,47 +46,64 @@ def test_what_goes_in_comes_out_without_weights(run: Path, tmp_path: Path) -> No
     bundle = Bundle(tmp_path / "bundle")
     bundle.add(RUN, run)
     first = contents(tmp_path / "bundle")
-    assert set(first) == {"bundle.json", "runs/some-task/mixed.tar.xz"}
+    assert set(first) == {"bundle.json", "runs/some-task/mixed.tar.xz", "translations/some-task.tar.xz"}
     bundle.add(RUN, run)
     assert contents(tmp_path / "bundle") == first, "the same run gives the same bytes"
 
     again, place = Bundle(tmp_path / "bundle"), tmp_path / "other" / "results" / "runs" / RUN
     again.restore(RUN, place, ["test-aaaaaaaa/hyp"])
-    assert set(contents(place)) == {"test-aaaaaaaa/hyp/news.txt", "test-aaaaaaaa/hyp/sums.json"}
+    assert set(contents(place)) == {"test-aaaaaaaa/hyp/hyp.news.txt", "test-aaaaaaaa/hyp/sums.json"}
     again.restore(RUN, place, ["run.json", "curves.tsv", "analysis-bbbbbbbb"])
     left_out = {"model.safetensors", "metrics.jsonl", "ckpt/update-1/state.json", "lease"}
     assert contents(place) == {name: data for name, data in contents(run).items() if name not in left_out}
     assert fsio.read_json(place / "run.json") == {"model_sha256": "0" * 64, "seconds": 1.5}
-    assert fsio.read_lines(place / "test-aaaaaaaa" / "hyp" / "news.txt")[3] == "line 3 é"
+    assert fsio.read_lines(place / "test-aaaaaaaa" / "hyp" / "hyp.news.txt")[3] == "line 3 é"
 
 
 def test_runs_of_a_method_share_an_archive_and_leave_each_other_alone(run: Path, tmp_path: Path) -> None:
     bundle, other = Bundle(tmp_path / "bundle"), RUN.replace("seed1", "seed2")
     assert bundle.add(RUN, run)
     first = bundle.read(RUN)
-    place = run.parent / other.rpartition("/")[2]
-    shutil.copytree(run, place)
-    (place / "curves.tsv").write_text("update\tloss\n1\t2.4\n", encoding="utf-8")
-    fsio.write_sums(place, ["curves.tsv"])
-    for path in (
-        place / "run.json",
-        place / "test-aaaaaaaa" / "hyp" / "sums.json",
-        place / "analysis-bbbbbbbb" / "sums.json",
-    ):
-        path.unlink()
-    fsio.write_sealed(place / "run.json", {"model_sha256": "1" * 64, "seconds": 1.5})
-    fsio.write_sums(place / "test-aaaaaaaa" / "hyp", ["news.txt"], [place / "run.json"])
-    fsio.write_sums(place / "analysis-bbbbbbbb", ["words.npz"])
+    place = make_run(tmp_path / "results", other, loss=2.4)
     assert bundle.add(other, place) and not bundle.add(other, place)
     again = Bundle(tmp_path / "bundle")
-    assert again.runs == [RUN, other] and set(again.archives) == {"runs/some-task/mixed"}
+    assert again.runs == [RUN, other] and set(again.archives) == {"runs/some-task/mixed", "translations/some-task"}
     assert again.read(RUN) == first and again.read(other)["curves.tsv"] == b"update\tloss\n1\t2.4\n"
-    again.drop(RUN)
+    again.drop([RUN])
     assert again.runs == [other] and Bundle(tmp_path / "bundle").runs == [other]
     with pytest.raises(DataError, match="has no run"):
         again.read(RUN)
-    again.drop(other)
+    again.drop([other])
     assert set(contents(tmp_path / "bundle")) == {"bundle.json"}
+
+
+def test_translations_of_all_methods_are_side_by_side(run: Path, tmp_path: Path) -> None:
+    bundle, other = Bundle(tmp_path / "bundle"), RUN.replace("mixed", "dsa")
+    place = make_run(tmp_path / "results", other)
+    assert bundle.add_all([(RUN, run, ()), (other, place, ())]) == [RUN, other]
+    with tarfile.open(bundle.path("translations/some-task")) as archive:
+        assert archive.getnames() == ["test.news.40.tsv"]
+        table = archive.extractfile("test.news.40.tsv")
+        assert table is not None
+        first = table.readline()
+    assert first == b"dsa/seed1-0123abcd/test-aaaaaaaa\tmixed/seed1-0123abcd/test-aaaaaaaa\n"
+    again = Bundle(tmp_path / "bundle")
+    for name, folder in ((RUN, run), (other, place)):
+        assert again.read(name) == {file: (folder / file).read_bytes() for file in again.files(name)}
+        assert "test-aaaaaaaa/hyp/hyp.news.txt" in again.files(name)
+    again.drop([RUN])
+    assert Bundle(tmp_path / "bundle").read(other) == bundle.read(other)
+
+
+def test_a_bundle_with_translations_beside_their_runs_is_still_read(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("mdnmt.exchange.side_by_side.is_translation", lambda name: False)
+        Bundle(tmp_path / "bundle").add(RUN, run)
+    assert set(Bundle(tmp_path / "bundle").archives) == {"runs/some-task/mixed"}
+    Bundle(tmp_path / "new").add(RUN, run)
+    assert Bundle(tmp_path / "bundle").read(RUN) == Bundle(tmp_path / "new").read(RUN)
 
 
 def test_a_restored_file_that_was_changed_is_replaced(run: Path, tmp_path: Path) -> None:
@@ -106,7 +127,7 @@ def test_what_the_bundle_does_not_have_is_named(run: Path, tmp_path: Path) -> No
 
 
 def test_an_altered_run_is_not_bundled(run: Path, tmp_path: Path) -> None:
-    (run / "test-aaaaaaaa" / "hyp" / "news.txt").write_text("better translations\n", encoding="utf-8")
+    (run / "test-aaaaaaaa" / "hyp" / "hyp.news.txt").write_text("better translations\n", encoding="utf-8")
     with pytest.raises(DataError, match="was altered"):
         Bundle(tmp_path / "bundle").add(RUN, run)
     assert not (tmp_path / "bundle").exists()

@@ -112,6 +112,17 @@ def test_a_flipped_byte_is_reported_with_its_archive_and_the_rest_is_still_check
     assert any(one.status == "ok" for one in found(bundle))
 
 
+def test_damaged_translations_are_reported_and_the_other_text_is_still_checked(bundle: Path) -> None:
+    path = Bundle(bundle).path("translations/tiny")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    said = wrong(bundle)
+    assert "its sha256 is not that of bundle.json" in said["translations/tiny"]
+    assert said[run_of(bundle).rpartition("/")[0]] == said["translations/tiny"], "runs are not checked without them"
+    assert [one.status for one in found(bundle) if one.what.startswith("tasks/")] == ["ok"]
+
+
 def test_a_blank_in_the_manifest_is_found(bundle: Path) -> None:
     path = bundle / MANIFEST
     path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
