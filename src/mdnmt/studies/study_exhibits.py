@@ -148,7 +148,8 @@ def methods_of(config: StudyConfig, papers: dict[str, PaperConfig], task: str) -
     """Return the methods that are trained on a task: those that the study lists, or else those of its exhibits."""
     if config.methods:
         of_others = table_variants(config, papers).keys() - table_variants(config, papers, task).keys()
-        return (*config.methods, *(name for name in config.variants if name not in of_others))
+        of_task = (name for name in config.variants if name not in of_others)
+        return tuple(dict.fromkeys((*config.methods, *of_task)))  # a study may list a variant as well
     found = [
         name
         for key, table in tables_of(config, papers)

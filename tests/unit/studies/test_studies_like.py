@@ -136,11 +136,24 @@ def test_the_systems_of_a_table_variant_are_runs_of_their_own(smoke: Study) -> N
     assert comparison(smoke, "jiang2020-table4", places)["baseline"] == "mixed"
 
 
+def link_all_but_studies(folder: Path) -> None:
+    for part in CONFIG.iterdir():
+        if part.name != "studies":
+            (folder / part.name).symlink_to(part)
+    (folder / "studies").mkdir()
+
+
+def test_a_listed_method_that_a_table_varies_as_well_is_trained_once(tmp_path: Path) -> None:
+    link_all_but_studies(tmp_path)
+    methods = ["mixed", "waldm-edc", "mixed-post-norm"]
+    study = {"title": "t", "description": "d", "methods": methods}
+    write(tmp_path, "own", study | {"tables": {"jiang2020-table8": {"task": "toy-jiang-zh-en"}}})
+    found = [run.method for run in resolve(tmp_path, "own", tmp_path).runs]
+    assert found == [*methods, "waldm-edc-post-norm"]
+
+
 def test_combined_jobs_must_be_decoded_alike(tmp_path: Path) -> None:
-    for folder in CONFIG.iterdir():
-        if folder.name != "studies":
-            (tmp_path / folder.name).symlink_to(folder)
-    (tmp_path / "studies").mkdir()
+    link_all_but_studies(tmp_path)
     for name in ("paper", "smoke"):
         text = (CONFIG / "studies" / f"{name}.yaml").read_text()
         (tmp_path / "studies" / f"{name}.yaml").write_text(text.replace("  beam_size: 2\n", ""))
