@@ -112,6 +112,12 @@ def test_former_keys_name_the_new_one() -> None:
         PaperFigure.model_validate({"kind": "curves", "title": "T", "caption": "C", "methods": ["m"], "x": "epochs"})
 
 
+def test_a_figure_may_give_a_system_another_name(smoke: Study) -> None:
+    spec = figure_spec(smoke, "mdnmt-post-norm", result_paths(smoke, Path("results")))
+    found = {system["method"]: system["label"] for system in spec.model_dump()["systems"]}
+    assert found["mixed"] == "Mixed" and found["mixed-post-norm"] == "Mixed, post-norm"
+
+
 def test_all_figures_of_all_papers_have_options_that_their_kinds_know() -> None:
     for name in ("paper", "smoke", "synthetic"):
         study = resolve(ROOT / "config", name, ROOT / "resources" / "corpora")
