@@ -9,6 +9,8 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 
+from mdnmt.errors import DataError
+
 # <method>/<seed>/<test set>/hyp/hyp.<domain>.txt
 _TRANSLATIONS = re.compile(r"(?P<column>[^/]+/[^/]+/(?P<split>test|valid)-[0-9a-f]{8})/hyp/hyp\.(?P<domain>[^/]+)\.txt")
 _TABLE = re.compile(r"(?:test|valid)\.(?P<domain>.+)\.[0-9]+\.tsv")
@@ -24,12 +26,17 @@ def to_tables(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return `<split>.<domain>.<number of sentences>.tsv` -> table; the first row names the runs and test sets.
 
     Args:
-        files: `<method>/<seed>/<test set>/hyp/hyp.<domain>.txt` -> translations; each line ends in a newline.
+        files: `<method>/<seed>/<test set>/hyp/hyp.<domain>.txt` -> translations.
+
+    Raises:
+        DataError: the last line of a file does not end in a newline.
     """
     found: dict[str, dict[str, bytes]] = defaultdict(dict)
     for name, data in sorted(files.items()):
         match = _TRANSLATIONS.fullmatch(name)
         assert match is not None, name
+        if data and not data.endswith(b"\n"):
+            raise DataError(f"{name}: expected a newline at its end")
         number = data.count(b"\n")
         found[f"{match['split']}.{match['domain']}.{number}.tsv"][match["column"]] = data
     return {name: _table(columns) for name, columns in found.items()}

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from mdnmt.errors import DataError
 from mdnmt.exchange.side_by_side import from_tables, is_translation, to_tables
 
 NAMES = [
@@ -39,6 +40,11 @@ def test_any_lines_come_back_as_they_were() -> None:
             lines = [b"".join(generator.choices(parts, k=5)) for _ in range(generator.choice([0, 1, 3]))]
             files[name] = b"".join(b"%s\n" % line for line in lines)
         assert from_tables(to_tables(files)) == files
+
+
+def test_an_unfinished_line_is_refused() -> None:
+    with pytest.raises(DataError, match=r"hyp\.law\.txt: expected a newline at its end"):
+        to_tables({NAMES[0]: b"one\ntwo"})
 
 
 def test_only_translations_go_into_tables() -> None:
