@@ -24,7 +24,9 @@ def systems_table(numbers: pd.DataFrame, baseline: str) -> str:
         baseline: the method that the others are compared with.
     """
     is_shown = (numbers["split"] == "test") & (numbers["metric"] == "bleu") & (numbers["label_condition"] == "gold")
-    return "\n\n".join(_task(str(task), rows, baseline) for task, rows in numbers[is_shown].groupby("task", sort=False))
+    shown = numbers[is_shown]
+    shown = shown.assign(system=shown["variant"].fillna(shown["method"]))  # a variant is a system of its own
+    return "\n\n".join(_task(str(task), rows, baseline) for task, rows in shown.groupby("task", sort=False))
 
 
 def begin_mark(study: str) -> str:
@@ -51,7 +53,7 @@ def _task(task: str, rows: pd.DataFrame, baseline: str) -> str:
     domains = list(dict.fromkeys(rows["domain"]))
     scores: dict[str, dict[str, list[float]]] = {}
     seeds: dict[str, list[str]] = {}
-    for method, own in rows.groupby("method", sort=False):
+    for method, own in rows.groupby("system", sort=False):
         by_seed = own.pivot_table(index="seed", columns="domain", values="value")[domains].dropna()
         scores[str(method)] = {domain: by_seed[domain].tolist() for domain in domains}
         scores[str(method)]["mean"] = by_seed.mean(axis="columns").tolist()

@@ -22,26 +22,29 @@ SCORES = {
 
 
 def _numbers() -> pd.DataFrame:
-    columns = ["task", "method", "label_condition", "seed", "split", "domain", "metric", "value"]
+    columns = ["task", "method", "variant", "label_condition", "seed", "split", "domain", "metric", "value"]
     rows = [
-        ("text", method, "gold", seed, "test", domain, "bleu", value)
+        ("text", method, None, "gold", seed, "test", domain, "bleu", value)
         for method, seeds in SCORES.items()
         for seed, values in seeds.items()
         for domain, value in zip(("law", "news"), values, strict=True)
     ]
     other = [
-        ("text", "mixed", "wrong", 1, "test", "law", "bleu", 1.0),
-        ("text", "mixed", "gold", 1, "valid", "law", "bleu", 2.0),
+        ("text", "mixed", None, "wrong", 1, "test", "law", "bleu", 1.0),
+        ("text", "mixed", None, "gold", 1, "valid", "law", "bleu", 2.0),
+        ("text", "mixed", "mixed-post-norm", "gold", 1, "test", "law", "bleu", 0.5),
+        ("text", "mixed", "mixed-post-norm", "gold", 1, "test", "news", "bleu", 0.25),
     ]
     return pd.DataFrame([*rows, *other], columns=columns)
 
 
 def test_rows_have_means_spreads_and_welch_intervals() -> None:
-    task, _, head, _, baseline, dsa, waldm = systems_table(_numbers(), "mixed").splitlines()
+    task, _, head, _, baseline, dsa, variant, waldm = systems_table(_numbers(), "mixed").splitlines()
     assert task == "**text**"
     assert head == "| system | seeds | law | news | mean | difference to `mixed` |"
     assert baseline.replace("\N{NO-BREAK SPACE}", " ") == "| `mixed` | 1, 2, 3 | 21.17 | 9.50 | 15.33 ± 0.58 |  |"
     assert dsa == "| `dsa` | 1 | 20.50 | 9.00 | 14.75 | −0.58 |"
+    assert variant == "| `mixed-post-norm` | 1 | 0.50 | 0.25 | 0.38 | −14.96 |"
     means = {method: [sum(values) / 2 for values in seeds.values()] for method, seeds in SCORES.items()}
     interval = ttest_ind(means["waldm"], means["mixed"], equal_var=False).confidence_interval()
     shown = f"+1.92 [{interval.low:+.2f},\N{NO-BREAK SPACE}{interval.high:+.2f}]".replace("-", "−")
