@@ -19,6 +19,14 @@ def names(kind: str) -> list[str]:
 @pytest.mark.parametrize("name", names("papers"))
 def test_every_row_and_figure_names_a_method_or_a_variant_of_a_study(name: str) -> None:
     known = {*names("methods"), *(one for study in names("studies") for one in load_study(CONFIG, study).variants)}
+    tables = [table for each in names("papers") for table in load_paper(CONFIG, each).tables.values()]
+    known |= {
+        f"{one}-{table.variant.suffix}"
+        for table in tables
+        if table.variant
+        for row in table.rows
+        for one in row.methods
+    }
     paper = load_paper(CONFIG, name)
     used = [method for table in paper.tables.values() for row in table.rows for method in row.methods]
     used += [method for figure in paper.figures.values() for method in figure.methods]
