@@ -174,6 +174,12 @@ class PaperFigure(Frozen):
                 raise ValueError(f"{name} is an option of the kind; write options: {{{name}: ...}}")
         return value
 
+    @model_validator(mode="after")
+    def _labels_are_of_its_methods(self) -> Self:
+        if others := self.labels.keys() - set(self.methods):
+            raise ValueError(f"labels: {sorted(others)[0]} is not one of the figure's methods")
+        return self
+
 
 class PaperConfig(Frozen):
     """One file of config/papers/."""

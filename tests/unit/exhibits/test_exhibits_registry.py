@@ -118,6 +118,12 @@ def test_a_figure_may_give_a_system_another_name(smoke: Study) -> None:
     assert found["mixed"] == "Mixed" and found["mixed-post-norm"] == "Mixed, post-norm"
 
 
+def test_a_name_for_a_system_that_the_figure_does_not_show_is_refused() -> None:
+    figure = {"kind": "curves", "title": "T", "caption": "C", "methods": ["m"], "labels": {"n": "N"}}
+    with pytest.raises(ValidationError, match="labels: n is not one of the figure's methods"):
+        PaperFigure.model_validate(figure)
+
+
 def test_all_figures_of_all_papers_have_options_that_their_kinds_know() -> None:
     for name in ("paper", "smoke", "synthetic"):
         study = resolve(ROOT / "config", name, ROOT / "resources" / "corpora")
