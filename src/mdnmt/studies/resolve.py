@@ -156,8 +156,10 @@ def _variants_are_new(config_folder: Path, config: StudyConfig, where: str) -> N
     for name, variant in config.variants.items():
         if variant.label is None:
             raise ConfigError(f"{where}: variants.{name}.label is missing; without it two rows have the same name")
-        if name in config.methods or (config_folder / "methods" / f"{name}.yaml").is_file():
+        if (config_folder / "methods" / f"{name}.yaml").is_file():
             raise ConfigError(f"{where}: variants.{name}: there is a method of this name; give the variant another one")
+        if name in config.methods:
+            raise ConfigError(f"{where}: methods: {name} is a variant, which is trained anyway; remove it from `methods`")
 
 
 def _recipes(

@@ -88,6 +88,12 @@ def test_mistakes_are_one_line(project: Project, variants: dict[str, object], sa
         look()
 
 
+def test_a_variant_that_is_listed_as_a_method_too_is_one_line(project: Project) -> None:
+    project.update(STUDY, methods=["mixed", "half"], variants={"half": variant()})
+    with pytest.raises(ConfigError, match="methods: half is a variant, which is trained anyway; remove it"):
+        look()
+
+
 def test_the_synthetic_study_shows_every_run_it_makes() -> None:
     study = resolve(CONFIG, "synthetic", CONFIG)
     for key, task in (("synthetic-words2", "synthetic-2"), ("synthetic-words4", "synthetic-4")):
