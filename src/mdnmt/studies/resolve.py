@@ -159,7 +159,7 @@ def _variants_are_new(config_folder: Path, config: StudyConfig, where: str) -> N
         if (config_folder / "methods" / f"{name}.yaml").is_file():
             raise ConfigError(f"{where}: variants.{name}: there is a method of this name; give the variant another one")
         if name in config.methods:
-            raise ConfigError(f"{where}: methods: {name} is a variant, which is trained anyway; remove it from `methods`")
+            raise ConfigError(f"{where}: methods: {name} is a variant and is trained anyway; remove it here")
 
 
 def _recipes(

@@ -90,7 +90,7 @@ def test_mistakes_are_one_line(project: Project, variants: dict[str, object], sa
 
 def test_a_variant_that_is_listed_as_a_method_too_is_one_line(project: Project) -> None:
     project.update(STUDY, methods=["mixed", "half"], variants={"half": variant()})
-    with pytest.raises(ConfigError, match="methods: half is a variant, which is trained anyway; remove it"):
+    with pytest.raises(ConfigError, match="methods: half is a variant and is trained anyway; remove it"):
         look()
 
 
