@@ -89,11 +89,11 @@ slurm: setup-dev
 	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute
 
 test: setup-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "not slow"
 	@echo "These were the fast tests. All of them: make test-all. Formatting, types and house rules: make check."
 
 test-all: setup-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -rs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
 golden: setup-dev
 	PYTHONPATH=tests $(BIN)/python tests/golden/golden_runs.py

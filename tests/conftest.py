@@ -45,14 +45,6 @@ SpecFactory = Callable[..., RunSpec]
 BatchFactory = Callable[..., Batch]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of the workflow to one process, and first: they share a finished study, and take the longest."""
-    items.sort(key=lambda item: "workflow" not in item.path.parts)
-    for item in items:
-        if "workflow" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("workflow"))
-
-
 def build_toy_task(root: Path, words: Mapping[str, str]) -> Path:
     """Return the folder of a task of these domains' words: 60 training, 6 validation and 5 test pairs each."""
     corpora: dict[str, CorpusConfig] = {}

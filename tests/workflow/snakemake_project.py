@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -180,6 +181,9 @@ class Project:
         done = self.run(sys.executable, "-m", "snakemake", "--cores", "2", "--summary", *arguments)
         assert done.returncode == 0, done.stderr
         return Plan.parse(done.stdout)
+
+
+ProjectMaker = Callable[[str, Callable[[Project], None]], Project]
 
 
 class Plan:

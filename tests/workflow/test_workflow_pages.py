@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from unit.config_docs.pages import EXCEPTIONS, MANUAL, ROOT, blocks, commands
-from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, write_corpus
+from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, ProjectMaker, write_corpus
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +52,12 @@ PAGES = {page.name: page for page in MANUAL if page_commands(page)}
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def demo(make_once: ProjectMaker) -> Project:
     """Return a project in which `make demo` has made the study `demo` in toy size; it is copied, never changed."""
-    project = Project.create(tmp_path_factory.mktemp("pages") / "project")
+    return make_once("pages", _make_demo)
+
+
+def _make_demo(project: Project) -> None:
     for name in ("Makefile", "pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, project.folder)
     shutil.copytree(ROOT / "docs" / "replication", project.path("docs/replication"))
@@ -83,7 +86,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Project:
     table = blocks(ROOT / "docs" / "audit-any-table.md", "tsv")[0].text
     project.path("table.tsv").write_text(table, encoding="utf-8")
     shell(project, "make demo")
-    return project
 
 
 def shell(project: Project, script: str) -> None:
