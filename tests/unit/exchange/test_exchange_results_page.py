@@ -69,7 +69,7 @@ def test_the_fall_is_that_of_the_last_tenth_of_the_updates(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("study", [f"replication{part}" for part in ("", "-long", "-long-zh-en", "-deep", "-gates")])
+@pytest.mark.parametrize("study", [f"replication{part}" for part in ("", "-long", "-long-zh-en", "-deep")])
 def test_the_committed_page_follows_the_committed_bundle(study: str) -> None:
     folder = ROOT / "docs" / "replication"
     page = study.replace("replication", "results")
