@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from slurm.cluster_project import ClusterProject, undisturbed_project
 from slurm.real_slurm import RealSlurm, why_not
+from workflow.snakemake_project import shared_folder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,11 +37,8 @@ def slurm() -> Iterator[RealSlurm]:
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> ClusterProject:
     """Return a project whose study was made at home, without SLURM and without a fault; made once for all workers."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with (shared / "undisturbed.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return undisturbed_project(shared / "undisturbed")
+    with shared_folder(tmp_path_factory, "undisturbed") as folder:
+        return undisturbed_project(folder)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import os
 import random
@@ -13,10 +14,12 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -183,7 +186,25 @@ class Project:
         return Plan.parse(done.stdout)
 
 
-ProjectMaker = Callable[[str, Callable[[Project], None]], Project]
+@contextmanager
+def shared_folder(factory: pytest.TempPathFactory, name: str) -> Iterator[Path]:
+    """Yield a folder that all processes of a test run share, one process at a time."""
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield shared / name
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Project], None]) -> Project:
+    """Return a new project to which `make` was applied, once for all processes of a test run; do not change it."""
+    with shared_folder(factory, name) as folder:
+        if not (folder / "made").exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a process that failed
+            folder.mkdir()
+            make(Project.create(folder / "project"))
+            (folder / "made").touch()
+    return Project(folder / "project")
 
 
 class Plan:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from unit.config_docs.pages import EXCEPTIONS, MANUAL, ROOT, blocks, commands
-from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, ProjectMaker, write_corpus
+from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, made_once, write_corpus
 
 pytestmark = pytest.mark.slow
 
@@ -52,9 +52,9 @@ PAGES = {page.name: page for page in MANUAL if page_commands(page)}
 
 
 @pytest.fixture(scope="module")
-def demo(make_once: ProjectMaker) -> Project:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a project in which `make demo` has made the study `demo` in toy size; it is copied, never changed."""
-    return make_once("pages", _make_demo)
+    return made_once(tmp_path_factory, "pages", _make_demo)
 
 
 def _make_demo(project: Project) -> None:
