@@ -18,6 +18,9 @@ KEY_PACKAGES = (
     "snakemake", "pandas", "matplotlib", "scikit-learn", "jinja2",
 )  # fmt: skip
 
+CODE_FOLDERS = ("src", "plugins", "workflow", "config")  # what decides results; a new file there is a change
+_NO_LOCKS = ":(top,exclude)config/*.lock.yaml"
+
 
 def _git(*arguments: str) -> str | None:
     """Return what git prints for the folder of this file, or None without git or a repository."""
@@ -34,15 +37,19 @@ def git_state() -> tuple[str | None, bool | None]:
     """Return (commit, dirty) of the repository this package is run from; (None, None) outside one.
 
     A package that is installed inside another repository (in a virtual environment, say) is not part of it: git must
-    track this very file. Dirty means that a tracked file differs from the commit; the locks in config/ do not count,
-    because jobs add to them.
+    track this very file. Dirty means that a tracked file differs from the commit, or that one of `CODE_FOLDERS` has a
+    file that git neither tracks nor ignores; the locks in config/ do not count, because jobs add to them.
     """
     if not _git("ls-files", "--error-unmatch", Path(__file__).name):
         return None, None
     commit = _git("rev-parse", "HEAD")
     if not commit:
         return None, None
-    changes = _git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", ":(top,exclude)config/*.lock.yaml")
+    changes = _git("status", "--porcelain", "--untracked-files=no", "--", ":(top)", _NO_LOCKS)
+    if changes == "":
+        # Asked separately, because here git reads four folders and not the whole repository.
+        inside = (f":(top){name}" for name in CODE_FOLDERS)
+        changes = _git("ls-files", "--others", "--exclude-standard", "--", *inside, _NO_LOCKS)
     return commit, None if changes is None else bool(changes)
 
 

@@ -26,7 +26,7 @@ class Provenance(Frozen):
 
     mdnmt: str
     commit: str | None
-    dirty: bool | None  # whether tracked files differed from the commit
+    dirty: bool | None  # whether the code or the configuration differed from the commit
     code: str  # hash of the modules that made it (mdnmt.code_hash)
 
 

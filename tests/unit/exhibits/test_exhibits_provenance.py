@@ -4,7 +4,10 @@ import getpass
 import json
 import re
 import socket
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from mdnmt import provenance
 
@@ -35,9 +38,37 @@ def test_a_file_that_git_does_not_track_has_no_commit(monkeypatch):
     assert provenance.git_state() == (None, None)
 
 
-def test_a_changed_file_makes_the_commit_dirty(monkeypatch):
-    answers = {"ls-files": "provenance.py", "rev-parse": "a" * 40, "status": " M x"}
-    monkeypatch.setattr(provenance, "_git", lambda *arguments: answers[arguments[0]])
-    assert provenance.git_state() == ("a" * 40, True)
-    answers["status"] = ""
-    assert provenance.git_state() == ("a" * 40, False)
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """Return a repository with one commit, as though the package ran from there."""
+    for name in ("src/mdnmt/provenance.py", "config/corpora.lock.yaml", "docs/page.md", ".gitignore"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("__pycache__/\n" if name == ".gitignore" else "first\n")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e@x.invalid"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "src/mdnmt/provenance.py"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "dirty"),
+    [
+        ("src/mdnmt/provenance.py", True),
+        ("docs/page.md", True),
+        ("src/mdnmt/methods/own.py", True),
+        ("plugins/own.py", True),
+        ("workflow/rules/own.smk", True),
+        ("config/studies/own.yaml", True),
+        ("plugins/__pycache__/own.pyc", False),
+        ("docs/notes.md", False),
+        ("config/corpora.lock.yaml", False),
+        ("config/tasks.lock.yaml", False),
+    ],
+)
+def test_changed_and_new_files_make_the_commit_dirty(repository, name, dirty):
+    commit, before = provenance.git_state()
+    assert commit and before is False
+    (repository / name).parent.mkdir(parents=True, exist_ok=True)
+    (repository / name).write_text("second\n")
+    assert provenance.git_state() == (commit, dirty)
