@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from torch import Tensor, nn
@@ -64,6 +64,10 @@ class Method:
 class Architecture(Frozen):
     """Options that every method has."""
 
+    # Options that are left out of a run's identity at their default, so that runs trained before the option existed keep
+    # their addresses. A method with such options of its own extends the set.
+    younger_options: ClassVar[frozenset[str]] = frozenset({"first_position"})
+
     size: Literal["base", "enlarged", "big"] = Field(
         "base",
         description="enlarged: sqrt(k) times the widths for k domains (Jiang et al.); big: twice widths and heads",
@@ -88,11 +92,9 @@ class Architecture(Frozen):
 
     @model_serializer(mode="wrap")
     def _without_younger_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Left out at its default, so that runs trained before the option existed keep their addresses.
-        value: dict[str, Any] = dump(self)
-        if not self.first_position:
-            value.pop("first_position", None)
-        return value
+        fields = type(self).model_fields
+        at_default = {name for name in self.younger_options if getattr(self, name) == fields[name].default}
+        return {name: value for name, value in dump(self).items() if name not in at_default}
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Architecture:

@@ -85,3 +85,23 @@ def test_the_model_has_the_size_that_its_option_says(size: str, model_dim: int, 
 def test_options_younger_than_runs_do_not_move_them() -> None:
     plain, moved = (Architecture(first_position=first).model_dump() for first in (0, 2))
     assert "first_position" not in plain and moved["first_position"] == 2
+
+
+def test_the_encoder_of_a_control_starts_at_another_scale_and_nothing_else_changes() -> None:
+    def weights(**options: float) -> dict[str, torch.Tensor]:
+        sizes = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 2, "decoder_layers": 1}
+        torch.manual_seed(1)
+        architecture = validate("transformer", {**sizes, **options}, where="test")
+        return build("transformer", architecture, VocabSizes(9, 9, False), 3).model.state_dict()
+
+    plain, scaled = weights(), weights(encoder_initial_scale=0.25)
+    matrices = {name for name in plain if name.startswith("encoder.") and plain[name].dim() == 2}
+    assert len(matrices) == 2 * 4  # of each layer: queries, keys and values; out; two of the feed-forward block
+    for name, value in plain.items():
+        assert torch.equal(scaled[name], value * 0.25 if name in matrices else value), name
+
+
+def test_an_option_that_is_younger_than_runs_leaves_their_identity_alone() -> None:
+    assert "encoder_initial_scale" not in validate("transformer", {}, where="test").model_dump(mode="json")
+    changed = validate("transformer", {"encoder_initial_scale": 0.5}, where="test").model_dump(mode="json")
+    assert changed["encoder_initial_scale"] == 0.5
