@@ -64,8 +64,8 @@ class Method:
 class Architecture(Frozen):
     """Options that every method has."""
 
-    # Options that are left out of a run's identity at their default, so that runs trained before the option existed keep
-    # their addresses. A method with such options of its own extends the set.
+    # Left out of a run's identity at their default, so that runs trained before the option existed keep their addresses.
+    # A method with such options of its own extends the set.
     younger_options: ClassVar[frozenset[str]] = frozenset({"first_position"})
 
     size: Literal["base", "enlarged", "big"] = Field(
