@@ -64,7 +64,7 @@ class Method:
 class Architecture(Frozen):
     """Options that every method has."""
 
-    # Left out of a run's identity at their default, so that runs trained before the option existed keep their addresses.
+    # Left out of a run's identity at their default: runs trained before the option existed keep their addresses.
     # A method with such options of its own extends the set.
     younger_options: ClassVar[frozenset[str]] = frozenset({"first_position"})
 
