@@ -39,7 +39,7 @@ include: "workflow/rules/report.smk"
 
 
 onstart:
-    require_writable_folders()
+    require_start()
     spec_file.write()
     write_deferred_checksums()
     look_only_when_a_job_ends(workflow)

@@ -20,6 +20,7 @@ from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.machine import name_full_disks, require_plain_path, require_room_for_logs, require_writable
 from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, set_defaults, shell_prefix
 from mdnmt.operations.plan.memory_limits import require_memory
+from mdnmt.operations.plan.slurm_client import require_slurm
 from mdnmt.report import report_selection
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs
@@ -180,9 +181,10 @@ def limit(wildcards):
     return STUDY.limit_of(wildcards.task)
 
 
-def require_writable_folders():
-    """Refuse to start where results or corpora cannot be written; a dry run only reads."""
+def require_start():
+    """Refuse to start where results or corpora cannot be written, or without SLURM's commands; a dry run only reads."""
     try:
+        require_slurm(workflow, CLUSTER)
         for folder in ("results", CORPORA):
             require_writable(Path(folder))
     except MdnmtError as error:
