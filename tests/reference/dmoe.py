@@ -32,6 +32,7 @@ class Mixture:
     """What stands in the encoder."""
 
     damha: str = ""  # "", "v" or "qkv": what comes from experts
+    damha_reads: str = "token"  # "token", "domain" or "mix": what the gate of attention reads
     ffn: str = "plain"  # "plain", "moe" or "dmoe"
     mixes: bool = False  # eq. 10 instead of eq. 9
     fusion: str = "add"
@@ -78,10 +79,19 @@ def mixture(weights: Weights, name: str, x_D: Tensor, g_N: Tensor) -> Tensor:
     return y
 
 
-def damha(weights: Weights, name: str, hs: Vectors, num_heads: int, mix: Mixture) -> Vectors:
+def fused(weights: Weights, name: str, h: Tensor, e_D: Tensor, mix: Mixture) -> Tensor:
+    return h + e_D if mix.fusion == "add" else project(weights, f"{name}.fuse.linear", torch.cat([h, e_D]))
+
+
+def damha(weights: Weights, name: str, hs: Vectors, domain: int, num_heads: int, mix: Mixture) -> Vectors:
     queries, keys, values = [], [], []
     for h in hs:
-        g_N = gate(weights, f"{name}.qkv.gate", h, mix.top_k)
+        read = h  # eq. 1: G(x)
+        if mix.damha_reads != "token":
+            read = weights[f"{name}.qkv.domain.weight"][domain]  # eq. 9: G(d)
+        if mix.damha_reads == "mix":
+            read = fused(weights, f"{name}.qkv", h, read, mix)  # eq. 10: G(x_d)
+        g_N = gate(weights, f"{name}.qkv.gate", read, mix.top_k)
         if mix.damha == "v":
             q, k = thirds(project(weights, f"{name}.qkv.query_key", h), 2)  # eq. 8: Q W_Q, K W_K
             v = mixture(weights, f"{name}.qkv.experts.0", h, g_N)  # eq. 8: MoE(V)
@@ -102,7 +112,7 @@ def expert_block(weights: Weights, name: str, hs: Vectors, domain: int, mix: Mix
         return [mixture(weights, f"{name}.experts", h, g_N) for h in hs]  # eq. 9: sum_i G_i(d) E_i(x)
     ys, gates = [], []
     for h in hs:
-        x_d = h + e_D if mix.fusion == "add" else project(weights, f"{name}.fuse.linear", torch.cat([h, e_D]))
+        x_d = fused(weights, name, h, e_D, mix)
         g_N = gate(weights, f"{name}.gate", x_d, top_k)
         gates.append(g_N)
         ys.append(mixture(weights, f"{name}.experts", x_d, g_N))  # eq. 10: sum_i G_i(x_d) E_i(x_d)
@@ -119,7 +129,7 @@ def encoder(
 
         def attention(hs: Vectors, name: str = name) -> Vectors:
             if mix.damha:
-                return damha(weights, f"{name}.attention", hs, shape.num_heads, mix)
+                return damha(weights, f"{name}.attention", hs, domain, shape.num_heads, mix)
             return self_attention(weights, f"{name}.attention", hs, shape.num_heads, causal=False)
 
         def ffn(hs: Vectors, name: str = name) -> Vectors:

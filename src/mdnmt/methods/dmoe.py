@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, model_validator
-from torch import nn
+from torch import Tensor, nn
 
 from mdnmt.errors import ConfigError
 from mdnmt.methods.assembly import LayerParts, assemble, make_encoder
@@ -24,8 +24,13 @@ from mdnmt.models.scheduled import Scheduled
 class DmoeConfig(Architecture):
     """The encoder's blocks, how experts are chosen, and the losses on their gates."""
 
+    younger_options: ClassVar[frozenset[str]] = Architecture.younger_options | {"damha_gate_input"}
+
     damha: bool = Field(True, description="experts in the encoder's self-attention (eq. 8)")
     damha_targets: Literal["v", "qkv"] = Field("v", description="values from experts (eq. 8), or queries and keys too")
+    damha_gate_input: Literal["token", "domain", "mix"] = Field(
+        "token", description="DAMHA's gate reads the word (eq. 8), its sentence's domain, or both, fused as in eq. 10"
+    )
     encoder_ffn: Literal["plain", "moe", "dmoe"] = Field(
         "dmoe", description="feed-forward blocks: plain, the top_k of the experts (moe), or all experts (dmoe)"
     )
@@ -51,7 +56,9 @@ class DmoeConfig(Architecture):
     alpha_fix: bool = Field(False, description="alpha = L + (H - L) sin(pi p): its peak is H, as the text says")
 
     @model_validator(mode="after")
-    def _losses_have_gates(self) -> DmoeConfig:
+    def _options_have_gates(self) -> DmoeConfig:
+        if self.damha_gate_input != "token" and not self.damha:
+            raise ValueError(f"damha_gate_input {self.damha_gate_input} needs damha: true")
         if self.balance_losses != "none" and self.encoder_ffn != "dmoe":
             raise ValueError(f"balance_losses {self.balance_losses} needs encoder_ffn: dmoe")
         if self.alpha_end_update is not None and self.alpha_end_update <= self.alpha_start_update:
@@ -71,9 +78,11 @@ def build(config: DmoeConfig, vocab: VocabSizes, num_domains: int) -> Method:
     num_experts = config.num_experts or num_domains
     if config.top_k > num_experts and (config.damha or config.encoder_ffn == "moe"):
         raise ConfigError(f"top_k: {config.top_k} experts are to work for a word, but there are {num_experts}")
+    needs_domain = config.encoder_ffn != "plain" or config.damha_gate_input != "token"
+    domain = DomainEmbedding(num_domains, config.model_dim, std=config.domain_embedding_std) if needs_domain else None
     parts = LayerParts(
-        self_attention=_damha(config, num_experts) if config.damha else Linear,
-        ffn_block=_expert_block(config, num_experts, num_domains) if config.encoder_ffn != "plain" else None,
+        self_attention=_damha(config, num_experts, domain) if config.damha else Linear,
+        ffn_block=_expert_block(config, num_experts, domain) if config.encoder_ffn != "plain" else None,
     )
     # Eq. 11 spreads eps over the V - 1 wrong tokens. Spreading eps V / (V - 1) over all V gives the same.
     smoothing = config.label_smoothing * vocab.target / (vocab.target - 1)
@@ -96,7 +105,7 @@ def build(config: DmoeConfig, vocab: VocabSizes, num_domains: int) -> Method:
         assemble(config, vocab, encoder=make_encoder(config, parts)),
         losses,
         schedules=[alpha] if config.balance_losses != "none" else [],
-        needs_domain=config.encoder_ffn != "plain",
+        needs_domain=needs_domain,
     )
 
 
@@ -104,32 +113,43 @@ def _experts(config: DmoeConfig, num_experts: int) -> Experts:
     return Experts(config.model_dim, config.ffn_dim, num_experts, dropout=config.activation_dropout)
 
 
-def _gate(config: DmoeConfig, num_experts: int, form: Literal["ffn", "linear"], *, top_k: int | None) -> Gate:
+def _gate(config: DmoeConfig, num_experts: int, reads: Literal["token", "domain", "mix"], *, top_k: int | None) -> Gate:
+    form = config.domain_gate if reads == "domain" else config.gate
     hidden_dim = config.ffn_dim if form == "ffn" else None
     return Gate(config.model_dim, num_experts, hidden_dim=hidden_dim, top_k=top_k)
 
 
-def _damha(config: DmoeConfig, num_experts: int) -> ProjectionFactory:
+def _fusion(config: DmoeConfig) -> Callable[[Tensor, Tensor], Tensor]:
+    return torch.add if config.fusion == "add" else ConcatenatedFusion(config.model_dim)
+
+
+def _damha(config: DmoeConfig, num_experts: int, domain: DomainEmbedding | None) -> ProjectionFactory:
+    reads = config.damha_gate_input
+
     def projection(in_dim: int, out_dim: int) -> nn.Module:
-        gate = _gate(config, num_experts, config.gate, top_k=config.top_k)
-        experts = partial(_experts, config, num_experts)
-        return ExpertProjection(in_dim, gate=gate, experts=experts, targets=config.damha_targets)
+        return ExpertProjection(
+            in_dim,
+            gate=_gate(config, num_experts, reads, top_k=config.top_k),
+            experts=partial(_experts, config, num_experts),
+            targets=config.damha_targets,
+            domain=domain if reads != "token" else None,
+            fuse=_fusion(config) if reads == "mix" else None,
+        )
 
     return projection
 
 
-def _expert_block(config: DmoeConfig, num_experts: int, num_domains: int) -> Callable[[], nn.Module]:
-    domain = DomainEmbedding(num_domains, config.model_dim, std=config.domain_embedding_std)
+def _expert_block(config: DmoeConfig, num_experts: int, domain: DomainEmbedding | None) -> Callable[[], nn.Module]:
+    assert domain is not None, "the gates of these experts read the domain"
+    top_k = config.top_k if config.encoder_ffn == "moe" else None
 
     def block() -> nn.Module:
-        mixes = config.gate_input == "mix"
-        form = config.gate if mixes else config.domain_gate
-        fusion = torch.add if config.fusion == "add" else ConcatenatedFusion(config.model_dim)
+        fuse = _fusion(config) if config.gate_input == "mix" else None
         return DomainExperts(
             domain=domain,
             experts=_experts(config, num_experts),
-            gate=_gate(config, num_experts, form, top_k=config.top_k if config.encoder_ffn == "moe" else None),
-            fuse=fusion if mixes else None,
+            gate=_gate(config, num_experts, config.gate_input, top_k=top_k),
+            fuse=fuse,
         )
 
     return block

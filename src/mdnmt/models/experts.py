@@ -57,20 +57,45 @@ class Experts(nn.Module):
 class ExpertProjection(nn.Module):
     """Queries, keys and values of self-attention, some of them computed by experts: DAMHA (eq. 7 and 8).
 
-    Each part that comes from experts has its own experts; all share the token's gate.
+    Each part that comes from experts has its own experts; all share one gate. It reads the token x; or the domain's
+    vector e, so that a sentence has one gate; or both, fused. The experts read x in any case.
     """
 
     def __init__(
-        self, model_dim: int, *, gate: Gate, experts: Callable[[], Experts], targets: Literal["v", "qkv"]
+        self,
+        model_dim: int,
+        *,
+        gate: Gate,
+        experts: Callable[[], Experts],
+        targets: Literal["v", "qkv"],
+        domain: DomainEmbedding | None = None,
+        fuse: Callable[[Tensor, Tensor], Tensor] | None = None,
     ) -> None:
+        """Make the projections.
+
+        Args:
+            model_dim: D.
+            gate: of all experts.
+            experts: makes the experts of one part.
+            targets: the parts that come from experts.
+            domain: what the gate reads; None: the token alone.
+            fuse: maps x [B, T, D] and e [B, 1, D] to what the gate reads; None: the domain alone.
+        """
         super().__init__()
         self.query_key = Linear(model_dim, 2 * model_dim) if targets == "v" else None
         self.gate = gate
         self.experts = nn.ModuleList(experts() for _ in targets)
+        self.domain = domain
+        self.fuse = fuse
 
     def forward(self, x_BTD: Tensor, context: DomainContext | None = None) -> Tensor:
         """Return queries, keys and values side by side, [B, T, 3 D]."""
-        gate_BTN = self.gate(x_BTD)
+        read_BTD = x_BTD
+        if self.domain is not None:
+            assert context is not None, "the gate reads the domain"
+            domain_B1D = self.domain(context)
+            read_BTD = domain_B1D if self.fuse is None else self.fuse(x_BTD, domain_B1D)
+        gate_BTN = self.gate(read_BTD)
         parts = [part(x_BTD, gate_BTN) for part in self.experts]
         if self.query_key is not None:
             parts.insert(0, self.query_key(x_BTD))

@@ -37,16 +37,20 @@ TABLE_6 = {
     "damha-dmoe-mix-lb2": "+DAMHA+DMoE (mix)+Lb2",
     "damha-dmoe-mix-loss": "+DAMHA+DMoE (mix)+Loss",
 }
+# Not in the paper: DAMHA whose gate reads the label.
+LABEL_GATES = ["damha-gate-domain", "damha-gate-mix"]
 PARAMFIT = ["damha-dmoe-domain-paramfit", "damha-dmoe-mix-paramfit"]
 CASES: list[tuple[str, int, str, dict[str, Any]]] = [
     # Every file with either k and norm order, then each option that no file sets.
-    *((name, 2, "pre", {}) for name in [*TABLE_6, *PARAMFIT]),
-    *((name, 3, "post", {}) for name in [*TABLE_6, *PARAMFIT]),
+    *((name, 2, "pre", {}) for name in [*TABLE_6, *PARAMFIT, *LABEL_GATES]),
+    *((name, 3, "post", {}) for name in [*TABLE_6, *PARAMFIT, *LABEL_GATES]),
     ("damha", 3, "pre", {"top_k": 1, "gate": "linear"}),
     ("damha-moe-domain", 3, "pre", {"top_k": 1, "num_experts": 4}),
     ("damha-moe-mix", 3, "post", {"damha_targets": "qkv", "num_experts": 4, "top_k": 3}),
     ("damha-dmoe-mix-loss", 2, "post", {"fusion": "concat", "num_experts": 5, "entropy_weight": 0.7}),
     ("damha-dmoe-domain-loss", 3, "pre", {"domain_gate": "ffn", "alpha_fix": True, "label_smoothing": 0.0}),
+    ("damha-dmoe-domain", 3, "pre", {"damha_gate_input": "domain", "domain_gate": "ffn", "damha_targets": "qkv"}),
+    ("damha-dmoe-mix-loss", 3, "post", {"damha_gate_input": "mix", "fusion": "concat", "top_k": 1}),
 ]
 
 
@@ -92,6 +96,7 @@ def test_dmoe_equals_its_reference(make: Any, make_batch: Any, case: Any, dtype:
     weights = {key: value.detach().double() for key, value in method.model.state_dict().items()}
     mix = slow.Mixture(
         damha=options.get("damha_targets", "v") if options["damha"] else "",
+        damha_reads=options.get("damha_gate_input", "token"),
         ffn=options["encoder_ffn"],
         mixes=options.get("gate_input") == "mix",
         fusion=options.get("fusion", "add"),
@@ -126,7 +131,7 @@ def test_there_is_a_file_for_every_row_of_table_6() -> None:
     assert {name: load_method(CONFIG, name).label for name in TABLE_6} == TABLE_6
 
 
-@pytest.mark.parametrize("name", TABLE_6)
+@pytest.mark.parametrize("name", [*TABLE_6, *LABEL_GATES])
 def test_the_label_is_asked_for_exactly_where_it_is_used(make: Any, make_batch: Any, name: str) -> None:
     method = make(name, 2)
     one, other = (method.model(make_batch(SOURCES, TARGETS, [domain] * 3)).logits() for domain in (0, 1))
@@ -155,7 +160,7 @@ def test_gates_are_float32_under_autocast(make: Any, make_batch: Any) -> None:
         assert all(loss(output, batch).dtype == torch.float32 for loss in method.losses)
 
 
-@pytest.mark.parametrize("name", ["damha", "damha-moe-domain", "damha-moe-mix"])
+@pytest.mark.parametrize("name", ["damha", *LABEL_GATES, "damha-moe-domain", "damha-moe-mix"])
 def test_experts_that_no_word_chooses_get_no_gradient(make: Any, make_batch: Any, name: str) -> None:
     method = make(name, 2, num_experts=6, top_k=1)
     gates: dict[str, Tensor] = {}
@@ -165,7 +170,7 @@ def test_experts_that_no_word_chooses_get_no_gradient(make: Any, make_batch: Any
     batch = make_batch([[5, 9, 2]], [[7, 8, 2]], [1])
     output = method.model(batch)
     method.losses[0](output, batch).backward()
-    assert len(gates) == (2 if name == "damha" else 4)
+    assert len(gates) == (4 if "-moe" in name else 2)
     for key, gate_BTN in gates.items():
         used = (gate_BTN > 0).any(0).any(0).tolist()
         assert 1 <= sum(used) <= 3
@@ -191,6 +196,31 @@ def reached(method: Method, loss: Tensor) -> set[str]:
     named = dict(method.model.named_parameters())
     gradients = torch.autograd.grad(loss, list(named.values()), allow_unused=True, retain_graph=True)
     return {name for name, grad in zip(named, gradients, strict=True) if grad is not None and grad.any()}
+
+
+@pytest.mark.parametrize("reads", ["token", "domain", "mix"])
+def test_what_the_gate_of_attention_reads_is_what_its_weights_are_trained_by(
+    make: Any, make_batch: Any, reads: str
+) -> None:
+    method = make("damha-dmoe-domain", 3, damha_gate_input=reads, num_experts=4)
+    gates: list[Tensor] = []
+    for layer in method.model.encoder.layers:
+        layer.attention.qkv.gate.register_forward_hook(lambda _, __, gate: gates.append(gate))
+    batch = make_batch(SOURCES, TARGETS, [0, 2, 0])
+    output = method.model(batch)
+    assert [gate.shape[1] for gate in gates] == [1 if reads == "domain" else 5] * 2
+    if reads == "domain":  # one gate for all sentences of a domain
+        assert all(torch.equal(gate[0], gate[2]) and not torch.equal(gate[0], gate[1]) for gate in gates)
+    # One vector for each domain serves attention and feed-forward blocks; that of an absent domain is not trained.
+    weights = {id(layer.ffn.domain.weight) for layer in method.model.encoder.layers}
+    if reads != "token":
+        weights |= {id(layer.attention.qkv.domain.weight) for layer in method.model.encoder.layers}
+    assert len(weights) == 1
+    # The losses of eq. 12 and 13 are on the gates of DMoE alone.
+    assert len(output.context.recorded("gate", "encoder")) == 2
+    (gates[-1] * torch.arange(4)).sum().backward()
+    trained = method.model.encoder.layers[0].ffn.domain.weight.grad
+    assert trained.any(1).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("mode", ["domain", "mix"])
@@ -229,6 +259,7 @@ def test_the_factor_of_the_losses_follows_the_update(make: Any) -> None:
         ({"alpha_start_update": 5, "alpha_end_update": 5}, "not after"),
         ({"top_k": 3}, "3 experts are to work for a word, but there are 2"),
         ({"gate_input": "words"}, "expected one of domain, mix"),
+        ({"damha": False, "damha_gate_input": "mix"}, "damha_gate_input mix needs damha: true"),
     ],
 )
 def test_a_mistake_is_one_line(options: Any, message: str) -> None:
