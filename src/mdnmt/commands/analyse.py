@@ -25,9 +25,11 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.paths import RunPaths
     from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
+    from mdnmt.training_code import say_other_code
 
     config = parse_spec(args.spec, AnalysisConfig)
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
+    say_other_code([args.run])
     analyse(translator, data, config, args.out, tied_slots(args.run, data), [RunPaths(args.run).record])

@@ -37,6 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.pretrained.translator import open_run
     from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
+    from mdnmt.training_code import say_other_code
 
     config = parse_spec(args.spec, Decoding)
     if args.split != "test" and config.labels == "predicted":
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> None:
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained, config.weights)
     require_precision(translator, config)
+    say_other_code([args.run])
     if isinstance(translator, Translator):
         for side in ("source", "target"):
             if getattr(data, f"{side}_vocab").tokens != getattr(translator, f"{side}_vocab").tokens:

@@ -29,10 +29,12 @@ def run(args: argparse.Namespace) -> None:
     from concurrent.futures.process import BrokenProcessPool
 
     from mdnmt.errors import MdnmtError
+    from mdnmt.training_code import say_other_code
 
     if args.repeats < 1:
         raise MdnmtError(f"found --repeats {args.repeats}, expected 1 or more")
     runs: dict[str, str] = json.loads(args.runs)
+    say_other_code(map(Path, runs.values()))
     rows: dict[str, dict[str, Any]] = {}
     device = "none"  # the child processes choose it: choosing it here would import torch
     # Fork each child from a process that has imported torch and sacremoses already: the imports take longer than small

@@ -54,10 +54,12 @@ def run(args: argparse.Namespace) -> None:
         from mdnmt.serve.requests import Limits
         from mdnmt.serve.service import ServedRun, Service
         from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
+        from mdnmt.training_code import say_other_code
 
         make_deterministic(SEED_OF_LOADING, args.threads)
         device = choose_device(args.device)
         runs = [ServedRun.load(folder, device, args.pretrained) for folder in dict.fromkeys(args.runs)]
+        say_other_code(args.runs)
         limits = Limits(args.max_characters, args.max_sentence, args.requests_per_minute)
         service = Service(runs, limits, args.beam_size, torch.get_num_threads())
         any_name = args.host in ("0.0.0.0", "::")

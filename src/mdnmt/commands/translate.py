@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.pretrained.translator import open_run
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
+    from mdnmt.training_code import say_other_code
 
     options = {
         "beam_size": args.beam_size,
@@ -53,6 +54,7 @@ def run(args: argparse.Namespace) -> None:
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained)
     require_precision(translator, config)
+    say_other_code([args.run])
     if args.domain is not None:
         translator.label(args.domain)
     start = 0

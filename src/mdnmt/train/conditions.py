@@ -14,12 +14,12 @@ import torch
 
 from mdnmt import provenance
 from mdnmt.checkpoints.store import Checkpoint
-from mdnmt.code_hash import code_hash
 from mdnmt.config.training import Compile, Training
 from mdnmt.errors import CheckpointError, ConfigError
 from mdnmt.models.kernels import Kernels
 from mdnmt.train.device import autocast_dtype, has_native_bf16
 from mdnmt.train.progress import Progress
+from mdnmt.training_code import same_code, training_code
 
 Precision = Literal["fp32", "bf16"]
 
@@ -27,22 +27,6 @@ KEY = "conditions"  # entry in a checkpoint's state.json, beside the counters
 BEGIN_EVENTS = ("start", "resume")  # of metrics.jsonl: they begin an attempt
 # Keys of the provenance that the record of each attempt has.
 ATTEMPT_KEYS = ("mdnmt", "commit", "dirty", "python", "packages", "utc", "gpu")
-# Modules that training imports but that change no weight: files, errors, locks, records, and the readers of corpora
-# (imported for the segmentation of Chinese). A fix in one of them must not keep a run from resuming.
-_CHANGE_NO_WEIGHT = (
-    *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
-    *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
-    *("mdnmt.energy", "mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.meta_device"),
-    *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics_log", "mdnmt.train.conditions"),
-    *("mdnmt.corpora", "mdnmt.corpora.checksum_cache", "mdnmt.tasks.text.stanford_segmenter"),
-)
-
-
-def training_code(builder: str) -> str:
-    """Return the hash of the code that trains a method: training loop, its blocks and losses, no other methods."""
-    own = f"mdnmt.methods.{builder}" if builder != "mbart50" else "mdnmt.pretrained.run"
-    loaded_by_name = ("mdnmt.methods", "mdnmt.corpora.readers")
-    return code_hash("mdnmt.train.run", own, chosen_from=loaded_by_name, without=_CHANGE_NO_WEIGHT)
 
 
 @dataclass(frozen=True)
@@ -114,12 +98,12 @@ def refuse_other_code(
     if checkpoint is None or accept or progress_in(checkpoint).is_over(recipe):
         return
     code = checkpoint.state.get(KEY, {}).get("code")
-    if code != here.code:
+    if not same_code(code, here.code):
         raise CheckpointError(
             f"{folder}: was trained up to update {checkpoint.update} by other training code ({code or 'not recorded'}) "
-            f"than this ({here.code}): go back to that code (run.json and metrics.jsonl name the commit), remove the "
-            "folder to start again, or continue with this code: --accept-code-change (snakemake: --config "
-            "accept_code_change=true)"
+            f"than this ({here.code}): go back to that code (metrics.jsonl names the commit), start again with this: "
+            f"`mdnmt retrain {folder.resolve().parent.name}`, or continue with this: --accept-code-change (snakemake and "
+            "mdnmt run: --config accept_code_change=true)"
         )
 
 

@@ -70,6 +70,19 @@ def test_an_explanation_has_the_end_of_the_log_its_cause_and_the_next_command(tm
     assert explain("Training", [str(tmp_path / "none.log")], "c", tmp_path / "no.md")[1].endswith("none.log")
 
 
+@pytest.mark.parametrize(
+    ("command", "accepted"),
+    [
+        ("mdnmt run mine", "mdnmt run mine --config accept_code_change=true"),
+        ("snakemake --config study=mine -c 2", "snakemake --config accept_code_change=true study=mine -c 2"),
+    ],
+)
+def test_a_refused_command_is_not_advised_again(command: str, accepted: str, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("mdnmt train: run: was trained by other training code than this: ... --accept-code-change (...)\n")
+    assert explain("Training", [str(log)], command, PAGE)[-1] == f"  to continue with this code: {accepted}"
+
+
 def test_a_job_that_is_repeated_with_success_has_not_failed() -> None:
     progress = Progress()
     progress.plan({"train": 2, "all": 1, "total": 3})

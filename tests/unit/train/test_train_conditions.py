@@ -225,7 +225,7 @@ def test_the_code_of_a_run_is_what_changes_its_weights(
         seen["modules"] = modules_of(*roots, **options)
         return code_hash(*roots, **options)
 
-    monkeypatch.setattr(conditions, "code_hash", listed)
+    monkeypatch.setattr("mdnmt.training_code.code_hash", listed)
     assert conditions.training_code("dmoe") != conditions.training_code("waldm")
     conditions.training_code("dmoe")
     assert (module in seen["modules"]) == counts

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 PAGE = Path("docs/troubleshooting.md")
+ACCEPT = "--accept-code-change"  # a training that names it was refused because its code changed
 LAST_LINES = 5
 _LAST_BYTES = 16_384
 _LEAST_LITERAL = 10  # characters of a row that must occur literally; fewer would match almost anything
@@ -97,4 +99,14 @@ def explain(title: str, logs: list[str], command: str, page: Path = PAGE) -> lis
         lines += [f"  log: {log}", *(f"    {line}" for line in end)]
     advice = likely_cause([line for end in ends.values() for line in end], page)
     lines.append(f"  likely cause and remedy: {advice}" if advice else f"  {page} lists common messages")
+    # The same command would be refused again.
+    if any(ACCEPT in line for end in ends.values() for line in end):
+        return [*lines, f"  to continue with this code: {_with_config(command, 'accept_code_change=true')}"]
     return [*lines, f"  to continue: {command}"]
+
+
+def _with_config(command: str, pair: str) -> str:
+    """Return a command of snakemake or `mdnmt run` with one more pair for --config; a second --config replaces it."""
+    words = shlex.split(command)
+    at = words.index("--config") + 1 if "--config" in words else len(words)
+    return shlex.join([*words[:at], *([] if "--config" in words else ["--config"]), pair, *words[at:]])
