@@ -102,8 +102,8 @@ def refuse_other_code(
         raise CheckpointError(
             f"{folder}: was trained up to update {checkpoint.update} by other training code ({code or 'not recorded'}) "
             f"than this ({here.code}): go back to that code (metrics.jsonl names the commit), start again with this: "
-            f"`mdnmt retrain {folder.resolve().parent.name}`, or continue with this: --accept-code-change (snakemake and "
-            "mdnmt run: --config accept_code_change=true)"
+            f"`mdnmt retrain {folder.resolve().parent.name}`, or continue with this: --accept-code-change (snakemake "
+            "and mdnmt run: --config accept_code_change=true)"
         )
 
 
