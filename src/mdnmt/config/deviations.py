@@ -30,6 +30,9 @@ class Deviation(Frozen):
     builder: str | None = Field(None, description="whose option a key of `architecture` is")
     key: str | None = Field(None, description="the key that flips the choice, with dots")
     default: Any = Field(None, description="its value where nobody sets it")
+    in_paper: dict[str, tuple[Any, ...]] = Field(
+        {}, description="key -> its values in the rows and tasks of that paper in the study `paper`, each once"
+    )
 
     @model_validator(mode="after")
     def _key_and_file_together(self) -> Self:
@@ -37,6 +40,8 @@ class Deviation(Frozen):
             raise ValueError("file and key are given together, or neither")
         if (self.builder is not None) != (self.key is not None and self.key.startswith("architecture.")):
             raise ValueError("a builder is given for keys of `architecture`, and for no others")
+        if self.key is not None and self.key not in self.in_paper:
+            raise ValueError(f"in_paper lacks {self.key}; expected its values in the study `paper`")
         return self
 
 

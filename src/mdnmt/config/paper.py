@@ -191,6 +191,9 @@ class PaperConfig(Frozen):
     printed_recipe: Recipe = Field(
         Recipe(), description="the options that the paper's own text gives (docs/recipes.md)"
     )
+    printed_for: dict[Pair, Recipe] = Field(
+        {}, description="language pair -> the options that the text gives for it alone, over printed_recipe"
+    )
     compared: dict[Name, ComparedRecipe] = Field(
         {}, description="method -> its own recipe, where the paper compares it"
     )
@@ -201,6 +204,15 @@ class PaperConfig(Frozen):
     def cited_as(self) -> str:
         """Return the authors as the text cites them."""
         return self.authors or self.citation.partition(",")[0]
+
+    def printed(self, pair: str) -> Recipe:
+        """Return the options that the text gives for a language pair."""
+        own, common = self.printed_for.get(pair, Recipe()), self.printed_recipe
+        return Recipe(
+            architecture={**common.architecture, **own.architecture},
+            training=merge_recipes([common.training, own.training]),
+            decoding={**common.decoding, **own.decoding},
+        )
 
 
 def load_paper(config_folder: Path, name: str) -> PaperConfig:
@@ -216,8 +228,11 @@ def load_paper(config_folder: Path, name: str) -> PaperConfig:
     for table_id, table in paper.tables.items():
         if table.variant is not None:
             validate_model(table.variant.training, Training, f"{path}: tables.{table_id}.variant.training")
-    validate_model(paper.printed_recipe.training, Training, f"{path}: printed_recipe.training")
-    validate_model(paper.printed_recipe.decoding, Decoding, f"{path}: printed_recipe.decoding")
+    stated = {"printed_recipe": paper.printed_recipe}
+    stated |= {f"printed_for.{pair}": recipe for pair, recipe in paper.printed_for.items()}
+    for key, recipe in stated.items():
+        validate_model(recipe.training, Training, f"{path}: {key}.training")
+        validate_model(recipe.decoding, Decoding, f"{path}: {key}.decoding")
     return paper
 
 

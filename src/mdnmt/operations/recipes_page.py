@@ -51,13 +51,14 @@ def recipes_page(study: Study) -> str:
         used = {compared.recipe_of for name, compared in paper.compared.items() if study.runs_of(task.name, name)}
         lines = [["rows", *COLUMNS]]
         for name in [str(task.config.of), *sorted(one for one in used if one)]:
-            lines.append([f"*printed in {study.papers[name].citation}*", *_printed(study.papers[name].printed_recipe)])
+            said = study.papers[name].printed(task.config.pair)
+            lines.append([f"*printed in {study.papers[name].citation}*", *_printed(said)])
         lines += [[", ".join(methods), *cells] for cells, methods in _groups(study, task.name).items()]
         parts.append(_markdown(lines))
         search = study.decoding[task.name]
         parts.append(
             f"Beam {search.beam_size}, length penalty {search.length_penalty:g} ({search.length_penalty_form})."
-            f" Printed: beam {paper.printed_recipe.decoding.get('beam_size', '–')}.\n"
+            f" Printed: beam {paper.printed(task.config.pair).decoding.get('beam_size', '–')}.\n"
         )
     return "\n".join(parts)
 

@@ -37,7 +37,8 @@ def default_of(row: Deviation) -> Any:
         inner = model.model_fields[part].annotation
         assert isinstance(inner, type) and issubclass(inner, BaseModel), f"{row.key}: nothing is inside {part}"
         model = inner
-    return model.model_fields[parts[-1]].default
+    default = model.model_fields[parts[-1]].default
+    return list(default) if isinstance(default, tuple) else default
 
 
 def test_keys_exist_with_the_defaults_that_the_rows_say() -> None:

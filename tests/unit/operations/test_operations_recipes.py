@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mdnmt.config.deviations import Deviation, load_deviations
 from mdnmt.operations.recipes_page import recipes_page, values_of
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
@@ -103,6 +105,67 @@ def test_decoding_is_as_printed(paper: Study) -> None:
         form = (search.beam_size, search.length_penalty, search.length_penalty_form)
         expected = {"zhang2021": (6, 0.6, "gnmt"), "phan2022": (1, 1.0, "power")}
         assert form == expected.get(str(paper.tasks[task].config.of), (5, 1.0, "power"))
+
+
+NUMBERS_AS_WORDS = ("no", "one", "two", "three", "four", "five")
+
+
+def values_in_paper(paper: Study, row: Deviation, key: str) -> list[Any]:
+    """Return each value that a key has on the tasks of a row's paper, in the rows that this paper's recipe trains."""
+    tasks = {name: task for name, task in paper.tasks.items() if row.paper in ("all", str(task.config.of))}
+    found: list[Any] = []
+    if row.file == "tasks":
+        found = [task.config.model_dump(mode="json") for task in tasks.values()]
+    elif row.file == "studies":
+        own = paper.config.model_dump(mode="json")
+        found = [{**own, "decoding": paper.decoding[name].model_dump(mode="json")} for name in tasks]
+    else:
+        for run in paper.runs:
+            if run.task not in tasks or run.method in paper.papers[str(tasks[run.task].config.of)].compared:
+                continue
+            assert run.planned is not None
+            builder = row.builder if key == row.key else None
+            of_builder = builder in (None, "transformer", run.planned.builder)
+            if of_builder and (run.planned.builder != "mbart50" or row.builder == "mbart50"):
+                found.append(run.planned.model_dump(mode="json"))
+    values: list[Any] = []
+    for options in found:
+        value: Any = options
+        for part in key.split("."):
+            value = value.get(part, row.default)  # an option that is left out at its default
+        values += [] if value in values else [value]
+    return values
+
+
+@pytest.mark.parametrize("row", load_deviations(ROOT / "config"), ids=lambda row: row.id)
+def test_a_deviation_says_what_the_resolved_recipe_has(paper: Study, row: Deviation) -> None:
+    for key, expected in row.in_paper.items():
+        found = values_in_paper(paper, row, key)
+        assert found == list(expected), f"config/deviations.yaml: {row.id}: in_paper.{key}: write {found}"
+        if len(found) == 1 and isinstance(found[0], int | float) and not isinstance(found[0], bool):
+            [number] = found
+            spelt = {f"{number:g}", f"{number:,}", str(number)}
+            spelt |= {NUMBERS_AS_WORDS[int(number)]} if number in range(len(NUMBERS_AS_WORDS)) else set()
+            said = re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?|\w+", row.choice.lower())
+            assert spelt & set(said), f"config/deviations.yaml: {row.id}: choice does not say {key}: {number}"
+
+
+def test_what_a_paper_prints_for_one_language_pair_stands_on_its_tasks_alone(paper: Study) -> None:
+    jiang = paper.papers["jiang2020"]
+    norms = {pair: jiang.printed(pair).architecture.get("norm") for pair in ("EN-DE", "EN-FR", "ZH-EN", "EN-ZH")}
+    assert norms == {"EN-DE": None, "EN-FR": None, "ZH-EN": "pre", "EN-ZH": None}
+    # What is printed, the models have.
+    for task in paper.tasks.values():
+        said = paper.papers[str(task.config.of)].printed(task.config.pair)
+        search = paper.decoding[task.name].model_dump()
+        assert {key: search[key] for key in said.decoding} == said.decoding
+        run = paper.runs_of(task.name, "mixed")[0]
+        assert run.planned is not None
+        values = values_of(run.planned)
+        printed = {**said.architecture, **said.training}
+        assert {key: values[key] for key in printed} == {
+            key: tuple(value) if isinstance(value, list) else value for key, value in printed.items()
+        }
 
 
 def test_the_page_is_what_the_configuration_says(paper: Study) -> None:
