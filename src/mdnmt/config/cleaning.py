@@ -52,6 +52,10 @@ class CleaningConfig(Frozen):
     max_length_ratio: float | None = Field(
         4.0, ge=1.0, allow_inf_nan=False, description="length of the longer side / the shorter side; null: no limit"
     )
+    max_characters: Count | None = Field(None, description="on each side, blanks included; null: no limit")
+    max_pieces: Count | None = Field(
+        None, description="BPE pieces on each side, counted after the split; null: no limit of its own"
+    )
     drop_identical: bool = Field(True, strict=True, description="drop a pair whose sides are the same")
     require_letters: bool = Field(True, strict=True, description="drop a pair with a side that has no letter")
     max_copied_share: float = Field(
@@ -65,6 +69,13 @@ class CleaningConfig(Frozen):
     lowercase: bool = Field(False, strict=True, description="lower-case all text, held-out text as well")
     normalise_punctuation: bool = Field(
         False, strict=True, description="Moses' normalize-punctuation, held-out text as well"
+    )
+
+    unescape: bool = Field(
+        False, strict=True, description="decode HTML entities and remove HTML tags, held-out text as well"
+    )
+    detokenise: bool = Field(
+        False, strict=True, description="join text that was tokenised by Moses' rules, held-out text as well"
     )
 
     @model_validator(mode="before")

@@ -134,6 +134,19 @@ class TaskData:
         except (OSError, UnicodeDecodeError) as error:
             raise unreadable(path, error) from None
 
+    def place(self, split: str, row: int, lang: str) -> str:
+        """Return where a sentence is: its domain, the line of the task's file of text, and how it begins.
+
+        Args:
+            split: train, valid or test.
+            row: its number in the arrays.
+            lang: of the side.
+        """
+        labels = self.split(split).domains
+        domain, line = self.domains[labels[row]], int((labels[:row] == labels[row]).sum())
+        path = self.folder / "text" / f"{split}.{domain}.{lang}"
+        return f"domain {domain}, {path}:{line + 1} ({self.text(split, domain, lang)[line][:30]!r} ...)"
+
     def _ragged(self, name: str, lang: str) -> Ragged:
         return Ragged(self._array(f"{name}.{lang}.tokens.npy"), self._array(f"{name}.{lang}.offsets.npy"))
 

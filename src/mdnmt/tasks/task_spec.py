@@ -33,7 +33,10 @@ _LATER = {
     "TaskSpec": ("leakage", "segmenter"),
     "DomainSpec": ("cleaning", "split"),
     "LeakageConfig": ("remove_near",),
-    "CleaningConfig": ("unit", "deduplicate", "lowercase", "normalise_punctuation"),
+    "CleaningConfig": (
+        *("unit", "deduplicate", "lowercase", "normalise_punctuation"),
+        *("max_characters", "max_pieces", "unescape", "detokenise"),
+    ),
     "SplitConfig": ("every", "modulo"),
     "SegmentationConfig": ("tokenizers", "merge_operations"),
     "VocabularyConfig": ("max_size",),

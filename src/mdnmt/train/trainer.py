@@ -18,7 +18,7 @@ from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, MdnmtError
 from mdnmt.methods.method import Method
-from mdnmt.tasks.task_data import TaskData
+from mdnmt.tasks.task_data import Split, TaskData
 from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
@@ -135,18 +135,25 @@ class Trainer:
         self._started = self._last_save = time.monotonic()
 
     def _refuse_long_sentences(self) -> None:
-        used = [(self.train_split, self.indices), *((self.validation.split, r) for r in self.validation.rows.values())]
+        used: list[tuple[str, Split, Any]] = [("train", self.train_split, self.indices)]
+        used += [("valid", self.validation.split, rows) for rows in self.validation.rows.values()]
         # The test sets are checked too: all will be translated, and an error now is better than one after the training.
-        sources = [*(split.source.lengths[rows] for split, rows in used), self.data.split("test").source.lengths]
-        targets = [split.target.lengths[rows] for split, rows in used]
-        model = self.method.model
-        for sides, positions in ((sources, model.max_source_length), (targets, model.max_target_length)):
-            longest = max(int(lengths.max(initial=0)) for lengths in sides)
-            if longest > positions:
-                raise TrainingError(
-                    f"task {self.data.name}: a sentence has {longest} pieces, the model takes {positions}: raise "
-                    "architecture.max_positions"
-                )
+        test, model = self.data.split("test"), self.method.model
+        sources: list[tuple[str, Any, Any]] = [(name, rows, split.source.lengths[rows]) for name, split, rows in used]
+        sources.append(("test", range(len(test)), test.source.lengths))
+        targets = [(name, rows, split.target.lengths[rows]) for name, split, rows in used]
+        for lang, sides, positions in (
+            (self.data.source_lang, sources, model.max_source_length),
+            (self.data.target_lang, targets, model.max_target_length),
+        ):
+            for name, rows, lengths in sides:
+                if int(lengths.max(initial=0)) > positions:
+                    longest = int(lengths.argmax())
+                    raise TrainingError(
+                        f"task {self.data.name}, {self.data.place(name, int(rows[longest]), lang)}: has "
+                        f"{lengths[longest]} pieces, the model takes {positions}: remove this sentence from the text "
+                        "or set `cleaning.max_characters`; or raise architecture.max_positions"
+                    )
 
     @property
     def dtype(self) -> torch.dtype | None:

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdnmt.cli import main
+from mdnmt.tasks.doctor.encoding import find_encoding
 from mdnmt.tasks.doctor.findings import Finding
 from mdnmt.tasks.doctor.misalignment import Shift, ShiftFinder
+from mdnmt.tasks.doctor.not_text import is_header, oddities
 from mdnmt.tasks.doctor.wrong_language import suspect
 
 WORDS = ("court", "law", "judge", "paper", "river", "mountain", "letter", "king", "garden", "window", "street", "a")
@@ -84,9 +86,144 @@ def test_lines_that_are_not_utf8_are_named_and_the_rest_is_read(project: Project
     project.raw("law", "train.fr", b"\n".join(lines) + b"\n")
     status, said = project.ask(capsys)
     assert status == 2
-    assert "error: 2 x train.fr is not UTF-8 (law/train.fr:7 (byte 0xc7), law/train.fr:10" in said
-    assert "iconv -f cp1252 -t UTF-8" in said
+    assert (
+        "error: 2 x train.fr is not UTF-8: bytes of another encoding (law/train.fr:7 (byte 0xc7), law/train.fr:10"
+        in said
+    )
+    assert "iconv" not in said, "no encoding makes both lines French"
     assert "400 pairs" in said
+
+
+def french(lines: int) -> list[str]:
+    return [f"la fenêtre {n} du château où l’été {word}" for n, (word, _) in enumerate(text(lines, 1))]
+
+
+def test_advice_on_encodings_is_that_of_the_whole_file(project: Project, capsys: Any) -> None:
+    lines = french(400)
+
+    def told(data: bytes) -> str:
+        project.raw("law", "train.fr", data)
+        status, said = project.ask(capsys)
+        assert status == 2
+        return "\n".join(line for line in said.splitlines() if "error" in line)
+
+    whole = "\n".join(lines) + "\n"
+    assert "400 x train.fr is not UTF-8 (" in (said := told(whole.encode("cp1252")))
+    assert "iconv -f cp1252 -t UTF-8 train.fr" in said
+    wide = told(whole.encode("utf-16"))
+    assert "train.fr is UTF-16, not UTF-8; convert it by `iconv -f UTF-16 -t UTF-8 train.fr`" in wide
+    assert wide.count("error:") == 1, "one advice, and all pairs are read"
+    for bad, kind in (
+        (b"\xed\xa0\xbd\xed\xb8\x80", "a character as two surrogates (CESU-8)"),
+        (b"\xed\xa0\xbd", "half a character (a surrogate)"),
+        ("été".encode("cp1252"), "bytes of another encoding"),
+        ("é".encode()[:1], "a character cut off at the end"),
+    ):
+        said = told(whole.encode().replace(b"\n", bad + b"\n", 78).replace(bad + b"\n", b"\n", 77))
+        assert f"train.fr is not UTF-8: {kind} (law/train.fr:78 " in said
+        assert "mend or remove these lines, do not convert the file: 399 other lines are UTF-8" in said
+        assert "iconv" not in said
+    joined = told("\n".join(lines[:150]).encode() + b"\n" + "\n".join(lines[150:]).encode("latin-1", "replace") + b"\n")
+    assert "it seems to be joined from files of different encodings" in joined
+    assert "iconv" not in joined
+
+
+SAMPLES = {
+    "fr": "La fenêtre du château est à côté, ça va très bien.",
+    "de": "Über die Straße gehen schöne Mädchen.",
+    "pl": "Zażółć gęślą jaźń, proszę o pomoc.",
+    "cs": "Příliš žluťoučký kůň úpěl ďábelské ódy.",
+    "ru": "Красная площадь находится в Москве, это красиво для людей.",
+    "el": "Η Αθήνα είναι η πρωτεύουσα της Ελλάδας.",
+    "zh": "这是一个关于中国经济发展的报告，我们在这里说明。",
+    "ja": "これは日本語の文章です。東京は日本の首都であります。",
+    "ko": "이것은 한국어 문장입니다. 서울은 대한민국의 수도이다.",
+}
+TRADITIONAL = "這是一個關於中國經濟發展的報告，我們在這裡說明。"
+
+
+@pytest.mark.parametrize(
+    ("lang", "encodings"),
+    [
+        ("fr", "cp1252 latin-1 macintosh cp850"),
+        ("de", "cp1252 cp850"),
+        ("pl", "cp1250 iso8859-2 cp852"),
+        ("cs", "cp1250 iso8859-2"),
+        ("ru", "cp1251 koi8-r iso8859-5 cp866 maccyrillic"),
+        ("el", "cp1253 iso8859-7"),
+        ("zh", "gb18030 gbk"),
+        ("ja", "shift_jis euc-jp"),
+        ("ko", "euc-kr"),
+    ],
+)
+def test_an_encoding_is_named_only_if_the_text_is_right_in_it(lang: str, encodings: str) -> None:
+    for name in encodings.split():
+        data = (SAMPLES[lang] + "\n").encode(name) * 9
+        found = find_encoding(lambda data=data: [data[:31], data[31:]], lang)  # type: ignore[misc]
+        assert found.whole is not None, name
+        assert data.decode(found.whole) == data.decode(name), f"{name} is not {found.whole}"
+
+
+def test_utf_16_is_seen_with_and_without_a_mark_and_a_nul_byte_is_not_utf_16() -> None:
+    big = (TRADITIONAL + "\n").encode("big5") * 9
+    assert find_encoding(lambda: [big], "zh").whole == "big5"
+    for lang, sample in SAMPLES.items():
+        for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"):
+            data = (sample + "\n").encode(name) * (1 if "-" not in name[4:] else 9)
+            assert find_encoding(lambda data=data: [data], lang).wide == name, lang  # type: ignore[misc]
+        data = f"a\0b\n{sample}\n".encode() * 9
+        assert find_encoding(lambda data=data: [data], lang).wide is None  # type: ignore[misc]
+    junk = bytes(range(256)) * 20
+    assert find_encoding(lambda: [junk], "fr").whole is None
+
+
+def test_what_is_no_text_is_counted_and_what_cleans_it_is_said(project: Project, capsys: Any) -> None:
+    pairs = text(400, 1)
+    for number, end in (
+        (0, " &amp; &quot;x&quot;"),
+        (1, " <br/> <b>X</b>"),
+        (2, " ."),
+        (3, " X @-@ Y"),
+        (4, " " + "UklGR" * 500),
+    ):
+        for line in range(number, 60, 10):
+            pairs[line] = (pairs[line][0] + end, pairs[line][1] + end)
+    pairs[5] = ('"HE SAID ""NO"" TO"', "JA")
+    pairs[6] = ("A", "FEN锚TRE")
+    project.write("law", "train", pairs)
+    status, said = project.ask(capsys)
+    assert status == 2
+    for side in ("source", "target"):
+        assert f"warning: 6 x the {side} has HTML entities, such as &amp; (law/train.en:1, 11, 21, ...)" in said
+        assert f"warning: 6 x the {side} has HTML tags, such as <b> (law/train.en:2, 12, 22, ...)" in said
+        assert f"warning: 12 x the {side} seems to be tokenised" in said
+        assert f"warning: 6 x the {side} has more than 2,000 characters (law/train.en:5, 15, 25, ...)" in said
+    assert "warning: the source is a quoted cell of a table" in said
+    assert "quotes: true" in said
+    assert "note: the target has words with letters that do not belong together (law/train.en:7)" in said
+    for option in ("unescape: true", "detokenise: true", "max_characters: 2000"):
+        assert option in said
+        key, value = option.split(": ")
+        task = project.folder / "config/tasks/mine.yaml"
+        task.write_text(task.read_text().partition("cleaning:")[0] + f"cleaning: {{{key}: {value}}}\n")
+        project.ask(capsys)
+    task.write_text(task.read_text().partition("cleaning:")[0] + "cleaning: {unescape: true, detokenise: true}\n")
+    cleaned = project.ask(capsys)[1]
+    assert "HTML" not in cleaned
+    assert "tokenised" not in cleaned
+
+
+def test_plain_french_and_code_are_no_markup() -> None:
+    lines = [
+        "Est-ce vrai ? Oui : non ; « bien » !",
+        "AT&T & Co, a < b > c, <option> <name@example.org>",
+        "n° 5, 3,5 % …",
+    ]
+    for line in lines:
+        assert not list(oddities("source", line, line, "fr")), line
+    for header in (("English", "French"), ("source", "target"), ("EN", "fr-FR")):
+        assert is_header(*header)
+    assert not is_header("French", "français bien sûr")
 
 
 def test_nul_bytes_marks_and_unreadable_signs(project: Project, capsys: Any) -> None:

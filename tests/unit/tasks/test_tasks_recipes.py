@@ -192,6 +192,55 @@ def test_bounds_on_pieces_hold_in_training_and_validation_text_alone(tmp_path: P
     assert TaskData.load(tmp_path / "out").split("train").source.lengths.tolist() == [n + 1 for n in lengths["train"]]
 
 
+def test_bounds_on_characters_and_pieces_beside_one_on_words(tmp_path: Path) -> None:
+    endless = ("UklGR" * 500, "UklGR" * 400 + " x")
+    cleaning = {"recipe": "none", "max_characters": 200}
+    found = made(tmp_path, {"train": [*PAIRS, endless]}, {"valid": 20, "test": 20, "cleaning": cleaning})
+    assert not any(endless[0] in lines for lines in found.values())
+    report = json.loads((tmp_path / "out" / "stats.json").read_text())["cleaning"]["law"]
+    assert report["dropped"] == {"too many characters": 1}
+    # One word is within every limit on words, and is many pieces.
+    words = [pair if n % 7 else (f"a {n} b", f"c {(n * 7919) ** 5} d") for n, pair in enumerate(PAIRS, 1)]
+    limits = {"recipe": "none", "max_pieces": 12, "max_tokens": 100, "max_length_ratio": 4.0}
+    folder = tmp_path / "pieces"
+    folder.mkdir()
+    found = made(folder, {"train": words}, {"valid": 20, "test": 20, "cleaning": limits})
+    segmenter = Segmenter.load(folder / "out", "fr", "law")
+    sides = [line for name in ("train", "valid") for line in TaskData.load(folder / "out").text(name, "law", "fr")]
+    assert max(len(segmenter.encode(line)) for line in sides) <= 12
+    report = json.loads((folder / "out" / "stats.json").read_text())["cleaning"]["law"]
+    assert set(report["dropped_by_pieces"]) == {"too many pieces"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "plain"),
+    [
+        ("Aujourd&apos;hui &amp;amp; <b>ici</b><br/>là &lt; 5 & apos ; &#233;", "Aujourd'hui & ici là < 5 ' é"),
+        ("<td>un</td><td>deux</td> H<sub>2</sub>O", "un deux H2O"),
+        (
+            "AT&T a < b > c <option> <a@b.org> ?x=1&lt=2 &nonsense;",
+            "AT&T a < b > c <option> <a@b.org> ?x=1&lt=2 &nonsense;",
+        ),
+        ("&lt;p class=&quot;x&quot;&gt;texte&lt;/p&gt;&nbsp;fin", "texte fin"),
+    ],
+)
+def test_entities_are_decoded_and_tags_removed(raw: str, plain: str) -> None:
+    assert Normaliser(unescape=True).apply(raw, "fr") == plain
+    assert Normaliser().apply(raw, "fr") == raw
+
+
+@pytest.mark.parametrize(
+    ("lang", "raw", "plain"),
+    [
+        ("en", "It 's a well @-@ known case , isn 't it ?", "It's a well-known case, isn't it?"),
+        ("fr", "Aujourd&apos; hui , l' été est là .", "Aujourd'hui, l'été est là."),
+        ("en", "Nothing here was tokenised: it's 3.5.", "Nothing here was tokenised: it's 3.5."),
+    ],
+)
+def test_tokenised_text_is_joined(lang: str, raw: str, plain: str) -> None:
+    assert Normaliser(detokenise=True).apply(raw, lang) == plain
+
+
 KEPT = {"train": lambda number: number % 50 >= 45, "valid": lambda number: number % 50 == 0}
 
 
@@ -233,6 +282,8 @@ def test_each_choice_has_an_address_and_the_name_of_a_recipe_has_none(tmp_path: 
         address(cleaning={"deduplicate": False}),
         address(cleaning={"normalise_punctuation": True}),
         address(cleaning={"unit": "tokens"}),
+        *(address(cleaning={name: True}) for name in ("unescape", "detokenise")),
+        *(address(cleaning={name: 900}) for name in ("max_characters", "max_pieces")),
         address(segmentation={"bpe": "side", "bpe_merge_operations": 20}),
         address(segmentation={"tokenizers": {"fr": "none"}, "bpe_merge_operations": 20}),
         address(segmentation={"bpe": "domain", "merge_operations": {"law": 5}, "bpe_merge_operations": 20}),

@@ -7,6 +7,7 @@ import gc
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -326,8 +327,15 @@ def test_weights_that_are_no_numbers_are_never_saved(make_spec: Any, toy_task: P
 def test_sentences_beyond_the_models_positions_are_a_users_mistake(
     make_spec: Any, toy_task: Path, tmp_path: Path, positions: int
 ) -> None:
-    with pytest.raises(MdnmtError, match="max_positions"):
+    with pytest.raises(MdnmtError, match="max_positions") as caught:
         train(make_spec(architecture={"max_positions": positions}), toy_task, tmp_path)
+    found = re.search(r"domain (\w+), (\S+):(\d+) \('(.*)' \.\.\.\): has (\d+) pieces", str(caught.value))
+    assert found is not None
+    split, domain, _ = Path(found[2]).name.split(".")
+    assert domain == found[1]
+    line = Path(found[2]).read_text().splitlines()[int(found[3]) - 1]
+    assert line.startswith(found[4])
+    assert int(found[5]) > positions
 
 
 def test_an_interrupted_run_saves_even_where_a_damaged_checkpoint_has_that_update(

@@ -19,12 +19,24 @@ def place(archive: Archive, name: str) -> str:
 
 
 def lines(archive: Archive, name: str) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 member, split at `\n` alone; a byte order mark at its beginning is dropped.
+    r"""Yield the lines of a UTF-8 member, split at `\n` alone (at `\r` if there is no `\n`); a byte order mark at its beginning is dropped.
 
     Raises:
         DataError: the text is empty, is not UTF-8, has a NUL or too long a line; the message names the line.
     """
     return checked_lines(archive.blocks(name), place(archive, name))
+
+
+def unix_line_ends(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Yield a text's blocks, with `\n` for every `\r` if its lines end in `\r` alone, as on old Macs."""
+    left, head = iter(blocks), b""
+    for block in left:
+        head += block
+        if b"\n" in block or len(head) > LINE_BYTES_MAX:
+            break
+    old = b"\n" not in head and b"\r" in head
+    yield head.replace(b"\r", b"\n") if old else head
+    yield from (block.replace(b"\r", b"\n") for block in left) if old else left
 
 
 def checked_lines(blocks: Iterable[bytes], where: str) -> Iterator[str]:
@@ -34,7 +46,7 @@ def checked_lines(blocks: Iterable[bytes], where: str) -> Iterator[str]:
         DataError: as `lines`.
     """
     rest, count, blank = b"", 0, True
-    for block in blocks:
+    for block in unix_line_ends(blocks):
         whole, found, tail = block.rpartition(b"\n")
         if found:
             for line in _decoded(rest + whole, count, where):
@@ -63,12 +75,15 @@ def _decoded(data: bytes, before: int, where: str) -> list[str]:
             _check_length(line, where, number)
     if (nul := data.find(b"\0")) >= 0:
         number = before + data.count(10, 0, nul) + 1
-        raise DataError(f"{where}:{number}: has a NUL byte; expected plain UTF-8 text")
+        raise DataError(f"{where}:{number}: has a NUL byte; expected UTF-8; `mdnmt doctor` says what to mend")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         number, byte = before + data.count(10, 0, error.start) + 1, data[error.start]
-        raise DataError(f"{where}:{number}: the byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from None
+        said = (
+            f"the byte 0x{byte:02x} is not UTF-8; `mdnmt doctor` says whether to mend the line or to convert the file"
+        )
+        raise DataError(f"{where}:{number}: {said}") from None
     return (text if before else text.removeprefix("\ufeff")).split("\n")
 
 

@@ -16,6 +16,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.operations.init.find_text import FoundDomain
 
 LEAST_PAIRS = 200  # per domain; fewer leave nothing to train on
+CHARACTERS_MAX = 2000  # on each side of a pair that init keeps, as the doctor advises
 METHODS = ("mixed", "domain-tag", "waldm-encoder", "dsa")  # a baseline, domain tags, Jiang et al., Zhang et al.
 SPACELESS = {"zh": "jieba", "ja": "character", "th": "character"}  # no blanks between words
 
@@ -107,6 +108,7 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
             f"    valid: {valid}",
             f"    test: {test}",
         ]
+    lines += ["", "cleaning:", f"  max_characters: {CHARACTERS_MAX}{'':<18}# a longer line is no sentence"]
     lines += ["", "segmentation:", f"  bpe_merge_operations: {merges}{'':<11}# for {total:,} pairs"]
     if tokenizers:
         lines.append(f"  tokenizers: {{{', '.join(f'{lang}: {name}' for lang, name in tokenizers.items())}}}")

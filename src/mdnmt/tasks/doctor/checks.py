@@ -19,6 +19,7 @@ from mdnmt.config.task import DomainConfig, TaskConfig
 from mdnmt.errors import DataError
 from mdnmt.tasks.doctor.findings import Finding, Findings
 from mdnmt.tasks.doctor.misalignment import ShiftFinder
+from mdnmt.tasks.doctor.not_text import HEADER, Oddity, is_header, oddities
 from mdnmt.tasks.doctor.user_text import Line, SplitText
 from mdnmt.tasks.doctor.wrong_language import NAMES, suspect
 from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
@@ -120,6 +121,8 @@ class _LineCheck:
     sides: Sides
     cleaned: bool  # False for the corpora's own held-out text
     languages: Counter[tuple[int, str]]
+    odd: set[str] = field(default_factory=set)
+    lines: int = 0
 
     def look(self, line: Line) -> tuple[Pair, bool]:
         """Note problems of one line; return its pair and whether the cleaning keeps it."""
@@ -131,43 +134,35 @@ class _LineCheck:
             self._note("both sides are empty" if both else f"the {blank} is empty", line)
         elif reason is not None:
             self._note(f"{'dropped by' if self.cleaned else 'against the rules of'} the cleaning: {reason}", line)
+        if self.lines == 0 and is_header(line.source, line.target):
+            self._add(HEADER, line)
+        self.lines += 1
+        raw = (line.source, line.target)
         for index, (text, side) in enumerate(zip((pair.source, pair.target), self.sides, strict=True)):
-            if "\ufffd" in text:
-                self.found.add(
-                    "warning",
-                    f"the {_SIDES[index]} has the replacement character for unreadable bytes (U+FFFD)",
-                    "convert the original text again, with the right encoding",
-                    line.place,
-                )
-            elif _mangled(text):
-                self.found.add(
-                    "warning",
-                    f"the {_SIDES[index]} looks like UTF-8 that was read as Latin-1",
-                    "convert the original text again, with the right encoding",
-                    line.place,
-                )
+            for oddity in oddities(_SIDES[index], raw[index], text, side.lang):
+                self._add(oddity, line)
             language = suspect(text, side.lang)
             if language is not None:
                 self.languages[index, language] += 1
                 self._note(f"the {_SIDES[index]} seems to be {language}, not {NAMES.get(side.lang, side.lang)}", line)
         return pair, reason is None
 
+    def _add(self, oddity: Oddity, line: Line) -> None:
+        self.odd.add(oddity.what)
+        self.found.add("warning" if oddity.alone else "note", oddity.what, oddity.remedy, line.place)
+
     def _note(self, what: str, line: Line) -> None:
         remedy = "nothing to do" if self.cleaned else "held-out text is not cleaned, so it stays"
         self.found.add("note", what, "look at it" if "seems" in what else remedy, line.place)
 
 
-# UTF-8 characters whose bytes were read as one Latin-1 character each.
-_MANGLED = ("Ã©", "Ã¨", "Ã¤", "Ã¶", "Ã¼", "ÃŸ", "Ã\xa0", "Ãª", "Ã§", "â€™", "â€œ", "â€“", "Â«", "Â»", "Â°")
-
-
-def _mangled(text: str) -> bool:
-    return not text.isascii() and any(mark in text for mark in _MANGLED)
-
-
 def _raise_levels(found: Findings, check: _LineCheck, lines: int) -> None:
     """Turn frequent notes into warnings, and report exchanged sides as an error."""
     for finding in list(found):
+        if finding.what in check.odd:
+            if finding.level == "note" and finding.count > _SUSPECTS * lines:
+                found.raise_level(finding.what, "warning", finding.remedy)
+            continue
         suspected = "seems to be" in finding.what
         if finding.level == "note" and finding.count > (_SUSPECTS if suspected else _DROPPED) * lines:
             share = f"{100 * finding.count / lines:.1f} % of the lines"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import codecs
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ from mdnmt.corpora.fetch_manifest import files_folder, read_manifest
 from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.formats.joined_archives import open_files
-from mdnmt.corpora.formats.lines import LINE_BYTES_MAX
+from mdnmt.corpora.formats.lines import LINE_BYTES_MAX, unix_line_ends
 from mdnmt.corpora.readers import HELD_OUT, folder_reader, reader
 from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
+from mdnmt.tasks.doctor.encoding import find_encoding, what_is_wrong, wide_advice
 from mdnmt.tasks.doctor.findings import Findings
 
 
@@ -56,6 +57,7 @@ class TwoFiles:
     archive: Archive
     source: str
     target: str
+    languages: tuple[str, str]
 
     @property
     def label(self) -> str:
@@ -72,7 +74,8 @@ class TwoFiles:
         Raises:
             DataError: a file is missing or cannot be read.
         """
-        sides = [_Side(self.archive, name, found) for name in (self.source, self.target)]
+        names = (self.source, self.target)
+        sides = [_Side(self.archive, *side, found) for side in zip(names, self.languages, strict=True)]
         count = 0
         for one, other in zip_longest(*(side.lines() for side in sides)):
             if one is not None and other is not None:
@@ -97,6 +100,7 @@ class Segments:
 
     label: str
     read: Callable[[], Iterator[tuple[str, str]]]
+    look: Callable[[Findings], None] = lambda found: None  # at the file itself, before it is read
 
     def place(self, number: int) -> str:
         """Return the number of the pair, its only location in formats without lines."""
@@ -108,6 +112,7 @@ class Segments:
         Raises:
             DataError: as the reader.
         """
+        self.look(found)
         count = 0
         for count, (source, target) in enumerate(self.read(), start=1):
             yield Line(source, target, self.place(count))
@@ -118,13 +123,18 @@ class Segments:
 class _Side:
     """The lines of one file, and how many there were."""
 
-    def __init__(self, archive: Archive, name: str, found: Findings) -> None:
+    def __init__(self, archive: Archive, name: str, lang: str, found: Findings) -> None:
         self.name, self.count = name, 0
-        self._archive, self._found = archive, found
+        self._archive, self._found, self._lang = archive, found, lang
 
     def lines(self) -> Iterator[str]:
+        self._encoding = find_encoding(partial(self._archive.blocks, self.name), self._lang)
+        blocks = self._archive.blocks(self.name)
+        if wide := self._encoding.wide:
+            self._found.add("error", *wide_advice(wide, self.name))
+            blocks = (text.encode() for text in codecs.iterdecode(blocks, wide, errors="replace"))
         rest = b""
-        for block in self._archive.blocks(self.name):
+        for block in unix_line_ends(blocks):
             *whole, rest = (rest + block).split(b"\n")
             for raw in [*whole, rest] if len(rest) > LINE_BYTES_MAX else whole:
                 # A line that is too long is cut between two characters.
@@ -147,29 +157,24 @@ class _Side:
                 what = "a byte order mark within the text"
                 self._found.add("warning", what, "files were joined: see whether they still are aligned", place)
         if b"\0" in raw:
-            self._found.add("error", "a NUL byte", "convert the file to UTF-8 (it may be UTF-16)", place)
+            self._found.add("error", "a NUL byte", "remove it: it is no character of a text", place)
             raw = raw.replace(b"\0", b"")
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            byte, guess = raw[error.start], _guess(raw)
-            remedy = f"convert the file to UTF-8{guess}"
-            self._found.add("error", f"{self.name} is not UTF-8", remedy, f"{place} (byte 0x{byte:02x})")
+            kind = "" if self._encoding.whole else f": {what_is_wrong(raw, error)}"
+            what, remedy = f"{self.name} is not UTF-8{kind}", self._encoding.advice(self.name)
+            self._found.add("error", what, remedy, f"{place} (byte 0x{raw[error.start]:02x})")
             return raw.decode("utf-8", errors="replace").replace("\ufffd", "?")
 
 
-_TWO_CHARACTERS = re.compile(rb"[\x80-\xff]{4}")
-
-
-def _guess(raw: bytes) -> str:
-    """Return advice on the encoding of a line; runs of non-ASCII bytes suggest Chinese."""
-    for encoding in ("gb18030", "big5") if _TWO_CHARACTERS.search(raw) else ("cp1252",):
-        try:
-            raw.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        return f", perhaps by `iconv -f {encoding} -t UTF-8`"
-    return ""
+def _look_at_table(archive: Archive, name: str, lang: str, found: Findings) -> None:
+    """Report the encoding of a file that its reader would refuse at the first line."""
+    encoding = find_encoding(partial(archive.blocks, name), lang)
+    if encoding.wide:
+        found.add("error", *wide_advice(encoding.wide, name))
+    elif encoding.invalid:
+        found.add("error", f"{encoding.invalid:,} line(s) of {name} are not UTF-8", encoding.advice(name))
 
 
 Texts = dict[str, dict[str, list[SplitText]]]
@@ -225,10 +230,14 @@ def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[
         if not files:
             continue
         if corpus.reader.name in ("plain", "files"):
-            texts[split] = [TwoFiles(archive, *sides) for sides in zip(files[::2], files[1::2], strict=True)]
+            texts[split] = [TwoFiles(archive, *sides, languages) for sides in zip(files[::2], files[1::2], strict=True)]
         else:
             read = partial(_read, corpus.reader, archive, split, *languages)
-            texts[split] = [Segments(f"{archive.label}/{files[0]}", read)]
+            segments = Segments(f"{archive.label}/{files[0]}", read)
+            if corpus.reader.name == "tsv":
+                lang = task.source_lang if task.target_lang == "en" else task.target_lang
+                segments.look = partial(_look_at_table, archive, files[0], lang)
+            texts[split] = [segments]
     return texts
 
 

@@ -74,9 +74,14 @@ _OTHER_MIN = 3  # at least this many different function words of another languag
 _OTHER_TIMES = 3  # and at least this many times those of the expected language
 
 
+def expected_scripts(lang: str) -> tuple[str, ...]:
+    """Return the scripts in which a language is written, the most common one first."""
+    return _OF_LANGUAGE.get(lang, ("Latin",))
+
+
 def suspect(text: str, lang: str) -> str | None:
     """Return what `text` seems to be in ("German", "Latin script") if not in `lang`, or None."""
-    expected = _OF_LANGUAGE.get(lang, ("Latin",))
+    expected = expected_scripts(lang)
     counts = {name: len(letters.findall(text)) for name, letters in _LETTERS.items()}
     total = sum(counts.values())
     if total < _LETTERS_MIN:

@@ -46,7 +46,7 @@ def drop_by_pieces(
     report = {}
     for domain, found in zip(spec.domains, splits, strict=True):
         rules = spec.cleaning_of(domain)
-        if rules.unit != "pieces":
+        if rules.unit != "pieces" and rules.max_pieces is None:
             continue
         dropped: Counter[str] = Counter()
         for name in ("train",) if domain.name in given else ("train", "valid"):
@@ -74,6 +74,12 @@ def _within(job: tuple[ChunkSelection, tuple[Path, Path], CleaningConfig]) -> tu
     for folder, lines in zip(folders, part.sides(), strict=True):
         table = encoding_table(folder)
         lengths.append((table.line_lengths(table.words(lines)) - 1).tolist())  # without </s>
-    reasons = [why_length(pair, rules) for pair in zip(*lengths, strict=True)]
+    reasons = [_why(pair, rules) for pair in zip(*lengths, strict=True)]
     kept = np.array([reason is None for reason in reasons], dtype=np.bool_)
     return kept, Counter(reason for reason in reasons if reason is not None)
+
+
+def _why(pieces: tuple[int, int], rules: CleaningConfig) -> str | None:
+    if rules.max_pieces is not None and max(pieces) > rules.max_pieces:
+        return "too many pieces"
+    return why_length(pieces, rules) if rules.unit == "pieces" else None

@@ -66,7 +66,7 @@ class Segmentation:
 
     def save(self, folder: Path) -> None:
         """Write it to a task's folder."""
-        forms: dict[str, Any] = {name: vars(form) for name, form in self.forms.items()}
+        forms: dict[str, Any] = {name: dict(form.options()) for name, form in self.forms.items()}
         value = {"bpe": self.bpe, "tokenizers": dict(self.tokenizers), "forms": forms}
         fsio.write_json(folder / SEGMENTATION, value)
 

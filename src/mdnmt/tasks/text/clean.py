@@ -64,6 +64,8 @@ def why_dropped(
     """
     if not pair.source or not pair.target:
         return "empty"
+    if rules.max_characters is not None and max(len(pair.source), len(pair.target)) > rules.max_characters:
+        return "too many characters"
     # Pieces can only be counted later: the codes are learned on the training text.
     if lengths is None and rules.unit != "pieces":
         (lengths,) = lengths_of([pair], rules.unit, sides)

@@ -1,4 +1,4 @@
-"""Normalise text: NFC, plain spaces, no invisible characters; per domain also punctuation and case."""
+"""Normalise text: NFC, plain spaces, no invisible characters; per domain also markup, tokens, punctuation and case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import unicodedata
 from dataclasses import dataclass
 
 from mdnmt.config.cleaning import CleaningConfig
-from mdnmt.tasks.text.tokenise import normalise_punctuation
+from mdnmt.tasks.text.markup import unescape
+from mdnmt.tasks.text.tokenise import detokenise, normalise_punctuation
 
 # Invisible characters without meaning in a sentence: soft hyphen, zero-width space, marks of byte order and of
 # direction. The joiners U+200C and U+200D stay, because some scripts need them for spelling.
@@ -35,15 +36,23 @@ class Normaliser:
 
     lowercase: bool = False
     normalise_punctuation: bool = False
+    unescape: bool = False
+    detokenise: bool = False
 
     @classmethod
     def from_config(cls, cleaning: CleaningConfig) -> Normaliser:
         """Return the normaliser that `cleaning` asks for."""
-        return cls(cleaning.lowercase, cleaning.normalise_punctuation)
+        return cls(cleaning.lowercase, cleaning.normalise_punctuation, cleaning.unescape, cleaning.detokenise)
+
+    def options(self) -> dict[str, bool]:
+        """Return its options; the newer ones only if they are set, so that older files stay the same."""
+        return {name: value for name, value in vars(self).items() if value or name not in ("unescape", "detokenise")}
 
     def apply(self, line: str, lang: str) -> str:
         """Return a line, normalised."""
-        text = normalise(line)
+        text = normalise(unescape(line) if self.unescape else line)
+        if self.detokenise:
+            text = normalise(detokenise(unescape(text), lang))
         if self.normalise_punctuation:
             text = normalise(normalise_punctuation(text, lang))
         return normalise(text.lower()) if self.lowercase else text
