@@ -331,7 +331,7 @@ def test_sentences_beyond_the_models_positions_are_a_users_mistake(
         train(make_spec(architecture={"max_positions": positions}), toy_task, tmp_path)
     found = re.search(r"domain (\w+), (\S+):(\d+) \('(.*)' \.\.\.\): has (\d+) pieces", str(caught.value))
     assert found is not None
-    split, domain, _ = Path(found[2]).name.split(".")
+    _, domain, _ = Path(found[2]).name.split(".")
     assert domain == found[1]
     line = Path(found[2]).read_text().splitlines()[int(found[3]) - 1]
     assert line.startswith(found[4])

@@ -19,7 +19,9 @@ def place(archive: Archive, name: str) -> str:
 
 
 def lines(archive: Archive, name: str) -> Iterator[str]:
-    r"""Yield the lines of a UTF-8 member, split at `\n` alone (at `\r` if there is no `\n`); a byte order mark at its beginning is dropped.
+    r"""Yield the lines of a UTF-8 member, split at `\n` alone, or at `\r` if it has no `\n`.
+
+    A byte order mark at its beginning is dropped.
 
     Raises:
         DataError: the text is empty, is not UTF-8, has a NUL or too long a line; the message names the line.

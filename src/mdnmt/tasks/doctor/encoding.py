@@ -53,8 +53,12 @@ _TABLE: tuple[tuple[str, str, float, str], ...] = (
 )
 # Python's names of encodings that `iconv` calls otherwise.
 _ICONV = {"big5hkscs": "big5-hkscs", "maccyrillic": "mac-cyrillic"}
-_WIDE = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"))
-_WIDE += ((codecs.BOM_UTF16_BE, "utf-16"),)
+_WIDE = {  # in this order: the mark of UTF-16 is the beginning of that of UTF-32
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _WITHOUT_MARK = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 _HEAD_BYTES = 1 << 16
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -154,7 +158,7 @@ def _wide(read: Open) -> str | None:
         head += block
         if len(head) >= _HEAD_BYTES:
             break
-    for mark, name in _WIDE:
+    for mark, name in _WIDE.items():
         if head.startswith(mark):
             return name
     return next((name for name in _WITHOUT_MARK if b"\0" in head and _is_wide(head, name)), None)

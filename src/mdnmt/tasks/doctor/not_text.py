@@ -1,4 +1,4 @@
-"""Find what is no plain text: markup, tokenised text, cells of a table, bytes read in the wrong encoding, endless lines."""
+"""Find what is no plain text: markup, tokenised text, cells of a table, wrongly read bytes, endless lines."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ _AS_BYTES = {ord(bytes([byte]).decode("cp1252", "ignore") or "\0"): byte for byt
 _AS_BYTES.pop(0)
 _NEXT = "[\u0080-\u00bf" + "".join(map(chr, _AS_BYTES)) + "]"
 _MISREAD = re.compile(f"[\u00c2-\u00df]{_NEXT}|[\u00e0-\u00ef]{_NEXT}{{2}}|[\u00f0-\u00f4]{_NEXT}{{3}}")
-_HEADERS = frozenset(
-    "source target src tgt trg text translation original segment en eng english anglais englisch inglés fr fra fre "
-    "french français francais de deu ger german deutsch es spa spanish español it ita italian italiano pt por portuguese "
-    "português nl nld dutch nederlands ru rus russian русский zh zho chi chinese 中文 英文 英语 ja jpn japanese 日本語 "
-    "ko kor korean 한국어 ar ara arabic pl pol polish polski cs ces czech tr tur turkish uk ukr ukrainian sv swedish"
-    .split()
-)  # fmt: skip
+_HEADERS = """
+source target src tgt trg text translation original segment en eng english anglais englisch inglés fr fra fre french
+français francais de deu ger german deutsch es spa spanish español it ita italian italiano pt por portuguese português
+nl nld dutch nederlands ru rus russian русский zh zho chi chinese 中文 英文 英语 ja jpn japanese 日本語
+ko kor korean 한국어 ar ara arabic pl pol polish polski cs ces czech tr tur turkish uk ukr ukrainian sv swedish
+"""
 
 
 class Oddity(NamedTuple):
@@ -89,7 +88,7 @@ def oddities(side: str, raw: str, text: str, lang: str) -> Iterator[Oddity]:
 def is_header(source: str, target: str) -> bool:
     """Say whether a pair is the first row of a table, with the names of its columns."""
     names = [text.strip().strip('"').casefold() for text in (source, target)]
-    return names[0] != names[1] and all(name.split("-")[0].split("_")[0] in _HEADERS for name in names)
+    return names[0] != names[1] and all(name.split("-")[0].split("_")[0] in _HEADERS.split() for name in names)
 
 
 HEADER = Oddity("the first line seems to name the columns of a table", _HEADER, alone=True)
