@@ -24,6 +24,7 @@ from mdnmt.fingerprint import canonical_json, sha256_file
 from mdnmt.paths import address, to_remove
 
 SEAL, ADDRESS, MADE_FROM, MADE_WITH = "seal", "sealed_at", "made_from", "made_with"  # keys of a sealed file
+MADE_BY = "made_by"  # of a sums.json: the code and the packages that made the files
 SUMS = "sums.json"
 RECORD = "run.json"  # of a run (mdnmt.paths.RunPaths)
 _IN_MANIFEST = {"segmentation.json"}  # of a task, whose manifest holds its sha256
@@ -167,9 +168,19 @@ def has_options(path: Path, options: str) -> bool:
     return _sealed_options(path) == options
 
 
-def write_sums(folder: Path, names: Iterable[str], made_from: Iterable[Path] = ()) -> None:
-    """Write the sha256 of files of a folder to its sums.json, sealed; the readers of this module check them."""
-    write_sealed(folder / SUMS, {name: sha256_file(folder / name) for name in names}, made_from)
+def write_sums(
+    folder: Path, names: Iterable[str], made_from: Iterable[Path] = (), made_by: Mapping[str, Any] | None = None
+) -> None:
+    """Write the sha256 of files of a folder to its sums.json, sealed; the readers of this module check them.
+
+    Args:
+        folder: the folder.
+        names: its files.
+        made_from: as for `write_sealed`.
+        made_by: a record of the code and the packages that made the files.
+    """
+    record = {MADE_BY: dict(made_by)} if made_by else {}
+    write_sealed(folder / SUMS, {**{name: sha256_file(folder / name) for name in names}, **record}, made_from)
 
 
 def sealed(inputs: Iterable[Path]) -> list[Path]:
@@ -207,6 +218,7 @@ def read_json(path: Path) -> Any:
 def _check_origin(path: Path, value: dict[str, Any]) -> None:
     """Remove the address and the inputs from a sealed value, and check both."""
     value.pop(MADE_WITH, None)
+    value.pop(MADE_BY, None)
     said, here = value.pop(ADDRESS, ""), address(path)
     if said and here and said != here:
         raise DamagedFile(path, f"was made as {said}, not for this place")

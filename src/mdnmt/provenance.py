@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -15,7 +16,11 @@ from mdnmt import __version__
 
 KEY_PACKAGES = (
     "torch", "numpy", "pydantic", "PyYAML", "safetensors", "sacrebleu", "sacremoses", "subword-nmt",
-    "snakemake", "pandas", "matplotlib", "scikit-learn", "jinja2",
+    "snakemake", "pandas", "matplotlib", "scikit-learn", "jinja2", "scipy", "jieba", "transformers", "unbabel-comet",
+)  # fmt: skip
+# Those whose version can change a number of a run: its data, its training, its translations.
+NUMERIC_PACKAGES = (
+    "torch", "numpy", "sacrebleu", "sacremoses", "subword-nmt", "scikit-learn", "jieba", "transformers",
 )  # fmt: skip
 
 CODE_FOLDERS = ("src", "plugins", "workflow", "config")  # what decides results; a new file there is a change
@@ -53,10 +58,10 @@ def git_state() -> tuple[str | None, bool | None]:
     return commit, None if changes is None else bool(changes)
 
 
-def package_versions() -> dict[str, str]:
-    """Return the versions of those of `KEY_PACKAGES` that are installed."""
+def package_versions(names: Iterable[str] = KEY_PACKAGES) -> dict[str, str]:
+    """Return the versions of those of these packages that are installed."""
     versions = {}
-    for name in KEY_PACKAGES:
+    for name in names:
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -17,6 +17,7 @@ import yaml
 
 from mdnmt.code_hash import code_hash
 from mdnmt.fsio import RECORD, read_json
+from mdnmt.provenance import NUMERIC_PACKAGES, package_versions
 
 EQUIVALENT = Path(__file__).with_name("equivalent_code.yaml")
 # Modules that training imports but that change no weight: files, errors, locks, records, and the readers of corpora
@@ -57,18 +58,21 @@ def why_other_code(record: Mapping[str, Any]) -> str:
     Args:
         record: the content of the run's run.json.
     """
-    if "imported" in record or not record.get("updates"):
+    here = _code_here(record)
+    if here is None or "imported" in record or not record.get("updates"):
         return ""
-    builder, last = str(record["spec"]["builder"]), record.get("code")
     # An attempt that began at the last update made none; it only wrote files.
     begun = [one for one in record.get("attempts") or () if one.get("at_update", 0) < record["updates"]]
-    others = [one for one in ({"code": last}, *begun) if not same_code(one.get("code"), training_code(builder))]
+    others = [one for one in (record, *begun) if not same_code(one.get("code"), here)]
     if not others:
         return ""
     if any(one.get("code") is None for one in others):
         return "trained by code that run.json does not record"
-    commit = next((one["commit"] for one in reversed(others) if one.get("commit")), None)
-    return f"trained by other code{f' (commit {commit[:12]})' if commit else ''}"
+    made = next((one for one in reversed(others) if one.get("commit")), None)
+    if made is None:
+        return "trained by other code"
+    changed = ", with changes that were not committed" if made.get("dirty") else ""
+    return f"trained by other code (commit {made['commit'][:12]}{changed})"
 
 
 def read_why_other_code(folder: Path) -> str:
@@ -77,6 +81,31 @@ def read_why_other_code(folder: Path) -> str:
         return why_other_code(read_json(folder / RECORD))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""
+
+
+def why_translated_by_other_code(record: Mapping[str, Any], code: str | None) -> str:
+    """Return how the code that translated with a run differs from the code here; "" if it does not or is not known.
+
+    Args:
+        record: the content of the run's run.json.
+        code: what `made_by` recorded with the translations.
+    """
+    here = _code_here(record)
+    return "" if here is None or code is None or same_code(code, here) else "translated by other code"
+
+
+def _code_here(record: Mapping[str, Any]) -> str | None:
+    """Return the hash of the code here that trains the method of a run; None if the method is not here."""
+    try:
+        return training_code(record["spec"]["builder"])
+    except (KeyError, ModuleNotFoundError):
+        return None
+
+
+def made_by(folder: Path) -> dict[str, Any]:
+    """Return the record of the code and the packages that now make something with the run in a folder."""
+    builder = read_json(folder / RECORD)["spec"]["builder"]
+    return {"code": training_code(builder), "packages": package_versions(NUMERIC_PACKAGES)}
 
 
 def say_other_code(folders: Iterable[Path]) -> None:

@@ -105,7 +105,7 @@ def test_equivalent_code_is_the_same_code(run: Path, edited: Path, equivalents: 
 def test_each_attempt_that_made_updates_counts(run: Path) -> None:
     record = json.loads(RunPaths(run).record.read_text()) | {"updates": 5}
     [attempt] = record["attempts"]
-    other = {**attempt, "code": "0" * 16, "commit": "1234567890abcdef"}
+    other = {**attempt, "code": "0" * 16, "commit": "1234567890abcdef", "dirty": False}
     mixed = why_other_code({**record, "attempts": [other, {**attempt, "at_update": 3}]})
     assert mixed.endswith("(commit 1234567890ab)")
     assert why_other_code({**record, "attempts": [attempt, {**other, "at_update": 5}]}) == ""

@@ -117,7 +117,7 @@ rule tables:
     localrule: True
     params:
         verbs=lambda w: spec_file(combined_jobs.table_commands(STUDY, PLACES)),
-        code=[code_of_table(STUDY, key) for key in STUDY.config.tables],
+        code=[code_of_table(STUDY, key, PLACES) for key in STUDY.config.tables],
     message:
         "All tables of the study"
     shell:

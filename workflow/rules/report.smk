@@ -41,7 +41,7 @@ rule report:
     localrule: True
     params:
         spec=lambda w: spec_file(report_selection.report_spec(STUDY, PLACES, COMMANDS)),
-        code=code_of("report"),
+        code=code_of_report(STUDY, PLACES),
     message:
         f"Writing results/{STUDY.name}/report.html"
     shell:
@@ -57,7 +57,7 @@ rule table_partial:
     localrule: True
     params:
         spec=lambda w: spec_file(table_selection.table_spec(STUDY, w.key, PARTIAL, partial=True)),
-        code=lambda w: code_of_table(STUDY, w.key),
+        code=lambda w: code_of_table(STUDY, w.key, PLACES),
     message:
         "Table {wildcards.key}, from what exists"
     shell:
@@ -92,7 +92,7 @@ rule report_partial:
     params:
         runs=spec_file(json.dumps(report_selection.run_rows(STUDY, PARTIAL))),
         spec=spec_file(report_selection.report_spec(STUDY, PARTIAL, COMMANDS, partial=True)),
-        code=[code_of("list_runs"), code_of("report")],
+        code=[code_of("list_runs"), code_of_report(STUDY, PLACES)],
     message:
         f"Writing results/{STUDY.name}/partial/report.html from what exists"
     shell:

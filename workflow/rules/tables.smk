@@ -22,7 +22,7 @@ rule table:
     localrule: True
     params:
         spec=lambda w: spec_file(table_selection.table_spec(STUDY, w.key, PLACES)),
-        code=lambda w: code_of_table(STUDY, w.key),
+        code=lambda w: code_of_table(STUDY, w.key, PLACES),
     message:
         "Table {wildcards.key}"
     shell:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.pretrained.translator import open_run
     from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
-    from mdnmt.training_code import say_other_code
+    from mdnmt.training_code import made_by, say_other_code
 
     config = parse_spec(args.spec, Decoding)
     if args.split != "test" and config.labels == "predicted":
@@ -79,4 +79,4 @@ def run(args: argparse.Namespace) -> None:
         print(f"{domain}: {len(found)} sentences in {time.monotonic() - started:.1f} s", flush=True)
     write_likelihoods(args.out, Likelihoods(translator.vocabulary, forced))
     names = [LIKELIHOOD, *(f"hyp.{domain}.txt" for domain in data.domains)]
-    write_sums(args.out, names, made_from=[RunPaths(args.run).record])
+    write_sums(args.out, names, made_from=[RunPaths(args.run).record], made_by=made_by(args.run))

@@ -20,12 +20,13 @@ def run(args: argparse.Namespace) -> None:
     """Build the table and write every format that was asked for."""
     from mdnmt import fsio
     from mdnmt.exhibits import build_table, specs
+    from mdnmt.exhibits.run_notes import with_run_notes
     from mdnmt.exhibits.spec_files import table_files
     from mdnmt.report import render_html, render_latex, render_text
 
     spec = specs.parse_table(args.spec)
     fsio.require_options(spec.made_with)
-    grid = build_table.build(spec)
+    grid = with_run_notes(build_table.build(spec), spec)  # not in `build`: `mdnmt verify` compares what it returns
     drawn = (
         (args.csv, render_text.to_csv),
         (args.markdown, render_text.to_markdown),

@@ -17,6 +17,7 @@ from mdnmt.escape import csv_cell
 from mdnmt.exchange.bundle import RUNS, STUDIES, Bundle
 from mdnmt.exchange.evidence import SPECS, recorded_at
 from mdnmt.exhibits.grid import Grid
+from mdnmt.exhibits.run_notes import NamedRun, run_notes
 from mdnmt.statements.claims.outcome import Outcomes
 from mdnmt.studies.study import Study
 
@@ -38,6 +39,7 @@ class StudyFacts:
         signatures: metric -> signatures of its scores.
         verdicts: one row for each cell and claim, with the columns `VERDICT_COLUMNS`.
         numbers: the table of numbers, as CSV.
+        notes: runs that other code than this made, and packages that they do not share.
     """
 
     name: str
@@ -49,6 +51,7 @@ class StudyFacts:
     signatures: dict[str, list[str]]
     verdicts: list[dict[str, str]]
     numbers: str
+    notes: tuple[str, ...] = ()
 
     def counts(self, kind: str) -> dict[str, int]:
         """Return verdict -> number of cells or claims (`kind`) that have it."""
@@ -84,6 +87,11 @@ def read_facts(study: Study, bundle: Bundle, root: Path) -> StudyFacts:
         raise DataError(
             f"{bundle.folder}: has no run of study {study.name} as it is configured now; make the study first"
         )
+    named = [
+        NamedRun(f"{run.label} ({run.task})", run.seed, root / "results" / RUNS / run.address)
+        for run in study.makeable()
+        if run.address in bundle.runs
+    ]
     own = root / "results" / study.name
     keys = {kind: list(specs) for kind, specs in fsio.read_json(own / SPECS)["specs"].items()}
     verdicts: list[dict[str, str]] = []
@@ -110,6 +118,7 @@ def read_facts(study: Study, bundle: Bundle, root: Path) -> StudyFacts:
         signatures={metric: sorted(found) for metric, found in sorted(signatures.items())},
         verdicts=verdicts,
         numbers=numbers,
+        notes=tuple(run_notes(named)),
     )
 
 

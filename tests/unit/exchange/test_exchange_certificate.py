@@ -95,6 +95,7 @@ def test_what_a_human_must_add_is_empty_and_listed(certificate: Path) -> None:
     for name, section in named.items():
         body = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
         assert re.search(rf"{re.escape(name)}:(\*\*)?( \|)?$", body, re.M), name
+    assert ": trained by code that run.json does not record" in text
     # Nothing is empty that is not listed.
     empty = {found.strip("*- ") for found in re.findall(r"^- (.+?):(?:\*\*)?$", text, re.M)}
     assert empty <= named.keys()

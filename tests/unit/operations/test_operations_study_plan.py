@@ -199,6 +199,7 @@ def test_text_has_80_columns_and_names_its_sources(study: Study, capsys: pytest.
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "6 runs (1 task, 3 seeds): 1 done, 5 to do." in text
     assert "] measured: seed 1 of the same run on Processor (run.json)\n" in text
+    assert "Mixed, seed 1: trained by code that run.json does not record." in " ".join(text.split())
     assert main(["plan", "tiny", "--cells", "jiang2020-table2"]) == 0
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines()) <= 80

@@ -76,7 +76,7 @@ def plan_text(plan: Plan) -> str:
     """Return the whole plan."""
     sources = Sources()
     parts = [_head(plan), _tasks(plan, sources), _runs(plan, sources), _tables(plan), _missing(plan)]
-    parts.append(_sources(plan, sources))
+    parts += ["\n".join(line for note in plan.notes for line in wrapped(note)), _sources(plan, sources)]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mdnmt.exhibits.run_notes import study_notes
 from mdnmt.operations.plan.exhibit_needs import TableNeeds, figure_runs, table_needs
 from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
@@ -69,6 +70,11 @@ class Plan:
     def if_all(self) -> Estimate:
         """Return the same including runs that cannot be made now, as far as their time is known."""
         return total(one for plan in self.runs for one in (plan.train, plan.decode) if one is not None)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Return the notes on runs that are done: those that other code made, packages that differ."""
+        return study_notes(self.study, self.places)
 
     @property
     def to_add(self) -> tuple[int, int]:
@@ -151,6 +157,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "to_add_bytes": list(plan.to_add),
         "used_bytes": plan.used_bytes,
         "guessed_vocabularies": list(plan.guessed),
+        "notes": plan.notes,
     }
 
 

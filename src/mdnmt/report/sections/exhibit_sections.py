@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from mdnmt.exhibits.grid import Grid, GridRow, RowRun, read_grid
+from mdnmt.exhibits.run_notes import of_report
 from mdnmt.exhibits.specs import ReportFigure, ReportRun, ReportTable
 from mdnmt.report import render_html, table_summary
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, any_number, optional_json
@@ -98,7 +99,7 @@ def figure(given: ReportFigure, links: Mapping[str, str]) -> FigureSection:
     return FigureSection(
         id=given.id,
         title=title,
-        caption=given.caption,
+        caption=" ".join([given.caption, *of_report(given.runs)]),
         missing=given.missing or reason,
         source=f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
         alt=given.alt or words or title,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mdnmt.exhibits.run_notes import NamedRun
 from mdnmt.numbers.rounding import duration
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number, optional_json
 
@@ -85,6 +86,22 @@ def read_runs(tsv: Path | None, run_json: tuple[Path, ...]) -> list[RunRecord]:
         state = "done" if run is not None else line.get("state") or "not made"
         records.append(RunRecord(line, state, run))
     return records
+
+
+def named(records: Iterable[RunRecord]) -> list[NamedRun]:
+    """Return the runs that are done, with their translations, for the notes on them."""
+    records = list(records)
+    several = of_several_tasks(records)
+    return [
+        NamedRun(
+            f"{one.label} ({one.line.get('task', '')})" if several else one.label,
+            int(one.line["seed"]) if one.line.get("seed", "").isdigit() else None,
+            Path(one.folder),
+            Path(one.line["test_dir"], "hyp") if one.line.get("test_dir") else None,
+        )
+        for one in records
+        if one.made is not None
+    ]
 
 
 def of_several_tasks(records: Iterable[RunRecord]) -> bool:
