@@ -1,7 +1,8 @@
 """Hash the code that a module runs, without comments, docstrings and positions.
 
-The modules are found statically, from the syntax trees of a module and of everything that it imports from mdnmt;
-nothing is imported. The rules of cheap stages have such a hash as a param, so that changed code makes exactly their
+The modules are found statically, from the syntax trees of a module and of everything that it imports from mdnmt and
+from the packages of plug-ins (`Sources.add`); nothing is imported.
+The rules of cheap stages have such a hash as a param, so that changed code makes exactly their
 outputs again; checkpoints, runs and exhibits record it.
 
 What counts as an import of a module:
@@ -34,7 +35,7 @@ class _Module:
 
     Attributes:
         digest: hash of its code.
-        imports: modules of mdnmt that it imports.
+        imports: modules of the known packages that it imports.
         data: data files that it names.
         loads_all: whether it is a package that imports all of its modules by name.
     """
@@ -46,31 +47,46 @@ class _Module:
 
 
 class Sources:
-    """The source files of a package, each read at most once."""
+    """The source files of a package and of others that are added to it, each read at most once."""
 
     def __init__(self, root: Path) -> None:
         """Take the package in the folder `root`, which has the package's name."""
-        self.root, self.package = root, root.name
+        self.root, self.roots = root, {root.name: root}
         self._read: dict[str, _Module] = {}
         self._hashes: dict[tuple[tuple[str, ...], frozenset[str], frozenset[str]], str] = {}
+
+    def add(self, package: str, root: Path) -> None:
+        """Take another top-level package, a folder or a single file; one of the same name is replaced."""
+        self.roots[package] = root
+        self._hashes.clear()
+        self._read = {name: module for name, module in self._read.items() if name.partition(".")[0] != package}
+        for name in ("files", "namespaces", "data"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def files(self) -> dict[str, Path]:
         """Return module -> file; for a package, its __init__.py."""
         found = {}
-        for path in sorted(self.root.rglob("*.py")):
-            parts = path.relative_to(self.root.parent).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+        for package, root in self.roots.items():
+            for path in [root] if root.is_file() else sorted(root.rglob("*.py")):
+                inside = () if path == root else path.relative_to(root).with_suffix("").parts
+                found[".".join((package, *(inside[:-1] if inside[-1:] == ("__init__",) else inside)))] = path
         return found
+
+    @cached_property
+    def namespaces(self) -> set[str]:
+        """Return the packages without an __init__.py."""
+        return {package for name in self.files for package in _with_packages(name)} - self.files.keys()
 
     @cached_property
     def data(self) -> dict[str, tuple[Path, ...]]:
         """Return package -> the files in it that are not Python files."""
         found: dict[str, tuple[Path, ...]] = {}
         for name, path in self.files.items():
-            if path.name == "__init__.py":
+            package = _package_of(name, path)
+            if package and package not in found:
                 inside = (entry for entry in path.parent.iterdir() if entry.is_file())
-                found[name] = tuple(sorted(entry for entry in inside if entry.suffix not in (".py", ".pyc", ".pyi")))
+                found[package] = tuple(sorted(entry for entry in inside if entry.suffix not in (".py", ".pyc", ".pyi")))
         return found
 
     def modules(self, *roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
@@ -79,7 +95,7 @@ class Sources:
         waiting = [name for root in roots for name in _with_packages(root)]
         while waiting:
             name = waiting.pop()
-            if name in found or name in without:
+            if name in found or name in without or name in self.namespaces:
                 continue
             found.add(name)
             module = self._module(name)
@@ -101,15 +117,23 @@ class Sources:
             digest.update(f"{name} {self._module(name).digest}\n".encode())
         for path in sorted({path for name in names for path in self._module(name).data}):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{path.relative_to(self.root).as_posix()} {content}\n".encode())
+            digest.update(f"{self._place(path)} {content}\n".encode())
         return digest.hexdigest()[:_DIGITS]
+
+    def hash_of(self, name: str) -> str:
+        """Return the hash of one module and of the data files that it names, without what it imports."""
+        return self._hash([name])
+
+    def _place(self, path: Path) -> str:
+        root = next(root for root in self.roots.values() if path.is_relative_to(root))
+        return path.relative_to(root if root == self.root else root.parent).as_posix()
 
     def _module(self, name: str) -> _Module:
         if name not in self._read:
             if name not in self.files:
                 raise ModuleNotFoundError(f"{self.root}: no module {name!r}")
             path = self.files[name]
-            reader = _Reader(self, name if path.name == "__init__.py" else name.rpartition(".")[0])
+            reader = _Reader(self, _package_of(name, path))
             text = reader.read(ast.parse(path.read_bytes(), str(path)))
             self._read[name] = _Module(
                 digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
@@ -121,7 +145,8 @@ class Sources:
 
 
 @cache
-def _of_mdnmt() -> Sources:
+def sources() -> Sources:
+    """Return the sources of mdnmt, and of the plug-ins that were found so far."""
     return Sources(Path(__file__).resolve().parent)
 
 
@@ -137,12 +162,17 @@ def code_hash(*roots: str, chosen_from: Collection[str] = (), without: Collectio
         ModuleNotFoundError: there is no such module.
         SyntaxError: a file is not Python.
     """
-    return _of_mdnmt().hash(*roots, chosen_from=chosen_from, without=without)
+    return sources().hash(*roots, chosen_from=chosen_from, without=without)
 
 
 def modules_of(*roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> list[str]:
     """Return the sorted names of the modules that `code_hash` covers for the same arguments."""
-    return _of_mdnmt().modules(*roots, chosen_from=chosen_from, without=without)
+    return sources().modules(*roots, chosen_from=chosen_from, without=without)
+
+
+def _package_of(name: str, path: Path) -> str:
+    """Return the package whose modules a module imports by relative names."""
+    return name if path.name == "__init__.py" else name.rpartition(".")[0]
 
 
 def _with_packages(name: str) -> Iterator[str]:
@@ -206,7 +236,7 @@ class _Reader:
             self.loads_all = True
 
     def _is_ours(self, name: str) -> bool:
-        return name.split(".")[0] == self.sources.package
+        return name.partition(".")[0] in self.sources.roots
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         parts = self.package.split(".")

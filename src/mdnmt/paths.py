@@ -89,3 +89,8 @@ class RunPaths:
     def segmentation(self) -> Path:
         """A copy of the task's codes and vocabularies, so that a run can translate without its task."""
         return self.folder / "segmentation"
+
+    @property
+    def code(self) -> Path:
+        """A copy of the code that trained the run and is not part of the package: plug-ins, for example."""
+        return self.folder / "code"

@@ -58,6 +58,12 @@ def git_state() -> tuple[str | None, bool | None]:
     return commit, None if changes is None else bool(changes)
 
 
+def committed_files(folder: Path) -> set[Path] | None:
+    """Return the files below a folder of this package that HEAD has; None outside a repository of it."""
+    listed = _git("-C", str(folder), "ls-tree", "-r", "-z", "--name-only", "HEAD")
+    return {folder / name for name in listed.split("\0") if name} if listed else None
+
+
 def package_versions(names: Iterable[str] = KEY_PACKAGES) -> dict[str, str]:
     """Return the versions of those of these packages that are installed."""
     versions = {}

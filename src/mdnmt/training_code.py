@@ -17,6 +17,7 @@ import yaml
 
 from mdnmt.code_hash import code_hash
 from mdnmt.fsio import RECORD, read_json
+from mdnmt.plugins import LOADED_BY_NAME, module_of
 from mdnmt.provenance import NUMERIC_PACKAGES, package_versions
 
 EQUIVALENT = Path(__file__).with_name("equivalent_code.yaml")
@@ -26,6 +27,7 @@ _CHANGE_NO_WEIGHT = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
     *("mdnmt.energy", "mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.meta_device", "mdnmt.training_code"),
+    "mdnmt.plugins",
     *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics_log", "mdnmt.train.conditions"),
     *("mdnmt.corpora", "mdnmt.corpora.checksum_cache", "mdnmt.tasks.text.stanford_segmenter"),
 )
@@ -33,9 +35,11 @@ _CHANGE_NO_WEIGHT = (
 
 def training_code(builder: str) -> str:
     """Return the hash of the code that trains a method: training loop, its blocks and losses, no other methods."""
-    own = f"mdnmt.methods.{builder}" if builder != "mbart50" else "mdnmt.pretrained.run"
-    loaded_by_name = ("mdnmt.methods", "mdnmt.corpora.readers")
-    return code_hash("mdnmt.train.run", own, chosen_from=loaded_by_name, without=_CHANGE_NO_WEIGHT)
+    own = module_of(builder, "mdnmt.methods") if builder != "mbart50" else "mdnmt.pretrained.run"
+    try:
+        return code_hash("mdnmt.train.run", own, chosen_from=LOADED_BY_NAME, without=_CHANGE_NO_WEIGHT)
+    except ModuleNotFoundError:
+        return "none"  # a plug-in that is not here any more
 
 
 @cache

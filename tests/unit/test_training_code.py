@@ -43,7 +43,7 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(Path(mdnmt.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     [block] = [path for path in (copy / "models").glob("feed_forward.py") if RELU in path.read_text()]
     block.write_text(block.read_text().replace(RELU, TANH))
-    monkeypatch.setattr(code_hash, "_of_mdnmt", lambda: Sources(copy))
+    monkeypatch.setattr(code_hash, "sources", lambda: Sources(copy))
     return copy
 
 

@@ -1,5 +1,6 @@
 # The study, resolved once, and the paths of everything in it. No rules here.
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from mdnmt.machine import name_full_disks, require_plain_path, require_room_for_
 from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, set_defaults, shell_prefix
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.operations.plan.slurm_client import require_slurm
+from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside
 from mdnmt.report import report_selection
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs
@@ -57,6 +59,8 @@ try:
     require_plain_path(Path.cwd())
     PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
     BUNDLE = Bundle(Path(workflow.basedir, PROJECT.bundle))
+    use_folder_beside(CONFIG)
+    os.environ[PLUGINS] = str(plugins_folder())  # for jobs, whose folder may be another one (--directory)
     STUDY = resolve_study()
     AUDIT = load_inputs(CONFIG).identity()
     CLUSTER = load_cluster(CONFIG)

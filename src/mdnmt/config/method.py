@@ -18,7 +18,9 @@ class MethodConfig(Frozen):
     label: str = Field(
         min_length=1, description="as printed in tables; {domain} is replaced by the domain of a single-domain run"
     )
-    builder: str = Field(description="a module of mdnmt.methods; or mbart50, pretrained weights (mdnmt.pretrained)")
+    builder: str = Field(
+        description="a method of mdnmt, or a plug-in (docs/your-own-method.md); or mbart50, pretrained weights"
+    )
     train_on: Literal["all", "each"] = Field("all", description="each: one run per domain, on the text of that domain")
     initialise_from: str | None = Field(
         None, description="start from the trained model of this method: same task, same seed, all domains"

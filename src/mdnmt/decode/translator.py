@@ -73,7 +73,7 @@ class Translator:
         self.target_vocab = Vocab.load(paths.segmentation / f"vocab.{self.target_lang}.txt")
         self._segmentation = paths.segmentation
         self._target_tokenizer = Segmentation.load(paths.segmentation).tokenizer(self.target_lang)
-        architecture = validate(spec.builder, spec.architecture, where=str(paths.record))
+        architecture = validate(spec.builder, spec.architecture, where=str(paths.record), code=spec.code)
         joint = self.source_vocab.tokens == self.target_vocab.tokens
         sizes = VocabSizes(len(self.source_vocab), len(self.target_vocab), joint)
         method = build(spec.builder, architecture, sizes, len(self.domains))

@@ -1,8 +1,9 @@
-"""The methods, one file each. A module with `config_type` and `build` is a builder; there is no list to add it to."""
+"""The methods, one file each, and those of plug-ins. A module with `config_type` and `build` is a builder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -10,35 +11,113 @@ from typing import Any
 
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.errors import ConfigError
+from mdnmt.fingerprint import canonical_json
 from mdnmt.methods.method import Architecture, Method, VocabSizes, with_size
+from mdnmt.plugins import Kind, Plugin, changed_code, find, folder, load, names, one_line, own_code
 
 _MODULES = {found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)}
+KIND = Kind("method", ("config_type", "build"), "docs/your-own-method.md")
 # Each offers `config_type` (its Architecture) and `build(config, vocab, num_domains)`.
 BUILDERS: dict[str, ModuleType] = {name: module for name, module in _MODULES.items() if hasattr(module, "build")}
 
 
-def validate(builder: str, options: dict[str, Any], *, where: str, others: Iterable[str] = ()) -> Architecture:
+def find_own(builder: str) -> Plugin | None:
+    """Return the plug-in that a builder names; None for a method of this package, or if there is none.
+
+    Raises:
+        ConfigError: the package has a method of this name too, or there are several plug-ins.
+    """
+    plugin = find(builder)
+    if plugin is not None and builder in {*BUILDERS, "mbart50"}:
+        raise ConfigError(f"{plugin.place}: mdnmt has a method {builder!r} too; give your own one another name")
+    return plugin
+
+
+def code_of(builder: str) -> Mapping[str, str]:
+    """Return the code that is part of the address of a builder's runs, as module -> hash; empty for the package's.
+
+    Raises:
+        ConfigError: a module that the builder imports is missing or is not Python.
+    """
+    plugin = find_own(builder)
+    if plugin is None:
+        return own_code(f"{__name__}.{builder}") if builder in BUILDERS else {}
+    with one_line(plugin, "its imports cannot be read"):
+        return own_code(plugin.module)
+
+
+def describe_own(builder: str, code: Mapping[str, str]) -> dict[str, str]:
+    """Return what a run records of a builder that is not part of the package: name, file and hash of its code."""
+    plugin = find_own(builder)
+    place = plugin.place if plugin is not None else f"src/mdnmt/methods/{builder}.py"
+    return {
+        "name": builder,
+        "file": place,
+        "code": hashlib.sha256(canonical_json(dict(code)).encode()).hexdigest()[:16],
+    }
+
+
+def validate(
+    builder: str,
+    options: dict[str, Any],
+    *,
+    where: str,
+    others: Iterable[str] = (),
+    code: Mapping[str, str] | None = None,
+) -> Architecture:
     """Return the architecture that `options` describe for `builder`.
 
     Args:
-        builder: the name of a module here.
+        builder: the name of a module here, or of a plug-in.
         options: the options to set; all others keep their defaults.
         where: names the file in errors.
         others: builders that are not modules here, for the list in the error about an unknown one.
+        code: the hashes of the code that the builder must have (`code_of`); None: any.
 
     Raises:
-        ConfigError: unknown builder or option, or a value that is not allowed.
+        ConfigError: unknown builder or option, a value that is not allowed, other code, or a plug-in with a mistake.
     """
-    if builder not in BUILDERS:
-        known = sorted([*BUILDERS, *others])
+    if changed := changed_code(code or {}):
+        found = "other code" if find_own(builder) or builder in BUILDERS else f"none in {folder()}"
         raise ConfigError(
-            f"{where}: no builder {builder!r}{did_you_mean(builder, known)}; there are: {', '.join(known)}"
+            f"{where}: its address names the code of {', '.join(changed)}, found {found}: put that code back (a run "
+            "has a copy in its folder code/) or set MDNMT_PLUGINS to a folder that has it; to train with today's code, "
+            "start snakemake again"
         )
-    kind: type[Architecture] = BUILDERS[builder].config_type
+    kind: type[Architecture] = _builder(builder, where, others).config_type
     return validate_model(options, kind, f"{where}: architecture")
 
 
+def _builder(builder: str, where: str, others: Iterable[str] = ()) -> ModuleType:
+    plugin = find_own(builder)
+    if plugin is None and builder not in BUILDERS:
+        known = sorted([*BUILDERS, *names(KIND), *others])
+        raise ConfigError(
+            f"{where}: no builder {builder!r}{did_you_mean(builder, known)}; there are: {', '.join(known)}"
+        )
+    if plugin is None:
+        return BUILDERS[builder]
+    module = load(KIND, plugin)
+    if not (isinstance(module.config_type, type) and issubclass(module.config_type, Architecture)):
+        raise ConfigError(f"{plugin.place}: config_type is no class that extends mdnmt.methods.method.Architecture")
+    if not callable(module.build):
+        raise ConfigError(f"{plugin.place}: build is not a function")
+    return module
+
+
 def build(builder: str, architecture: Architecture, vocab: VocabSizes, num_domains: int) -> Method:
-    """Return the method that `builder` makes of a validated architecture."""
-    method: Method = BUILDERS[builder].build(with_size(architecture, num_domains), vocab, num_domains)
+    """Return the method that `builder` makes of a validated architecture.
+
+    Raises:
+        ConfigError: the options do not fit together, or a plug-in's code fails.
+    """
+    plugin, make = find_own(builder), _builder(builder, builder).build
+    sized = with_size(architecture, num_domains)
+    if plugin is None:
+        method: Method = make(sized, vocab, num_domains)
+        return method
+    with one_line(plugin, "build fails"):
+        method = make(sized, vocab, num_domains)
+    if not isinstance(method, Method):
+        raise ConfigError(f"{plugin.place}: build returns {type(method).__name__}, expected a Method")
     return method

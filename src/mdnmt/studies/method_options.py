@@ -14,7 +14,7 @@ from mdnmt.config.paper import Recipe
 from mdnmt.config.study import Overrides, StudyConfig
 from mdnmt.config.training import Training, merge_recipes
 from mdnmt.errors import ConfigError
-from mdnmt.methods import validate
+from mdnmt.methods import find_own, validate
 from mdnmt.methods.method import Architecture
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.pretrained.config import Mbart50Config
@@ -56,6 +56,7 @@ class Options:
             ConfigError: an option that the builder does not know, or a value that is not allowed.
         """
         method = self.methods[name]
+        find_own(method.builder)  # raises for a plug-in with the name of one of mdnmt's methods
         study = self._study(task, name).architecture
         if method.builder != PRETRAINED_BUILDER:
 

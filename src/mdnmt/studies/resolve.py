@@ -25,6 +25,8 @@ from mdnmt.corpora.checksum_cache import ChecksumCache
 from mdnmt.corpora.corpus_lock import Lock, own_lock, read_lock
 from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
+from mdnmt.methods import code_of
+from mdnmt.plugins import use_folder_beside
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.score.metrics.comet_files import COMET, plan
 from mdnmt.studies.external_systems import check_shown, external_outputs
@@ -144,6 +146,7 @@ def _something_is_made(wanted: dict[str, tuple[str, ...]], where: str) -> None:
 
 def _methods(config_folder: Path, config: StudyConfig, wanted: dict[str, tuple[str, ...]]) -> dict[str, MethodConfig]:
     """Return all methods of the study; a variant has its own name and label."""
+    use_folder_beside(config_folder)
     found: dict[str, MethodConfig] = {}
     for name in dict.fromkeys(name for names in wanted.values() for name in names):  # each file is read once
         variant = config.variants.get(name)
@@ -274,6 +277,7 @@ def _runs(options: Options, task: Task, name: str, where: str) -> list[Run]:
                 domains=domains,
                 seed=seed,
                 initial_run=started[seed].fingerprint if started else None,
+                code=dict(code_of(method.builder)),
             )
             spec = planned if task.spec is not None and missing is None else None
             runs.append(Run(task.name, name, directory, label, domains, seed, spec, missing, planned))

@@ -21,11 +21,12 @@ from mdnmt.checkpoints.weights import save_model
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import CheckpointError, DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.methods import build, validate
+from mdnmt.methods import build, describe_own, validate
 from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.kernels import using
 from mdnmt.paths import RunPaths
+from mdnmt.plugins import source_files
 from mdnmt.tasks.segmentation.segmenter import segmentation_files
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import usable
@@ -46,7 +47,7 @@ from mdnmt.train.trainer import RuntimeOptions, Trainer
 
 def count_parameters(spec: RunSpec, data: TaskData) -> int:
     """Return the number of parameters of a run's model, without allocating them."""
-    architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
+    architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}", code=spec.code)
     with on_meta_device():
         method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains))
     return sum(parameter.numel() for parameter in method.model.parameters())
@@ -59,7 +60,7 @@ def _vocab_sizes(data: TaskData) -> VocabSizes:
 
 def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
     """Return the method of a run for the vocabularies and domains of its task, on `device` and ready to be trained."""
-    architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}")
+    architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}", code=spec.code)
     method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains))
     method.model.to(device)
     if method.prepare is not None:
@@ -166,6 +167,13 @@ def train_run(
             _finish(spec, data, trainer, paths, method_name, origin)
 
 
+def _keep_code(spec: RunSpec, folder: Path) -> None:
+    """Copy code that the package does not have to the run's folder: an edit must not lose what trained the run."""
+    for name, content in source_files(spec.code).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        fsio.write_bytes(folder / name, content)
+
+
 def _load_data(spec: RunSpec, folder: Path) -> TaskData:
     data = TaskData.load(folder)
     if data.fingerprint != spec.task_fingerprint:
@@ -188,6 +196,8 @@ def _train(
     trainer: Trainer, start: InitialWeights | None, stop: StopRequest, tensorboard: TensorBoardLog | None
 ) -> None:
     resumed = trainer.resume()
+    if trainer.workers.is_first:
+        _keep_code(trainer.spec, RunPaths(trainer.store.directory.parent).code)
     if not resumed:
         if start is not None:
             initialise(trainer.method.model, start)
@@ -220,6 +230,7 @@ def describe(spec: RunSpec, data: TaskData, method_name: str) -> dict[str, Any]:
         "seed": spec.seed,
         "fingerprint": spec.fingerprint,
         "spec": spec.model_dump(mode="json"),
+        **({"plugin": describe_own(spec.builder, spec.code)} if spec.code else {}),
         "domains": list(data.domains),
         "source_lang": data.source_lang,
         "target_lang": data.target_lang,

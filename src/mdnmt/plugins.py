@@ -1,0 +1,264 @@
+"""Find a user's own code: modules in the folder `plugins/`, and in installed packages with entry points `mdnmt`.
+
+A plug-in is a module. Its name is that of its file in the folder, or that of its entry point; what it defines decides
+of which kind it is (`Kind`). The code of a plug-in is part of the address of what it makes. The same holds for a module
+of mdnmt that no commit has (`own_code`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.abc import MetaPathFinder
+from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from importlib.metadata import EntryPoint, entry_points, packages_distributions
+from importlib.util import find_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from mdnmt.code_hash import sources
+from mdnmt.errors import ConfigError, MdnmtError
+from mdnmt.provenance import committed_files
+
+GROUP = "mdnmt"
+PACKAGE = "plugins"  # modules in the folder import each other as `from plugins.x import y`
+VARIABLE = "MDNMT_PLUGINS"  # names the folder; the workflow sets it for its jobs
+# Packages that load their modules by name: of them, only the module that is named is run.
+LOADED_BY_NAME = ("mdnmt.methods", "mdnmt.corpora.readers")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What can be added, the names that a module of this kind defines, and the page about it."""
+
+    name: str
+    defines: tuple[str, ...]
+    page: str
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plug-in that was found.
+
+    Attributes:
+        name: as files of config/ name it.
+        module: its dotted name, for the import.
+        place: what messages and records call it: `plugins/NAME.py`, or the module and its distribution.
+    """
+
+    name: str
+    module: str
+    place: str
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the source each time: bytecode is chosen by size and second, and an edit may leave both as they were."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _Finder(MetaPathFinder):
+    """Finds the package `plugins` in one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != PACKAGE:
+            return None
+        if fullname != PACKAGE:
+            found = (FileFinder(entry, (_Loader, [".py"])).find_spec(fullname) for entry in path or ())
+            return next((spec for spec in found if spec is not None), None)
+        init = self.root / "__init__.py"
+        if init.is_file():
+            inside = [str(self.root)]
+            return spec_from_file_location(
+                PACKAGE, init, loader=_Loader(PACKAGE, str(init)), submodule_search_locations=inside
+            )
+        spec = ModuleSpec(PACKAGE, None, is_package=True)
+        spec.submodule_search_locations = [str(self.root)]
+        return spec
+
+
+_beside_config: Path | None = None
+
+
+def use_folder_beside(config_folder: Path) -> None:
+    """Take plug-ins from `plugins/` beside this folder, unless MDNMT_PLUGINS names another one."""
+    global _beside_config
+    _beside_config = config_folder.absolute().parent / PACKAGE
+
+
+def folder() -> Path:
+    """Return the folder of plug-ins: MDNMT_PLUGINS, that of the project, or `plugins/` in the current folder."""
+    given = os.environ.get(VARIABLE)
+    return Path(given or _beside_config or PACKAGE).absolute()
+
+
+def forget() -> None:
+    """Drop all imported plug-ins, so that their files are read again."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    _code.cache_clear()
+
+
+def _provide() -> None:
+    """Make the modules of the folder importable."""
+    root = folder()
+    if not any(isinstance(finder, _Finder) and finder.root == root for finder in sys.meta_path):
+        forget()
+        sys.meta_path.insert(0, _Finder(root))
+        sources().add(PACKAGE, root)
+
+
+@cache
+def _entry_points() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+@cache
+def _provide_installed(entry: EntryPoint) -> None:
+    """Let hashes follow imports between all packages of a distribution."""
+    others = packages_distributions().items() if entry.dist else ()
+    tops = {name for name, of in others if entry.dist and entry.dist.name in of} | {entry.module.partition(".")[0]}
+    for top in tops:
+        spec = find_spec(top)
+        if spec is not None and spec.submodule_search_locations:
+            sources().add(top, Path(next(iter(spec.submodule_search_locations))))
+        elif spec is not None and spec.origin:
+            sources().add(top, Path(spec.origin))
+
+
+def find(name: str) -> Plugin | None:
+    """Return the plug-in of this name, without importing it; None if there is none.
+
+    Raises:
+        ConfigError: there are several.
+    """
+    if not name.isidentifier():
+        return None
+    files = [file for file in (f"{name}.py", f"{name}/__init__.py") if (folder() / file).is_file()]
+    found = [Plugin(name, f"{PACKAGE}.{name}", f"{PACKAGE}/{file}") for file in files]
+    for entry in _entry_points():
+        if entry.name == name:
+            _provide_installed(entry)
+            of = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+            found.append(Plugin(name, entry.module, f"{entry.module}{of}"))
+    if len(found) > 1:
+        places = " and ".join(one.place for one in found)
+        raise ConfigError(f"found plug-ins of the same name in {places}, expected one: rename or remove one of them")
+    return found[0] if found else None
+
+
+def module_of(name: str, package: str) -> str:
+    """Return the dotted name of the module that is run under a name: a plug-in, or else a module of `package`."""
+    plugin = find(name)
+    if plugin is None:
+        return f"{package}.{name}"
+    _provide()
+    return plugin.module
+
+
+def names(kind: Kind) -> list[str]:
+    """Return the names of the plug-ins that look like one of this kind; nothing is imported."""
+
+    def fits(path: Path) -> bool:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        return all(re.search(rf"^(def |class )?{name}\b", text, re.MULTILINE) for name in kind.defines)
+
+    files = [path for path in folder().glob("*.py") if path.stem.isidentifier() and fits(path)]
+    return sorted({*(path.stem for path in files), *(entry.name for entry in _entry_points())})
+
+
+def load(kind: Kind, plugin: Plugin) -> ModuleType:
+    """Import a plug-in.
+
+    Raises:
+        ConfigError: it cannot be imported, or is of another kind.
+    """
+    _provide()
+    with one_line(plugin, "cannot be imported"):
+        module = importlib.import_module(plugin.module)
+    missing = [name for name in kind.defines if not hasattr(module, name)]
+    if missing:
+        raise ConfigError(
+            f"{plugin.place}: does not define {' and '.join(missing)}; a {kind.name} is a module that defines "
+            f"{' and '.join(kind.defines)} ({kind.page})"
+        )
+    return module
+
+
+@contextmanager
+def one_line(plugin: Plugin, what: str) -> Iterator[None]:
+    """Turn an exception of a plug-in's code into one line with its file and line number."""
+    try:
+        yield
+    except MdnmtError:
+        raise
+    except (Exception, SystemExit) as error:
+        roots = [root for name, root in sources().roots.items() if name != "mdnmt"]
+        frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+        if isinstance(error, SyntaxError):
+            frames.append((error.filename or "", error.lineno))
+        own = [(Path(file), line) for file, line in frames if any(Path(file).is_relative_to(root) for root in roots)]
+        place = plugin.place
+        if own:
+            file, line = own[-1]
+            inside = file.is_relative_to(folder())
+            place = f"{PACKAGE}/{file.relative_to(folder()).as_posix()}:{line}" if inside else f"{place}, line {line}"
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise ConfigError(f"{place}: {what} ({said}); `mdnmt check-plugin FILE` shows the traceback") from error
+
+
+def own_code(module: str) -> Mapping[str, str]:
+    """Return module -> hash of the code that belongs to the address of what `module` makes; empty for the package.
+
+    These are the module and those that it imports from its own distribution or folder, or from mdnmt if no commit of
+    this repository has them.
+    """
+    _provide()
+    return _code(module)
+
+
+@cache
+def _code(module: str) -> Mapping[str, str]:
+    known = sources()
+    return {name: known.hash_of(name) for name in known.modules(module, chosen_from=LOADED_BY_NAME, without=_public())}
+
+
+@cache
+def _public() -> frozenset[str]:
+    """Return the modules of mdnmt that a commit has; outside a repository all of them."""
+    ours = {name: path for name, path in sources().files.items() if name.partition(".")[0] == "mdnmt"}
+    committed = committed_files(sources().root)
+    return frozenset(name for name, path in ours.items() if committed is None or path in committed)
+
+
+def changed_code(recorded: Mapping[str, str]) -> list[str]:
+    """Return the modules whose code is missing, or differs from recorded hashes."""
+    _provide()
+    known = sources()
+    return [name for name, code in recorded.items() if name not in known.files or known.hash_of(name) != code]
+
+
+def source_files(modules: Iterable[str]) -> dict[str, bytes]:
+    """Return the sources of modules by relative path, such as `plugins/x.py` or `mdnmt/methods/x.py`."""
+    _provide()
+    found = {}
+    for name in modules:
+        path = sources().files[name]
+        file = f"{name.replace('.', '/')}{'/__init__' if path.name == '__init__.py' else ''}.py"
+        found[file] = path.read_bytes()
+    return found

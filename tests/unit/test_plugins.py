@@ -1,0 +1,212 @@
+"""Code of one's own: where it is found, what is refused in one line, and what counts as its code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mdnmt import methods, plugins
+from mdnmt.errors import ConfigError
+from mdnmt.methods import build, code_of, validate
+from mdnmt.methods.method import VocabSizes
+
+OWN = """
+from mdnmt.methods import transformer
+
+
+class Config(transformer.config_type):
+    scale: float = 0.1
+
+config_type = Config
+
+def build(config, vocab, num_domains):
+    return transformer.build(config, vocab, num_domains)
+"""
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Return a function that writes a file of the folder of plug-ins, which is then read again."""
+    monkeypatch.delenv(plugins.VARIABLE, raising=False)
+    plugins.use_folder_beside(tmp_path / "config")
+
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / "plugins" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        plugins.forget()
+        return path
+
+    yield write
+    plugins.forget()
+    monkeypatch.setattr(plugins, "_beside_config", None)
+
+
+def make(builder: str) -> methods.Method:
+    sizes = {"model_dim": 8, "ffn_dim": 8, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+    return build(builder, validate(builder, sizes, where="x"), VocabSizes(9, 9, True), 2)
+
+
+def test_a_method_in_the_folder_is_built_like_one_of_the_package(write: Write) -> None:
+    write("own.py", OWN)
+    assert make("own").model is not None
+    with pytest.raises(ConfigError, match=r"scael.*did you mean 'scale'"):
+        validate("own", {"scael": 1}, where="x")
+    with pytest.raises(ConfigError, match=r"no builder 'owm' \(did you mean 'own'\?\)"):
+        validate("owm", {}, where="x")
+
+
+def test_modules_of_the_folder_import_each_other(write: Write) -> None:
+    write("sizes.py", "SCALE = 0.1\n")
+    write(
+        "own.py", OWN.replace("0.1", "SCALE").replace("class Config", "from plugins.sizes import SCALE\nclass Config")
+    )
+    assert validate("own", {}, where="x").model_dump()["scale"] == 0.1
+    assert set(code_of("own")) == {"plugins.own", "plugins.sizes"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import no_such_package\n", r"plugins/own.py:1: cannot be imported \(ModuleNotFoundError"),
+        (f"{OWN}\n1 / 0\n", r"plugins/own.py:13: cannot be imported \(ZeroDivisionError"),
+        ("def build(\n", r"plugins/own.py:1: cannot be imported \(SyntaxError"),
+        ("raise SystemExit(3)\n", r"plugins/own.py:1: cannot be imported \(SystemExit: 3"),
+        (OWN.replace("def build", "def bild"), r"plugins/own.py: does not define build; a method is a module"),
+        (OWN.replace("= Config", "= dict"), r"plugins/own.py: config_type is no class that extends"),
+        (f"{OWN}\nbuild = 3\n", r"plugins/own.py: build is not a function"),
+        (OWN.replace("return transformer", "return transformr"), r"plugins/own.py:11: build fails \(NameError"),
+        (OWN.replace("return transformer.build", "transformer.build"), r"build returns NoneType, expected a Method"),
+        (f"{OWN}\ndef later():\n    import plugins.missing\n", r"its imports cannot be read \(ModuleNotFoundError"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_file(write: Write, text: str, said: str) -> None:
+    write("own.py", text)
+    with pytest.raises(ConfigError, match=said) as error:
+        make("own")
+        code_of("own")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["waldm", "mbart50"])
+def test_a_name_of_the_package_is_refused(write: Write, name: str) -> None:
+    write(f"{name}.py", OWN)
+    with pytest.raises(ConfigError, match=f"plugins/{name}.py: mdnmt has a method '{name}' too"):
+        methods.find_own(name)
+
+
+def test_an_edit_is_run_at_once_and_changes_the_hash(write: Write) -> None:
+    path = write("own.py", OWN)
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    assert validate("own", {}, where="x").model_dump()["scale"] == 0.1
+    first = dict(code_of("own"))
+    write("own.py", OWN.replace("0.1", "3.0"))
+    # As large and as old as before: compiled code that Python keeps would pass for that of the new text.
+    os.utime(path, ns=times)
+    assert validate("own", {}, where="x").model_dump()["scale"] == 3.0
+    assert code_of("own") != first
+    write("own.py", f'"""A docstring."""\n{OWN}  # a comment\n')
+    assert code_of("own") == first
+
+
+def test_a_helper_and_a_data_file_count_and_a_file_beside_them_does_not(write: Write) -> None:
+    write("words.txt", "bank\n")
+    write("helper.py", 'NAME = "words.txt"\n')
+    write("own.py", f"from .helper import NAME\n{OWN}")
+    first = dict(code_of("own"))
+    write("other.py", "x = (\n")
+    assert code_of("own") == first
+    write("words.txt", "rate\n")
+    assert code_of("own") != first
+    assert plugins.changed_code(first) == ["plugins.helper"]
+
+
+def test_other_code_than_that_of_a_run_is_refused(write: Write) -> None:
+    write("own.py", OWN)
+    code = dict(code_of("own"))
+    validate("own", {}, where="run.json", code=code)
+    write("own.py", OWN.replace("0.1", "3.0"))
+    with pytest.raises(ConfigError, match=r"run.json: its address names the code of plugins.own, found other code"):
+        validate("own", {}, where="run.json", code=code)
+    (plugins.folder() / "own.py").unlink()
+    plugins.forget()
+    with pytest.raises(ConfigError, match=r"found none in .*put that code back .*MDNMT_PLUGINS"):
+        validate("own", {}, where="run.json", code=code)
+
+
+def test_the_variable_names_another_folder(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("own.py", OWN)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "own.py").write_text(OWN.replace("0.1", "3.0"))
+    monkeypatch.setenv(plugins.VARIABLE, str(other))
+    assert validate("own", {}, where="x").model_dump()["scale"] == 3.0
+
+
+def test_a_method_of_an_installed_package_is_found(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    for name, text in {
+        "their_methods/__init__.py": "",
+        "their_methods/blocks.py": "SCALE = 0.1\n",
+        "their_methods/unused.py": "",
+        "their_methods/theirs.py": OWN.replace("class Config", "from .blocks import SCALE\nclass Config"),
+        "their_methods-1.2.dist-info/METADATA": "Metadata-Version: 2.1\nName: their-methods\nVersion: 1.2\n",
+        "their_methods-1.2.dist-info/entry_points.txt": "[mdnmt]\ntheirs = their_methods.theirs\n",
+    }.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    monkeypatch.syspath_prepend(str(site))
+    plugins._entry_points.cache_clear()
+    try:
+        assert make("theirs").model is not None
+        assert set(code_of("theirs")) == {"their_methods", "their_methods.blocks", "their_methods.theirs"}
+        place = methods.describe_own("theirs", code_of("theirs"))["file"]
+        assert place == "their_methods.theirs of their-methods 1.2"
+        write("theirs.py", OWN)
+        with pytest.raises(ConfigError, match=r"plug-ins of the same name in plugins/theirs.py and their_methods"):
+            methods.find_own("theirs")
+    finally:
+        plugins._entry_points.cache_clear()
+
+
+def test_a_method_of_the_package_has_no_code_in_its_address() -> None:
+    assert {name: dict(code_of(name)) for name in methods.BUILDERS} == {name: {} for name in methods.BUILDERS}
+
+
+def test_a_method_that_no_commit_has_is_treated_like_a_plug_in(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        author = ("-c", "user.name=n", "-c", "user.email=e@x.invalid")
+        subprocess.run(["git", "-C", str(tmp_path), *author, *words], check=True)
+
+    def code() -> str:
+        listed = "(sorted(own_code(f'mdnmt.methods.{name}')) for name in ('own', 'waldm'))"
+        command = f"from mdnmt.plugins import own_code; print(*{listed})"
+        done = subprocess.run(
+            [sys.executable, "-c", command], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "src")},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    package = Path(methods.__file__).parents[1]
+    shutil.copytree(package, tmp_path / "src/mdnmt", ignore=shutil.ignore_patterns("__pycache__"))
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "The package")
+    (tmp_path / "src/mdnmt/models/own_block.py").write_text("SCALE = 0.1\n")
+    (tmp_path / "src/mdnmt/methods/own.py").write_text(f"from mdnmt.models.own_block import SCALE\n{OWN}")
+    with (tmp_path / "src/mdnmt/methods/waldm.py").open("a") as waldm:
+        waldm.write("CHANGED = True\n")
+    assert code() == "['mdnmt.methods.own', 'mdnmt.models.own_block'] []"
+    git("add", ".")
+    assert code().startswith("['mdnmt.methods.own'")
+    git("commit", "-qm", "The method")
+    assert code() == "[] []"
