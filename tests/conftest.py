@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import setuptools  # noqa: F401  (torch's compiler wants it imported before anything imports distutils)
 import torch
-from torch import Tensor
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.run import RunSpec
@@ -18,16 +17,17 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.config.training import Training, merge_recipes
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.methods import build, validate
-from mdnmt.methods.method import Method, VocabSizes
+from mdnmt.methods import validate
+from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
+from mdnmt.operations import method_checks
+from mdnmt.operations.method_checks import TOY_SIZES
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.task_spec import task_spec
 
 torch.set_num_threads(1)
 
 TOY_WORDS = {"economy": "bank rate price growth index survey", "law": "bank court rule party judge order"}
-TOY_SIZES = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 TOY_TRAINING = {
     "max_updates": 12,
     "max_tokens": 200,
@@ -123,51 +123,13 @@ def make_spec(toy_task: Path) -> SpecFactory:
 def random_method() -> MethodFactory:
     """Return a function that builds a method in evaluation mode with random biases, norms and padding rows as well."""
 
-    def make(
-        builder: str = "waldm",
-        *,
-        num_domains: int = 2,
-        vocab: int = 29,
-        seed: int = 0,
-        dtype: torch.dtype = torch.float64,
-        **architecture: Any,
-    ) -> Method:
-        torch.manual_seed(seed)
-        sizes = {**TOY_SIZES, "encoder_layers": 2, "decoder_layers": 2, "max_positions": 40, "dropout": 0.3}
-        options = validate(builder, {**sizes, **architecture}, where="test")
-        joint = architecture.get("share_embeddings") == "all"
-        method = build(builder, options, VocabSizes(vocab if joint else vocab + 4, vocab, joint), num_domains)
-        with torch.no_grad():
-            for parameter in method.model.parameters():
-                parameter += 0.3 * torch.randn_like(parameter)
-        method.model.to(dtype).eval()
-        return method
+    def make(builder: str = "waldm", **options: Any) -> Method:
+        return method_checks.random_method(builder, **options)
 
     return make
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
 
 
 @pytest.fixture(scope="session")
 def make_batch() -> BatchFactory:
-    """Return a function (sources, targets, domains) -> Batch, put together by hand; the rows end with </s>."""
-
-    def make(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], domains: Sequence[int]) -> Batch:
-        inputs = [[1, *row[:-1]] for row in targets]
-        width = max(map(len, inputs))
-        labels = [(row * width + t, word) for row, words in enumerate(targets) for t, word in enumerate(words)]
-        source_BS, target_BT = _padded(sources), _padded(inputs)
-        return Batch(
-            source_BS=source_BS,
-            source_mask_BS=source_BS != 0,
-            target_BT=target_BT,
-            target_mask_BT=target_BT != 0,
-            label_N=torch.tensor([word for _, word in labels]),
-            label_index_N=torch.tensor([index for index, _ in labels]),
-            domain_B=torch.tensor(domains),
-        )
-
-    return make
+    """Return a function (sources, targets, domains) -> Batch; the sentences end with </s>."""
+    return method_checks.make_batch

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from workflow.snakemake_project import Project
 
 from mdnmt import methods, plugins
+from mdnmt.cli import main
+from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError
 from mdnmt.methods import build, code_of, validate
 from mdnmt.methods.method import VocabSizes
+from mdnmt.paths import RunPaths
+from mdnmt.studies.resolve import resolve
+from mdnmt.train.run import train_run
 
 OWN = """
+import itertools, torch
 from mdnmt.methods import transformer
+COUNT = itertools.count()
 
 
 class Config(transformer.config_type):
@@ -27,6 +38,14 @@ config_type = Config
 
 def build(config, vocab, num_domains):
     return transformer.build(config, vocab, num_domains)
+"""
+# What a method does wrong, at the end of `build`.
+HIDES = "    method.model.encoder.mine = [torch.nn.Linear(3, 3)]\n    return method\n"
+FROZEN = "    method.model.mine = torch.nn.Linear(3, 3)\n    return method\n"
+SLOPPY = """    with torch.no_grad():
+        for number, parameter in enumerate(method.model.parameters()):
+            parameter += next(COUNT)
+    return method
 """
 Write = Callable[..., Path]
 
@@ -76,13 +95,13 @@ def test_modules_of_the_folder_import_each_other(write: Write) -> None:
     ("text", "said"),
     [
         ("import no_such_package\n", r"plugins/own.py:1: cannot be imported \(ModuleNotFoundError"),
-        (f"{OWN}\n1 / 0\n", r"plugins/own.py:13: cannot be imported \(ZeroDivisionError"),
+        (f"{OWN}\n1 / 0\n", r"plugins/own.py:1[0-9]: cannot be imported \(ZeroDivisionError"),
         ("def build(\n", r"plugins/own.py:1: cannot be imported \(SyntaxError"),
         ("raise SystemExit(3)\n", r"plugins/own.py:1: cannot be imported \(SystemExit: 3"),
         (OWN.replace("def build", "def bild"), r"plugins/own.py: does not define build; a method is a module"),
         (OWN.replace("= Config", "= dict"), r"plugins/own.py: config_type is no class that extends"),
         (f"{OWN}\nbuild = 3\n", r"plugins/own.py: build is not a function"),
-        (OWN.replace("return transformer", "return transformr"), r"plugins/own.py:11: build fails \(NameError"),
+        (OWN.replace("return transformer", "return transformr"), r"plugins/own.py:1[0-9]: build fails \(NameError"),
         (OWN.replace("return transformer.build", "transformer.build"), r"build returns NoneType, expected a Method"),
         (f"{OWN}\ndef later():\n    import plugins.missing\n", r"its imports cannot be read \(ModuleNotFoundError"),
     ],
@@ -210,3 +229,68 @@ def test_a_method_that_no_commit_has_is_treated_like_a_plug_in(tmp_path: Path) -
     assert code().startswith("['mdnmt.methods.own'")
     git("commit", "-qm", "The method")
     assert code() == "[] []"
+
+
+def test_an_edit_makes_another_run_beside_the_old_one(write: Write, tmp_path: Path) -> None:
+    project = Project.create(tmp_path / "project")
+    project.path("plugins").mkdir()
+    project.write("config/methods/own.yaml", {"label": "Own", "builder": "own"})
+    project.update("config/studies/tiny.yaml", methods=["mixed", "own"], tables={}, figures={})
+
+    def addresses(text: str) -> dict[str, str]:
+        project.path("plugins/own.py").write_text(text)
+        plugins.forget()
+        study = resolve(project.path("config"), "tiny", tmp_path / "corpora")
+        return {run.method: run.planned.fingerprint for run in study.runs if run.planned is not None}
+
+    first = addresses(OWN)
+    assert addresses(f"{OWN}\n# A comment.\n") == first
+    second = addresses(OWN.replace("0.1", "3.0"))
+    assert second["mixed"] == first["mixed"] and second["own"] != first["own"]
+
+
+def test_a_run_records_its_own_code_and_is_used_with_no_other(
+    write: Write, tmp_path: Path, make_spec: Any, toy_task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("own.py", OWN)
+    run = RunPaths(tmp_path / "run")
+    spec = make_spec("transformer", max_updates=1, validate_every=1)
+    spec = spec.model_copy(update={"builder": "own", "code": dict(code_of("own"))})
+    train_run(spec, toy_task, run.folder, device="cpu")
+    record = json.loads(run.record.read_text())
+    assert record["plugin"] == {"name": "own", "file": "plugins/own.py", "code": record["plugin"]["code"]}
+    assert record["spec"]["code"] == dict(code_of("own"))
+    Translator(run.folder, torch.device("cpu"))
+    write("own.py", OWN.replace("0.1", "3.0"))
+    with pytest.raises(ConfigError, match=r"run\.json: its address names the code of plugins\.own, found other code"):
+        Translator(run.folder, torch.device("cpu"))
+    with pytest.raises(ConfigError, match="found other code"):
+        train_run(spec, toy_task, tmp_path / "again", device="cpu")
+    monkeypatch.setenv(plugins.VARIABLE, str(run.code / "plugins"))
+    Translator(run.folder, torch.device("cpu"))
+    train_run(spec, toy_task, tmp_path / "again", device="cpu")
+    again = json.loads(RunPaths(tmp_path / "again").record.read_text())
+    assert again["model_sha256"] == record["model_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (OWN, None),
+        (OWN.replace("return transformer", "return transformr"), "build fails"),
+        (OWN.replace("return transformer.build", "method = transformer.build") + HIDES, "hides a module"),
+        (OWN.replace("return transformer.build", "method = transformer.build") + FROZEN, "is not trained"),
+        (OWN.replace("return transformer.build", "method = transformer.build") + SLOPPY, "the same seed"),
+    ],
+)
+def test_check_plugin(write: Write, capfd: pytest.CaptureFixture[str], text: str, said: str | None) -> None:
+    path = write("own.py", text)
+    environment = os.environ.pop(plugins.VARIABLE, None)
+    assert environment is None
+    try:
+        status = main(["check-plugin", str(path)])
+    finally:
+        os.environ.pop(plugins.VARIABLE, None)
+    found = capfd.readouterr()
+    assert status == (2 if said else 0)
+    assert (said or "passed") in found.out + found.err
