@@ -15,7 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", metavar="KEY", help="only this table, for example jiang2020-table2")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="compare two files with this reference")
     parser.add_argument("--metrics", nargs="+", choices=tuple(STRING_BASED), help="for two files (default: bleu chrf)")
-    parser.add_argument("--target-lang", metavar="LANG", help="for two files; zh: BLEU counts characters")
+    parser.add_argument(
+        "--target-lang",
+        metavar="LANG",
+        help="for two files: their language, a code of ISO 639; BLEU's tokenisation follows it",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
 

@@ -17,8 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; return 2 if there is something to fix, else 0."""
+    from itertools import chain
+
     from mdnmt.config.task import load_task
     from mdnmt.errors import EXIT_USER
+    from mdnmt.score.ceiling import check_ceilings
     from mdnmt.tasks.doctor.checks import check_task
     from mdnmt.tasks.doctor.user_text import texts_of
 
@@ -27,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     with texts_of(task, args.config, args.corpora) as (texts, missing):
         for domain, names in missing.items():
             print(f"{domain}: not fetched, so not checked: {', '.join(names)}; `mdnmt fetch {' '.join(names)}`")
-        for report in check_task(task, texts, missing):
+        for report in chain(check_task(task, texts, missing), check_ceilings(task, texts)):
             print(report.heading, flush=True)
             for finding in report.findings:
                 print(f"  {finding}", flush=True)

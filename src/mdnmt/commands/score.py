@@ -17,7 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("SRC", "HYP", "REF"),
         help="score this file of translations, aligned line by line, in place of a task's; prints the signatures",
     )
-    parser.add_argument("--target-lang", metavar="LANG", help="with --pairs; zh: BLEU counts characters")
+    parser.add_argument(
+        "--target-lang",
+        metavar="LANG",
+        help="with --pairs: language of HYP and REF, a code of ISO 639; BLEU's tokenisation follows it",
+    )
     parser.add_argument("--task", type=Path, help="directory of the task, with task.json and text/")
     parser.add_argument(
         "--split",

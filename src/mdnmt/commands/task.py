@@ -30,7 +30,25 @@ def run(args: argparse.Namespace) -> int | None:
     build_task(spec, args.corpora, args.out, args.jobs, say=lambda line: print(line, file=sys.stderr, flush=True))
     if args.lock is not None:
         _hold(args.out, args.lock)
+    _print_ceilings(args.out)
     return None
+
+
+def _print_ceilings(out: Path) -> None:
+    """Print what a perfect system would score, so that a lossy tokenizer is seen before anything is trained."""
+    from mdnmt.errors import MdnmtError
+    from mdnmt.score.ceiling import ceiling
+    from mdnmt.score.test_sets import load_test_sets
+
+    sets, found = load_test_sets(out), []
+    try:
+        for domain in sets.domains:
+            of = ceiling(tuple(sets.references(domain)), sets.target_lang, sets.target_tokenizer, ("bleu", "chrf"))
+            found.append(f"{domain} {of['bleu']:.1f}/{of['chrf']:.1f}")
+    except MdnmtError as error:  # the task is built; scoring will say the same
+        print(f"warning: {error}", file=sys.stderr)
+        return
+    print(f"ceilings (BLEU/chrF of a perfect system): {', '.join(found)}", file=sys.stderr)
 
 
 def _hold(out: Path, lock: Path) -> None:

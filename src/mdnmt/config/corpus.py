@@ -11,8 +11,9 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.corpus_reader import ReaderConfig
 from mdnmt.config.corpus_source import FileSourceConfig, GeneratedSource, LocalSource, ManualSource, SourceConfig
 from mdnmt.config.loader import find_named, load_model
+from mdnmt.languages import PATTERN
 
-Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")]
+Language = Annotated[str, StringConstraints(pattern=PATTERN)]
 
 GIBIBYTE = 1 << 30
 # Defaults of `unpacked_bytes_max`: a pinned archive has no reason to be larger, but a user's own text may be.
@@ -29,7 +30,7 @@ class CorpusConfig(Frozen):
     )
     homepage: str = Field("", description="printed")
     citation: str = Field("", description="printed")
-    languages: tuple[Language, ...] = Field(min_length=2, description="those that it has, as two or three letters")
+    languages: tuple[Language, ...] = Field(min_length=2, description="those that it has, as codes of ISO 639")
     source: SourceConfig = Field(description="where it comes from")
     more_sources: tuple[FileSourceConfig, ...] = Field(
         default=(), description="further files of the same corpus; a reader then sees <file>/<member>"

@@ -12,9 +12,10 @@ from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import Language
 from mdnmt.config.corpus_reader import FilesReader, TmxReader, TsvReader
 from mdnmt.config.loader import NAME_PATTERN, find_named, load_model
+from mdnmt.languages import language
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN.pattern)]
-Tokenizer = Literal["moses", "jieba", "stanford", "character", "none"]
+Tokenizer = Literal["moses", "reversible", "jieba", "stanford", "character", "none"]
 AVERAGES = ("all", "avg")
 
 
@@ -149,7 +150,7 @@ class TaskConfig(Frozen):
     title: str = Field(min_length=1, description="printed in the report")
     of: Name | None = Field(None, description="the paper whose task this is, or replaces")
     differs: str | None = Field(None, description="why no score can be compared with that paper's; null: same text")
-    source_lang: Language = Field(description="translated from, as two or three letters")
+    source_lang: Language = Field(description="translated from, a code of ISO 639 such as fr, fra or pt-BR")
     target_lang: Language = Field(description="translated into")
     domains: dict[Name, DomainConfig] = Field(min_length=1, description="name -> domain, in the order of the labels")
     cleaning: CleaningConfig = Field(CleaningConfig(), description="which pairs are kept")
@@ -194,7 +195,7 @@ class TaskConfig(Frozen):
         languages = [
             lang for lang in (self.source_lang, self.target_lang) if self.segmentation.tokenizer_of(lang) == "stanford"
         ]
-        if set(languages) - {"zh"}:
+        if any(language(lang).base != "zh" for lang in languages):
             raise ValueError("segmentation: stanford is for Chinese only; write `tokenizers: {zh: stanford}`")
         rules = [self.cleaning, *(domain.cleaning for domain in self.domains.values() if domain.cleaning)]
         if languages and any(rule.unit == "tokens" for rule in rules):

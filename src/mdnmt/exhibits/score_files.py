@@ -75,12 +75,21 @@ def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> floa
     return float(value)
 
 
+def task_ceilings(folder: Path) -> dict[str, dict[str, float]]:
+    """Return domain -> metric -> what a perfect system would score, from the scores of a task's copied source."""
+    for path in sorted(folder.glob("copied-*/scores.json")):
+        domains = _domains(path, "scores.json")
+        return {name: dict(entry["ceiling"]) for name, entry in domains.items() if "ceiling" in entry}
+    return {}
+
+
 class SharedConditions:
     """What all rows of one table should share: test sets and signatures."""
 
     def __init__(self) -> None:
         self.sentences: dict[str, tuple[int, Path]] = {}
         self.signatures: dict[str, set[str]] = {}
+        self.ceilings: dict[str, dict[str, float]] = {}  # metric -> column -> score of a perfect system
         self.text: dict[str, set[str]] = {}  # column -> identities of its training, validation and test text
 
     def add(self, path: Path, scores: dict[str, Any], spec: ScoreTableSpec) -> None:
@@ -100,6 +109,8 @@ class SharedConditions:
                     f"{path}: {count} {spec.split} sentences for {column.name}, but {known} in {where}; "
                     f"rows of one table need the same {spec.split} set: decode and score again"
                 )
+            for metric, value in entry.get("ceiling", {}).items():
+                self.ceilings.setdefault(metric, {})[column.name] = float(value)
             if splits := entry.get("splits"):
                 found = "/".join(str(splits.get(name, ABSENT))[:8] for name in SPLITS)
                 self.text.setdefault(column.name, set()).add(found)

@@ -18,9 +18,11 @@ from mdnmt.errors import ConfigError
 from mdnmt.export import segment
 from mdnmt.export.licence_check import training_corpora
 from mdnmt.export.model_card import model_card
+from mdnmt.languages import language
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER as PRETRAINED
 from mdnmt.tasks.segmentation.segmenter import SEGMENTATION, Segmentation, segmentation_files
+from mdnmt.tasks.text import reversible
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,9 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
     fsio.sync_directory(out.parent)
 
 
+_WITHOUT_MDNMT = {"moses", "reversible", "none"}  # tokenizers
+
+
 def _write_segmentation(run_folder: Path, translator: Translator, folder: Path) -> bool:
     """Copy codes and vocabularies, and segment.py if it can use them; return whether it can."""
     source, target = RunPaths(run_folder).segmentation, folder / "segmentation"
@@ -140,12 +145,17 @@ def _write_segmentation(run_folder: Path, translator: Translator, folder: Path) 
         "bpe": segmentation.bpe,
         "tokenizers": {lang: segmentation.tokenizer(lang) for lang in langs},
         "forms": {name: vars(form) for name, form in segmentation.forms.items()},
+        "moses_languages": {lang: language(lang).base for lang in langs},
         "source_lang": langs[0],
         "target_lang": langs[1],
     }
     fsio.write_json(target / SEGMENTATION, settings)
     tokenizers = {segmentation.tokenizer(lang) for lang in langs}
-    is_supported = segmentation.bpe != "domain" and not segmentation.forms and tokenizers <= {"moses", "none"}
+    is_supported = segmentation.bpe != "domain" and not segmentation.forms and tokenizers <= _WITHOUT_MDNMT
+    if segmentation.tokenizer(langs[0]) == "reversible" and language(langs[0]).base == "zh":
+        is_supported = False  # jieba splits its words
     if is_supported:
         shutil.copyfile(Path(segment.__file__), folder / "segment.py")
+        if "reversible" in tokenizers:
+            shutil.copyfile(Path(reversible.__file__), folder / "reversible.py")
     return is_supported

@@ -3,7 +3,8 @@
     python segment.py encode < text > pieces
     python segment.py decode < pieces > text
 
-It needs the Python packages subword-nmt and sacremoses. `mdnmt export` wrote it; it does not need mdnmt.
+It needs the Python package subword-nmt, and sacremoses if segmentation.json names the tokenizer moses. `mdnmt export`
+wrote it and, beside it, reversible.py; it does not need mdnmt.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import re
 import sys
 import unicodedata
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,18 @@ class Segmenter:
     """Cuts source text into pieces and joins target pieces."""
 
     def __init__(self, folder: Path = HERE) -> None:
-        from sacremoses import MosesDetokenizer, MosesTokenizer
         from subword_nmt.apply_bpe import BPE
 
         said = json.loads((folder / "segmentation.json").read_text(encoding="utf-8"))
-        self.moses = said["tokenizers"]
+        self.tokenizers, base = said["tokenizers"], said["moses_languages"]
         self.source, self.target = said["source_lang"], said["target_lang"]
-        self._tokenizer: Any = MosesTokenizer(lang=self.source)
-        self._detokenizer: Any = MosesDetokenizer(lang=self.target)
+        if "moses" in self.tokenizers.values():
+            from sacremoses import MosesDetokenizer, MosesTokenizer
+
+            self._tokenizer: Any = MosesTokenizer(lang=base[self.source])
+            self._detokenizer: Any = MosesDetokenizer(lang=base[self.target])
+        if "reversible" in self.tokenizers.values():
+            self._reversible = import_module("reversible")
         name = {"joint": "codes.bpe", "side": f"codes.{self.source}.bpe", "none": None}[said["bpe"]]
         self._bpe: Any = None
         if name is not None:
@@ -46,14 +52,20 @@ class Segmenter:
     def encode(self, line: str) -> list[str]:
         """Return the source pieces of a line, without special pieces."""
         text = " ".join(unicodedata.normalize("NFC", line.translate(_REMOVED)).split())
-        words = self._tokenizer.tokenize(text, escape=False) if self.moses[self.source] == "moses" else text.split()
+        words = text.split()
+        if words and self.tokenizers[self.source] == "moses":
+            words = self._tokenizer.tokenize(text, escape=False)
+        elif words and self.tokenizers[self.source] == "reversible":
+            words = self._reversible.split_words(text)
         return list(self._bpe.segment_tokens(words)) if self._bpe is not None else list(words)
 
     def decode(self, pieces: list[str]) -> str:
         """Return the plain text of target pieces; padding, start and end of a sentence are left out."""
         kept = [piece for piece in pieces if piece not in ("<pad>", "<s>", "</s>")]
         text = " ".join(kept).replace("@@ ", "").removesuffix("@@")
-        if not text or self.moses[self.target] != "moses":
+        if text and self.tokenizers[self.target] == "reversible":
+            return str(self._reversible.join_words(text.split(" ")))
+        if not text or self.tokenizers[self.target] != "moses":
             return text
         return _LONE_APOSTROPHE.sub("’", self._detokenizer.detokenize(text.split(" "), unescape=False).strip())
 

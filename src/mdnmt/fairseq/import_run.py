@@ -20,6 +20,7 @@ from mdnmt.fairseq.dictionary import read_dictionary
 from mdnmt.fairseq.options import FairseqModel, read_options
 from mdnmt.fairseq.parameters import convert
 from mdnmt.fingerprint import sha256_file
+from mdnmt.languages import PATTERN
 from mdnmt.methods import build
 from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths, address
@@ -113,9 +114,9 @@ def _languages(
     """Return the given languages, or those of the checkpoint, or those in the dictionaries' names."""
     found = []
     for one, side, dictionary in zip(given, ("source", "target"), dictionaries, strict=True):
-        named = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
+        named = re.fullmatch(r"dict\.([\w-]+)\.txt", dictionary.name)
         lang = one or checkpoint.options.get(f"{side}_lang") or (named[1] if named else None)
-        if not isinstance(lang, str) or not re.fullmatch("[a-z]{2,3}", lang):
+        if not isinstance(lang, str) or not re.fullmatch(PATTERN, lang):
             raise ConfigError(f"{checkpoint.path}: its {side} language is {lang!r}; give --{side}-lang, such as en")
         found.append(lang)
     source, target = found

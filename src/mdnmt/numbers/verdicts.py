@@ -32,6 +32,7 @@ _TOKENISATIONS = {
     "13a": "13a tokenisation",
     "zh": "tokenised by Chinese characters (zh)",
     "char": "tokenised by characters",
+    "ja-mecab": "tokenised into Japanese words (MeCab)",
     "none": "tokenised words",
 }
 

@@ -10,6 +10,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.corpus_source import Sha256
 from mdnmt.config.loader import validate_model
 from mdnmt.errors import ConfigError
+from mdnmt.languages import language
 
 BUILDER = "mbart50"
 # Languages of tasks, as mBART-50 calls them.
@@ -50,13 +51,13 @@ def language_codes(config: Mbart50Config, source_lang: str, target_lang: str) ->
         ConfigError: a language is not set up, or the weights were not trained for this direction.
     """
     for lang in (source_lang, target_lang):
-        if lang not in LANGUAGE_CODES:
+        if language(lang).base not in LANGUAGE_CODES:
             known = ", ".join(LANGUAGE_CODES)
             raise ConfigError(f"mBART-50 is set up for {known}, but the task is {source_lang} to {target_lang}")
     for name, side, lang in (("one-to-many", "from", source_lang), ("many-to-one", "into", target_lang)):
-        if name in config.weights and lang != "en":
+        if name in config.weights and language(lang).base != "en":
             raise ConfigError(
                 f"{config.weights} translates {side} English only, but the task is {source_lang} to {target_lang}; "
                 "facebook/mbart-large-50-many-to-many-mmt does both"
             )
-    return LANGUAGE_CODES[source_lang], LANGUAGE_CODES[target_lang]
+    return LANGUAGE_CODES[language(source_lang).base], LANGUAGE_CODES[language(target_lang).base]

@@ -13,8 +13,9 @@ from mdnmt import provenance
 from mdnmt.config.margin import Margin
 from mdnmt.exhibits.published_cells import SIGNS, verdict_rules
 from mdnmt.exhibits.run_notes import run_notes
+from mdnmt.exhibits.score_files import task_ceilings
 from mdnmt.exhibits.specs import ReportSpec, ReportTask
-from mdnmt.numbers.rounding import duration
+from mdnmt.numbers.rounding import duration, half_up
 from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.report import plain_tables, sample_translations
 from mdnmt.report.sample_translations import Sample
@@ -41,6 +42,7 @@ class TaskSection:
     fingerprint: str
     stats: plain_tables.PlainTable | None
     leakage: plain_tables.PlainTable | None
+    ceilings: str  # BLEU of a perfect system in each domain; empty: not scored yet
     samples: dict[str, list[Sample]]  # domain -> sentences
 
     def label(self, domain: str) -> str:
@@ -50,13 +52,18 @@ class TaskSection:
 
 def _task(task: ReportTask, spec: ReportSpec) -> TaskSection:
     stats = plain_tables.optional_json(task.directory / "stats.json")
-    leaks = plain_tables.optional_json(task.directory / "leakage.json")
+    leaks, of = plain_tables.optional_json(task.directory / "leakage.json"), task_ceilings(task.directory)
     found = {domain.name: sample_translations.collect(task, domain.name, spec.samples) for domain in task.domains}
     return TaskSection(
         task=task,
         fingerprint=(plain_tables.optional_json(task.directory / "task.json") or {}).get("fingerprint", ""),
         stats=plain_tables.statistics(stats, task.domains) if stats else None,
         leakage=plain_tables.leakage(leaks, task.domains) if leaks else None,
+        ceilings=", ".join(
+            f"{domain.label} {half_up(of[domain.name]['bleu'], 1)}"
+            for domain in task.domains
+            if "bleu" in of.get(domain.name, {})
+        ),
         samples={domain: chosen for domain, chosen in found.items() if chosen},
     )
 

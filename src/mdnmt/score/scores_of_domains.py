@@ -11,6 +11,7 @@ from typing import Any
 from mdnmt.config.metrics import METRICS as ALL
 from mdnmt.decode.likelihood import Likelihoods, read_likelihoods
 from mdnmt.errors import DataError
+from mdnmt.score.ceiling import ceiling
 from mdnmt.score.metrics import likelihood_metrics, string_based, tokenised_bleu
 from mdnmt.score.metrics.score import Score
 from mdnmt.score.test_sets import TestSets
@@ -31,9 +32,10 @@ def score_domains(
 
     Returns:
         {"domains": {domain: {metric: {"score", "signature"}, ..., "num_sentences"}}, "mean": {metric}}; a mean is that
-        of the unrounded scores, with equal weights for all domains. If the task records them, a domain also has
-        "splits": {split: identity of the domain's text}. Validation text also gives "concatenated": the metrics of
-        plain text over the concatenated sentences of all domains.
+        of the unrounded scores, with equal weights for all domains. A domain of test text also has
+        "ceiling": {metric: score of the references after the task's tokenizer and back}. If the task records them, a
+        domain has "splits": {split: identity of the domain's text}. Validation text also gives "concatenated": the
+        metrics of plain text over the concatenated sentences of all domains.
 
     Raises:
         DataError: a file is missing, numbers of lines differ, or the task has no such domain.
@@ -54,6 +56,10 @@ def score_domains(
             found |= _of_model(likelihoods, hypotheses_dir, domain, len(references), metrics)
         scored[domain] = {name: asdict(score) for name, score in found.items()}
         scored[domain]["num_sentences"] = len(references)
+        if test_sets.split == "test":
+            scored[domain]["ceiling"] = dict(
+                ceiling(tuple(references), test_sets.target_lang, test_sets.target_tokenizer, tuple(metrics))
+            )
         if test_sets.splits:
             scored[domain]["splits"] = {name: hashes[domain] for name, hashes in test_sets.splits.items()}
     concatenated = _concatenated(test_sets, hypotheses_dir, chosen, metrics) if test_sets.split == "valid" else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from mdnmt.score.significance.sentence_statistics import text_counter
 
 DEFAULT_METRICS: tuple[Metric, ...] = ("bleu", "chrf")
 DEFAULT_LANGUAGE = "en"  # selects tokenisation 13a
-_HAN = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -59,12 +57,11 @@ def read_sentences(path: Path) -> list[str]:
     return lines
 
 
-def read_aligned(reference: Path, others: Sequence[Path], target_lang: str | None) -> list[list[str]]:
+def read_aligned(reference: Path, others: Sequence[Path]) -> list[list[str]]:
     """Return the lines of the reference, then those of the other files.
 
     Raises:
-        DataError: a file cannot be read; the files differ in their number of lines; or the reference is Chinese and no
-            language was given, so that BLEU would treat whole sentences as words.
+        DataError: a file cannot be read, or the files differ in their number of lines.
     """
     found = [read_sentences(path) for path in (reference, *others)]
     for path, lines in zip(others, found[1:], strict=True):
@@ -73,9 +70,6 @@ def read_aligned(reference: Path, others: Sequence[Path], target_lang: str | Non
                 f"{path}: {len(lines)} lines, but {reference} has {len(found[0])}; expected files that are aligned "
                 "line by line"
             )
-    text = "".join(found[0])
-    if target_lang is None and 2 * len(_HAN.findall(text)) > len(text):
-        raise DataError(f"{reference}: is Chinese; add `--target-lang zh`, so that BLEU counts characters")
     return found
 
 
@@ -89,9 +83,9 @@ def score_files(
     """Return the scores of a file of translations; of the source, only the number of lines is checked.
 
     Raises:
-        DataError: see `read_aligned`.
+        DataError: see `read_aligned` and `bleu.tokenization`.
     """
-    references, lines, _ = read_aligned(reference, (hypotheses, source), target_lang)
+    references, lines, _ = read_aligned(reference, (hypotheses, source))
     return {name: string_based.score(name, lines, references, target_lang or DEFAULT_LANGUAGE) for name in metrics}
 
 
@@ -105,9 +99,9 @@ def compare_files(
     """Compare two files of translations in each metric, by paired bootstrap and approximate randomisation.
 
     Raises:
-        DataError: see `read_aligned`.
+        DataError: see `read_aligned` and `bleu.tokenization`.
     """
-    references, one, other = read_aligned(reference, (baseline, system), target_lang)
+    references, one, other = read_aligned(reference, (baseline, system))
     lang, found = target_lang or DEFAULT_LANGUAGE, list[FileComparison]()
     for metric in metrics:
         count = text_counter(metric, references, lang)

@@ -11,6 +11,7 @@ from mdnmt import fsio
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
+from mdnmt.languages import language
 from mdnmt.machine import require_space
 from mdnmt.tasks.domain_text import Say, domain_texts, sides_of
 from mdnmt.tasks.segmentation.binarise import encode_split
@@ -35,6 +36,7 @@ _PACKAGES = {
     "jieba": ("jieba", "sacremoses"),
     "stanford": ("sacremoses",),  # to detokenise translations; the segmenter itself is not a package
     "character": ("sacremoses",),
+    "reversible": (),
     "none": (),
 }
 
@@ -174,6 +176,8 @@ def _publish(part: Path, out: Path, spec: TaskSpec, facts: dict[str, Any]) -> No
 
 def _tools(spec: TaskSpec) -> list[str]:
     used = {tool for side in sides_of(spec) for tool in _PACKAGES[side.tokenizer]}
+    if any(side.tokenizer == "reversible" and language(side.lang).base == "zh" for side in sides_of(spec)):
+        used.add("jieba")
     return sorted(used | ({"subword-nmt"} if spec.segmentation.bpe != "none" else set()))
 
 

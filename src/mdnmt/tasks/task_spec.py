@@ -26,6 +26,7 @@ from mdnmt.corpora.corpus_lock import NO_LOCK, Lock
 from mdnmt.corpora.corpus_spec import CorpusSpec, corpus_spec
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import fingerprint
+from mdnmt.languages import language
 from mdnmt.tasks.text import stanford_segmenter
 
 # Keys that were added later: at their default they are left out, so that older fingerprints stay the same.
@@ -84,7 +85,9 @@ class TaskSpec(Frozen):
             {**_identity(domain), "corpora": [corpus.identity() for corpus in domain.corpora]}
             for domain in self.domains
         ]
-        return {**_identity(self), "domains": domains}
+        # The rules for a three-letter code were once no rules at all; a code of two letters stands for itself.
+        rules = {lang: base for lang in (self.source_lang, self.target_lang) if (base := language(lang).base) != lang}
+        return {**_identity(self), "domains": domains, **({"rules": rules} if rules else {})}
 
     def cleaning_of(self, domain: DomainSpec) -> CleaningConfig:
         """Return the cleaning rules of a domain."""

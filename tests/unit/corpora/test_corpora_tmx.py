@@ -53,7 +53,8 @@ def test_of_several_regions_the_first_is_taken_or_the_one_that_is_named() -> Non
     assert read(data, "en", "zh", codes={"zh": "zh-tw"}) == [("a", "繁"), ("b", "繁")]
     with pytest.raises(DataError, match="none of its 2 units has both en and zh-SG"):
         read(data, "en", "zh", codes={"zh": "zh-SG"})
-    assert read(tmx(unit(eng="x", en="a", fr="b"))) == [("a", "b")]  # eng is another code than en
+    assert read(tmx(unit(eng="x", en="a", fr="b"))) == [("x", "b")]  # eng is another code of English
+    assert read(tmx(unit(en_GB="a", zh_TW="b")), "eng", "zho") == [("a", "b")]
 
 
 def test_codes_of_the_layout_are_no_text_and_marked_text_is() -> None:

@@ -391,6 +391,17 @@ def test_what_is_known_of_a_printed_metric_stands_below_the_table(tmp_path):
     assert r"tokenised \& unknown" in render_latex.to_latex(grid)
 
 
+def test_the_ceiling_of_detokenising_is_a_note(tmp_path):
+    path = Path(write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0}))
+    found = json.loads(path.read_text())
+    for name, value in (("law", 92.345), ("news", 100.0)):
+        found["domains"][name]["ceiling"] = {"bleu": value, "ter": 3.0}
+    path.write_text(json.dumps(found))
+    notes = scores.build(table_spec([row("a", [str(path)])])).notes
+    assert any(note.startswith("A perfect system") and "Law 92.3, News 100.0" in note for note in notes)
+    assert not any("3.0" in note for note in notes)  # the table has no TER
+
+
 def test_the_development_column_stands_first_and_outside_the_average(tmp_path):
     files = [write_scores(tmp_path, f"t{seed}", {"law": 10.0 + seed, "news": 20.0}) for seed in (1, 2)]
     for seed in (1, 2):

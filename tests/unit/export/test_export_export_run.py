@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,8 @@ from mdnmt.cli import main
 from mdnmt.errors import ConfigError
 from mdnmt.export import export_run as module
 from mdnmt.export.export_run import export_run
-from mdnmt.tasks.segmentation.segmenter import Segmenter, plain_text
+from mdnmt.fsio import write_sums
+from mdnmt.tasks.segmentation.segmenter import Segmentation, Segmenter, plain_text, segmentation_files
 
 Finished = Callable[..., Path]
 
@@ -102,3 +104,18 @@ def test_the_card_and_the_script_travel_with_the_model(finished: Finished, confi
     assert pieces.decode().split() == Segmenter.load(run / "segmentation", "en").encode(text)
     plain = subprocess.run([*command, "decode"], input=pieces, capture_output=True, check=True).stdout
     assert plain.decode().rstrip("\n") == plain_text(pieces.decode().split(), "fr")
+
+
+def test_the_reversible_tokenizer_travels_as_well(finished: Finished, configuration: Path, tmp_path: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    shutil.copytree(finished("transformer"), run)
+    folder = run / "segmentation"
+    Segmentation("joint", {"en": "reversible", "fr": "reversible"}).save(folder)
+    write_sums(folder, segmentation_files(folder, ("en", "fr")))
+    export_run(run, "ctranslate2", out, configuration)
+    text = "It's 5 % of “that”: info@example.org!"
+    command = [sys.executable, str(out / "segment.py")]
+    pieces = subprocess.run([*command, "encode"], input=text.encode(), capture_output=True, check=True).stdout
+    assert pieces.decode().split() == Segmenter.load(folder, "en").encode(text)
+    plain = subprocess.run([*command, "decode"], input=pieces, capture_output=True, check=True).stdout
+    assert plain.decode().rstrip("\n") == text

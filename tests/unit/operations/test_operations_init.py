@@ -138,8 +138,39 @@ def test_chinese_gets_words_and_vocabularies_of_its_own(project: Path) -> None:
     pair(project / "texts/law", "train", 250, ("en", "zh"))
     assert main(["init", "texts", "--yes", "--to", "zh", "--methods", "mixed", "waldm-edc", "mixed"]) == 0
     task, study = load_task(Path("config"), "mine"), load_study(Path("config"), "mine")
-    assert task.segmentation.tokenizers == {"zh": "jieba"} and not task.vocabulary.joint
+    assert task.segmentation.tokenizer == "reversible" and not task.vocabulary.joint
     assert study.methods == ("mixed", "waldm-edc") and resolve(Path("config"), "mine", Path("corpora")).makeable()
+
+
+@pytest.mark.parametrize(
+    ("lang", "letters", "limit"),
+    [
+        ("zh", "的一是不了人我在有他这中大来上国个到说们", 100),
+        ("ja", "あいうえおかきくけこさしすせそたちつてと", 200),
+        ("tha", "กขคงจฉชซฌญฎฏฐฑฒณดตถท", 400),
+        ("km", "កខគឃងចឆជឈញដឋឌឍណតថទធន", 400),
+    ],
+)
+def test_text_without_spaces_keeps_its_pairs(
+    project: Path, capsys: pytest.CaptureFixture[str], lang: str, letters: str, limit: int
+) -> None:
+    pair(project / "texts/law", "train", 250, ("en", lang))
+    path = project / f"texts/law/train.{lang}"
+    lines = path.read_text().splitlines()
+    path.write_text("".join("".join(letters[ord(c) % 20] for c in line[::2] if c != " ") + "\n" for line in lines))
+    assert main(["init", "texts", "--yes", "--from", "en", "--methods", "mixed"]) == 0
+    out = capsys.readouterr().out
+    assert "250 kept by the cleaning" in out and "mine: nothing to fix" in out
+    task = load_task(Path("config"), "mine")
+    assert (task.cleaning.unit, task.cleaning.max_tokens) == ("tokens", limit)
+
+
+def test_codes_with_script_and_region_are_languages(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair(project / "texts/law", "train", 250, ("eng", "pt-BR"))
+    assert main(["init", "texts", "--yes", "--from", "eng", "--methods", "mixed"]) == 0
+    task = load_task(Path("config"), "mine")
+    assert (task.source_lang, task.target_lang, task.pair) == ("eng", "pt-BR", "ENG-PT-BR")
+    assert "nothing to fix" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

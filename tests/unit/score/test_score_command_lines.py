@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sacrebleu
 import torch
 from reference.bleu import multi_bleu
 
@@ -18,16 +19,24 @@ from mdnmt.cli import main
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.metrics import METRICS
 from mdnmt.fsio import write_json, write_lines
-from mdnmt.score.metrics import comet, tokenised_bleu
+from mdnmt.score.metrics import comet, string_based, tokenised_bleu
 from mdnmt.score.metrics.toy_comet import make_toy
 from mdnmt.score.scores_of_domains import score_domains
+from mdnmt.score.significance.sentence_statistics import text_counter
 from mdnmt.score.test_sets import load_test_sets
+from mdnmt.tasks.segmentation.segmenter import round_trip
 
 ROOT = Path(__file__).resolve().parents[3]
 # Prose with all that a tokenizer stumbles over: paths, numbers, brackets, quotation marks.
 PAGES = [ROOT / "docs" / f"{name}.md" for name in ("how-it-works", "tutorial", "comet")]
 ENGLISH = [line.strip() for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if line.strip()]
 CHINESE = ["我们在北京喝茶。", "经济 增长 了 5.5%。", "猫坐在垫子上", "今天天气很好,对吗?", "法院 裁定 COMET 无效!"] * 3
+JAPANESE = [
+    "私は毎朝駅まで歩きます。",
+    "この本はとても 面白い です。",
+    "猫は窓の下にいる",
+    "明日は雨が降るでしょう?",
+] * 3
 
 
 def noisy(lines: list[str]) -> list[str]:
@@ -63,6 +72,8 @@ def command_line(reference: Path, hypotheses: Path, *options: str) -> dict[str, 
 CASES = {
     "en": ("moses", ENGLISH, ("-tok", "13a")),
     "zh": ("jieba", CHINESE, ("-tok", "zh", "--ter-normalized", "--ter-asian-support")),
+    "zho": ("reversible", CHINESE, ("-tok", "zh", "--ter-normalized", "--ter-asian-support")),
+    "ja": ("reversible", JAPANESE, ("-tok", "char", "--ter-normalized", "--ter-asian-support")),
 }
 
 
@@ -81,10 +92,34 @@ def test_scores_of_text_are_those_of_sacrebleu(tmp_path: Path, lang: str) -> Non
         assert round(ours[name]["score"], 15) == said["score"], name
         assert ours[name]["signature"].partition("|words:")[0] == said["signature"]
         assert 1 < ours[name]["score"] < 99
-    assert len({ours[name]["score"] for name in names}) == 4
-    assert ours["bleu_tok"]["signature"].endswith(
-        f"|words:{'sacremoses-0.2.0' if lang == 'en' else 'jieba-0.42.1'}-{lang}"
-    )
+    assert len({ours[name]["score"] for name in names}) >= 3  # of characters both BLEUs are the same
+    cut_by = {"moses": "sacremoses-0.2.0", "jieba": "jieba-0.42.1", "reversible": "reversible"}[tokenizer]
+    assert ours["bleu_tok"]["signature"].endswith(f"|words:{cut_by}-{lang}")
+
+
+def test_thai_is_scored_by_characters_in_every_metric(tmp_path: Path) -> None:
+    """Sentences without spaces are one word each, so BLEU by words would be 0 and TER 100."""
+    thai = [f"ฉันเดินเล่นในสวนทุกเช้าวันที่{number}" for number in range(9)]
+    hypotheses = [line.replace("เดินเล่น", "นั่งเล่น") for line in thai]
+    found = {name: string_based.score(name, hypotheses, thai, "tha") for name in ("bleu", "ter")}
+    by_character = [" ".join(line) for line in hypotheses], [[" ".join(line) for line in thai]]
+    assert found["bleu"].score == pytest.approx(sacrebleu.corpus_bleu(*by_character, tokenize="none", force=True).score)
+    assert found["ter"].score == pytest.approx(sacrebleu.corpus_ter(*by_character).score)
+    assert all("tok:char" in score.signature for score in found.values())
+    counts = {name: text_counter(name, thai, "tha")(hypotheses).total for name in found}
+    assert counts == {name: pytest.approx(score.score) for name, score in found.items()}
+
+
+def test_the_ceiling_is_that_of_the_task_s_tokenizer(tmp_path: Path) -> None:
+    french = ["“Bonjour”, dit-il. “C’est ainsi.”", "L’été 1999 / 2000, Aujourd’hui : info@example.org"] * 3
+    for tokenizer in ("moses", "reversible"):
+        score = make_task(tmp_path, "fr", tokenizer, french)
+        assert main(["score", *score, "--metrics", "bleu", "ter", "bleu_tok"]) == 0
+        entry = json.loads((tmp_path / "scores.json").read_text())["domains"]["law"]
+        assert set(entry["ceiling"]) == {"bleu", "ter"}
+        back = round_trip(french, "fr", tokenizer)
+        assert entry["ceiling"]["bleu"] == pytest.approx(sacrebleu.corpus_bleu(back, [french]).score)
+        assert (entry["ceiling"]["ter"] == 0) == (tokenizer == "reversible")
 
 
 @pytest.mark.parametrize("lang", CASES)

@@ -85,6 +85,7 @@ def test_the_text_says_what_people_agree_with(files: dict[str, str], capsys: pyt
         (["compare", "a", "none", "--reference", "ref"], "none: no such file"),
         (["compare", "a", "--reference", "ref"], "expected `mdnmt compare A B --reference FILE`"),
         (["compare", "zh-a", "zh-b", "--reference", "zh"], "add `--target-lang zh`"),
+        (["score", "--pairs", "zh-a", "zh-b", "zh", "--target-lang", "qaa"], "in Han script, without spaces"),
         (["compare", "a", "b", "--target-lang", "zh"], "add --reference FILE"),
         (["score", "--pairs", "src", "short", "ref"], "short: 39 lines, but"),
         (["score", "--pairs", "short", "a", "ref"], "short: 39 lines, but"),

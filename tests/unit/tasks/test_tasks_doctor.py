@@ -77,7 +77,54 @@ def test_text_without_trouble_passes(project: Project, capsys: Any) -> None:
     assert "between the splits" not in said  # there is no held-out text of their own
     assert said.endswith("mine: nothing to fix\n")
     project.write("law", "test", text(10, 5))
-    assert "between the splits: no sentence is shared\nmine: nothing to fix\n" in project.ask(capsys)[1]
+    said = project.ask(capsys)[1]
+    assert "between the splits: no sentence is shared\n" in said and said.endswith("mine: nothing to fix\n")
+    assert "law en 100.0/100.0/0.0, law fr 100.0/100.0/0.0" in said  # ceilings of BLEU, chrF, TER
+
+
+def test_what_the_tokenizer_loses_is_measured_and_the_remedy_works(project: Project, capsys: Any) -> None:
+    pairs = [(one, f"“{other}. C’est ainsi.” “{other}”") for one, other in text(400, 1)]
+    project.write("law", "train", pairs)
+    status, said = project.ask(capsys)
+    assert status == 2 and "law: the tokenizer moses loses where spaces were in fr" in said
+    assert "first at law/train.fr:1" in said.replace(str(project.folder / "texts/"), "").replace("train.en", "train.fr")
+    task = project.folder / "config/tasks/mine.yaml"
+    task.write_text(task.read_text() + "segmentation: {tokenizer: reversible}\n")
+    status, said = project.ask(capsys)
+    assert status == 0 and "law fr 100.0/100.0/0.0" in said
+    task.write_text(task.read_text().replace("reversible", "moses") + "of: jiang2020\n")
+    status, said = project.ask(capsys)
+    assert status == 0 and "note: law: the tokenizer moses loses" in said and "the paper did so" in said
+
+
+def test_an_unknown_language_is_said_once_with_what_follows(project: Project, capsys: Any) -> None:
+    for path in (project.folder / "config").rglob("*.yaml"):
+        path.write_text(path.read_text().replace("fr]", "qaa]").replace("target_lang: fr", "target_lang: qaa"))
+    for path in (project.folder / "texts").rglob("*.fr"):
+        path.rename(path.with_suffix(".qaa"))
+    status, said = project.ask(capsys)
+    assert status == 2 and said.count("'qaa': no language code of ISO 639") == 1
+    for word in ("moses", "BLEU", "Latin script"):
+        assert word in said
+
+
+def test_options_that_do_not_fit_text_without_spaces_are_named(project: Project, capsys: Any) -> None:
+    for path in (project.folder / "config").rglob("*.yaml"):
+        path.write_text(path.read_text().replace("fr]", "th]").replace("target_lang: fr", "target_lang: th"))
+    letters = "กขคงจฉชซฌญฎฏฐฑฒณดตถ"
+    for path in (project.folder / "texts").rglob("*.fr"):
+        words = path.read_text().split("\n")[:-1]
+        thai = ["".join(letters[ord(one) % len(letters)] for one in line if one.isalnum()) for line in words]
+        path.with_suffix(".th").write_text("\n".join(thai) + "\n")
+    status, said = project.ask(capsys)
+    assert status == 2 and "the tokenizer moses does not split Thai" in said
+    assert "the cleaning counts words at spaces, which Thai does not have" in said
+    task = project.folder / "config/tasks/mine.yaml"
+    task.write_text(
+        task.read_text() + "segmentation: {tokenizer: reversible}\ncleaning: {unit: tokens, max_length_ratio: 16}\n"
+    )
+    status, said = project.ask(capsys)
+    assert status == 0 and "400 kept by the cleaning" in said, said
 
 
 def test_lines_that_are_not_utf8_are_named_and_the_rest_is_read(project: Project, capsys: Any) -> None:

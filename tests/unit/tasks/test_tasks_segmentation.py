@@ -225,7 +225,7 @@ def test_a_damaged_segmentation_is_refused_by_name(tmp_path: Path, text: str) ->
     ("segmentation", "said"),
     [
         ({"tokenizers": {"de": "moses"}}, "segmentation.tokenizers: 'de' is not one of the task's languages"),
-        ({"tokenizers": {"zh": "jiba"}}, "expected one of moses, jieba, stanford, character, none"),
+        ({"tokenizers": {"zh": "jiba"}}, "expected one of moses, reversible, jieba, stanford, character, none"),
         ({"tokenizer": "jiebe"}, "did you mean 'jieba'"),
         ({"bpe": "domain", "merge_operations": {"sport": 3}}, "'sport' is not one of the task's domains"),
         ({"merge_operations": {"law": 3}}, "merge_operations is for bpe: domain"),

@@ -10,6 +10,7 @@ from mdnmt.corpora.formats.folder import split_file
 from mdnmt.corpora.formats.lines import place
 from mdnmt.corpora.formats.xml_text import events
 from mdnmt.errors import DataError
+from mdnmt.languages import language
 
 REQUIRED: tuple[str, ...] = ()  # the options name the file
 
@@ -72,6 +73,7 @@ def _units(
 
 
 def _is_language(code: str, wanted: str) -> bool:
-    """Say whether a code is the wanted one, or a region of it (`en-GB` for `en`)."""
+    """Say whether a code is the wanted one, or a region of it (`en-GB` for `en` or `eng`)."""
     code, wanted = (text.lower().replace("_", "-") for text in (code, wanted))
-    return code == wanted or code.startswith(wanted + "-")
+    is_region = code.startswith(wanted + "-") or ("-" not in wanted and language(code).base == language(wanted).base)
+    return code == wanted or is_region

@@ -199,6 +199,13 @@ def _notes(
     for metric, signatures in shared.signatures.items():
         text = f"{METRICS[metric].label}: {'; '.join(sorted(signatures))}"
         notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
+    perfect = [
+        f"{METRICS[metric].label} {', '.join(f'{labels[name]} {half_up(value, 1)}' for name, value in of.items())}"
+        for metric, of in shared.ceilings.items()
+        if metric in spec.metrics
+    ]
+    if perfect:
+        notes.append(f"A perfect system, whose words this task's tokenizer joins, has {'; '.join(perfect)}.")
     notes += [METRICS[metric].caution for metric in shared.signatures if METRICS[metric].caution]
     notes += [f"No {METRICS[metric].label}: {why}." for metric, why in spec.metric_missing.items()]
     notes += [f"Published numbers beside {METRICS[metric].label}: {text}" for metric, text in spec.metric_notes.items()]

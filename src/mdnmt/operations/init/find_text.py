@@ -10,10 +10,11 @@ from pathlib import Path
 from mdnmt.config.task import AVERAGES
 from mdnmt.corpora.formats.folder import COMPRESSION_SUFFIXES, Folder
 from mdnmt.errors import ConfigError
+from mdnmt.languages import PATTERN
 
 HELD_OUT = ("valid", "test")
 TABLES = (".tsv", ".tmx")
-_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_LANGUAGE = re.compile(PATTERN)
 _BYTES_MAX = 1 << 40  # of one unpacked file; text is counted in blocks, never kept
 
 

@@ -13,12 +13,12 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.errors import ConfigError
+from mdnmt.languages import language
 from mdnmt.operations.init.find_text import FoundDomain
 
 LEAST_PAIRS = 200  # per domain; fewer leave nothing to train on
 CHARACTERS_MAX = 2000  # on each side of a pair that init keeps, as the doctor advises
 METHODS = ("mixed", "domain-tag", "waldm-encoder", "dsa")  # a baseline, domain tags, Jiang et al., Zhang et al.
-SPACELESS = {"zh": "jieba", "ja": "character", "th": "character"}  # no blanks between words
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
     """Return the file of the task."""
     total = sum(one.pairs for one in domains)
     merges = 4000 if total < 50_000 else 8000 if total < 500_000 else 32_000
-    tokenizers = {lang: SPACELESS[lang] for lang in (choices.source, choices.target) if lang in SPACELESS}
+    spaceless = [one for one in map(language, (choices.source, choices.target)) if one.is_spaceless]
     lines = [
         "# yaml-language-server: $schema=../schema/task.json",
         "# Written by `mdnmt init`; change what you like (docs/your-own-data.md, docs/tasks.md).",
@@ -109,9 +109,14 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
             f"    test: {test}",
         ]
     lines += ["", "cleaning:", f"  max_characters: {CHARACTERS_MAX}{'':<18}# a longer line is no sentence"]
-    lines += ["", "segmentation:", f"  bpe_merge_operations: {merges}{'':<11}# for {total:,} pairs"]
-    if tokenizers:
-        lines.append(f"  tokenizers: {{{', '.join(f'{lang}: {name}' for lang, name in tokenizers.items())}}}")
+    if spaceless:
+        rate = max(one.tokens_per_word for one in spaceless)
+        names = " and ".join(one.name for one in spaceless)
+        lines.append(f"  unit: tokens{'':<27}# {names}: no spaces between words")
+        lines += [f"  max_tokens: {round(100 * rate)}", f"  max_length_ratio: {4 * rate:g}"]
+    lines += ["", "segmentation:", f"  tokenizer: reversible{'':<18}# remembers where the spaces were"]
+    lines.append(f"  bpe_merge_operations: {merges:<12}# for {total:,} pairs")
+    if spaceless:
         lines += [f"  bpe: side{'':<30}# no piece is common to both scripts", "", "vocabulary:", "  joint: false"]
     text = "\n".join(lines) + "\n"
     _check(text, TaskConfig, "the task")
@@ -121,7 +126,7 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
 def study_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
     """Return the file of the study."""
     size = size_for(sum(one.pairs for one in domains), choices.on_gpu)
-    shared = choices.source not in SPACELESS and choices.target not in SPACELESS
+    shared = not language(choices.source).is_spaceless and not language(choices.target).is_spaceless
     lines = [
         "# yaml-language-server: $schema=../schema/study.json",
         "# Written by `mdnmt init`; change what you like (docs/studies.md).",

@@ -165,6 +165,8 @@ def _tasks(plan: Plan, sources: Sources) -> str:
             )
             + f" {sources.mark([task.make])}".rstrip()
         )
+        if found := ", ".join(f"{name} {of['bleu']:.1f}" for name, of in task.ceilings.items() if "bleu" in of):
+            lines += wrapped(f"BLEU of a perfect system: {found}", 4)
     new = dict.fromkeys(name for task in plan.study.tasks.values() for name in task.first_downloads)
     if new:
         lines += wrapped(f"Downloaded first, and their checksums recorded: {', '.join(new)}.", 2)

@@ -172,6 +172,7 @@ def _task(task: TaskPlan) -> dict[str, Any]:
         "source": task.make.source if task.make else None,
         "to_add_bytes": task.to_add,
         "used_bytes": task.used_bytes,
+        "ceilings": task.ceilings,
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.exhibits.score_files import task_ceilings
 from mdnmt.operations.plan.benchmark_paths import task_benchmark
 from mdnmt.operations.plan.existing_results import State, is_fetched, size_bytes, task_state
 from mdnmt.operations.plan.run_records import benchmark_seconds
@@ -40,6 +41,7 @@ class TaskPlan:
     make: Estimate | None
     to_add: int | None
     used_bytes: int
+    ceilings: dict[str, dict[str, float]]  # domain -> metric -> what a perfect system would score, once it is known
 
     @property
     def to_fetch(self) -> int:
@@ -71,6 +73,7 @@ def _plan(task: Task, places: ResultPaths, corpora: Path, measured: dict[str, tu
         make=NOTHING if done else _make(task.name, pairs, measured),
         to_add=0 if done else None if pairs is None else pairs * BYTES_A_PAIR,
         used_bytes=used,
+        ceilings=task_ceilings(Path(places.task(task.name))) if done else {},
     )
 
 

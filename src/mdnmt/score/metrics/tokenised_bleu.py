@@ -16,6 +16,7 @@ from mdnmt.fsio import write_lines
 from mdnmt.score.metrics.score import Score, corpus_score
 from mdnmt.score.test_sets import TestSets, hypothesis_path
 from mdnmt.tasks.segmentation.segmenter import Segmenter
+from mdnmt.tasks.text.reversible import without_marks
 
 # Tokenizer -> the package that implements it; its version is part of the signature.
 _PACKAGE = {"moses": "sacremoses", "jieba": "jieba"}
@@ -36,7 +37,8 @@ def words(lines: Sequence[str], lang: str, tokenizer: str) -> list[str]:
         ConfigError: the tokenizer's package is not installed.
     """
     segmenter = Segmenter(None, lang, tokenizer)
-    return [" ".join(segmenter.encode(line)) for line in lines]
+    found = (segmenter.encode(line) for line in lines)
+    return [" ".join(without_marks(line) if tokenizer == "reversible" else line) for line in found]
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str], lang: str, tokenizer: str) -> Score:

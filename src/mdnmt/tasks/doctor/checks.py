@@ -17,13 +17,15 @@ import numpy as np
 from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.config.task import DomainConfig, TaskConfig
 from mdnmt.errors import DataError
+from mdnmt.languages import language, unknown_code
 from mdnmt.tasks.doctor.findings import Finding, Findings
 from mdnmt.tasks.doctor.misalignment import ShiftFinder
 from mdnmt.tasks.doctor.not_text import HEADER, Oddity, is_header, oddities
 from mdnmt.tasks.doctor.user_text import Line, SplitText
-from mdnmt.tasks.doctor.wrong_language import NAMES, suspect
+from mdnmt.tasks.doctor.wrong_language import suspect
 from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
 from mdnmt.tasks.text.normalisation import Normaliser
+from mdnmt.tasks.text.tokenise import splits_spaceless
 
 # Shares of the lines above which a note becomes a warning, or (_SWAPPED) above which the sides seem exchanged.
 _SUSPECTS = 0.01
@@ -74,6 +76,8 @@ def check_task(
         texts: domain -> split -> the texts of its corpora; always `train`; `valid` and `test` if a corpus has them.
         incomplete: domains with a missing corpus, so that their amount of text is unknown.
     """
+    if about := list(_check_languages(task)):
+        yield Report("languages", about)
     seen: dict[str, dict[str, list[_Seen]]] = {}
     for name, domain in task.domains.items():
         seen[name] = {}
@@ -89,6 +93,28 @@ def check_task(
         yield _check_domain(name, task, domain, seen[name])
     if any(split in texts for texts in seen.values() for split in ("valid", "test")):
         yield _check_overlap(task, seen)
+
+
+def _check_languages(task: TaskConfig) -> Iterator[Finding]:
+    """Yield what the task's options do not know about its languages."""
+    langs = (task.source_lang, task.target_lang)
+    if (unknown := unknown_code(langs)) is not None:
+        yield Finding("warning", *unknown, count=1)
+    for lang in langs:
+        about, tokenizer = language(lang), task.segmentation.tokenizer_of(lang)
+        if not about.is_spaceless:
+            continue
+        if not splits_spaceless(tokenizer, about.scripts):
+            what = f"the tokenizer {tokenizer} does not split {about.name}, which has no spaces between words"
+            yield Finding("warning", what, f"write `tokenizers: {{{lang}: reversible}}` in `segmentation`", count=1)
+        rules = [task.cleaning, *(domain.cleaning for domain in task.domains.values() if domain.cleaning)]
+        if tokenizer != "none" and any(_bounds_words(rule) for rule in rules):
+            what = f"the cleaning counts words at spaces, which {about.name} does not have"
+            yield Finding("warning", what, "write `unit: tokens` in `cleaning`", count=1)
+
+
+def _bounds_words(rules: CleaningConfig) -> bool:
+    return rules.unit == "words" and (rules.max_length_ratio is not None or rules.max_tokens is not None)
 
 
 def _check_text(
@@ -141,10 +167,10 @@ class _LineCheck:
         for index, (text, side) in enumerate(zip((pair.source, pair.target), self.sides, strict=True)):
             for oddity in oddities(_SIDES[index], raw[index], text, side.lang):
                 self._add(oddity, line)
-            language = suspect(text, side.lang)
-            if language is not None:
-                self.languages[index, language] += 1
-                self._note(f"the {_SIDES[index]} seems to be {language}, not {NAMES.get(side.lang, side.lang)}", line)
+            suspected = suspect(text, side.lang)
+            if suspected is not None:
+                self.languages[index, suspected] += 1
+                self._note(f"the {_SIDES[index]} seems to be {suspected}, not {language(side.lang).name}", line)
         return pair, reason is None
 
     def _add(self, oddity: Oddity, line: Line) -> None:
@@ -168,8 +194,8 @@ def _raise_levels(found: Findings, check: _LineCheck, lines: int) -> None:
             share = f"{100 * finding.count / lines:.1f} % of the lines"
             remedy = "take them out, or give the right text" if suspected else "see whether that is what you want"
             found.raise_level(finding.what, "warning", f"{share}: {remedy}")
-    names = [NAMES.get(side.lang) for side in check.sides]
-    crossed = [check.languages[index, names[1 - index] or ""] for index in (0, 1)]
+    names = [language(side.lang).name for side in check.sides]
+    crossed = [check.languages[index, names[1 - index]] for index in (0, 1)]
     if min(crossed) > _SWAPPED * lines / 2 and lines > 1:
         found.add("error", "the two sides seem to be exchanged", "exchange the files, or the task's languages")
 

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from mdnmt.languages import language
+
 Open = Callable[[], Iterable[bytes]]
 
 _MARKS = "’‘“”«»„–—…€£§°·\u00a0"
@@ -26,7 +28,7 @@ _CHINESE = (
 _WEST, _CENTRAL = "cp1252 iso8859-15 macintosh cp850", "cp1250 iso8859-2 iso8859-16 cp852"
 _KOREAN = "이다는에의을가하고를은로한도지사기시어리인자나서대그제해스일정부들수"
 _TABLE: tuple[tuple[str, str, float, str], ...] = (
-    ("zh yue", _CHINESE, 0.12, "gb18030 big5 big5hkscs"),
+    ("zh", _CHINESE, 0.12, "gb18030 big5 big5hkscs"),
     ("ja", "".join(map(chr, range(0x3041, 0x30FF))) + "、。", 0.3, "cp932 euc-jp"),
     ("ko", _KOREAN, 0.12, "cp949"),
     ("ru uk be bg mk sr kk mn ky tg", "оеаинтсрвлкміїјуяыь", 0.6, "cp1251 koi8-r koi8-u iso8859-5 cp866 maccyrillic"),
@@ -107,7 +109,7 @@ def find_encoding(read: Open, lang: str) -> Encoding:
 
     Args:
         read: opens the text and returns its blocks, of any size.
-        lang: the base code of its language.
+        lang: its language.
     """
     if wide := _wide(read):
         return Encoding(wide)
@@ -139,14 +141,15 @@ def what_is_wrong(line: bytes, error: UnicodeDecodeError) -> str:
 
 
 def _row(lang: str) -> tuple[str, float, str]:
-    return next((row[1:] for row in _TABLE if lang in row[0].split()), _TABLE[-1][1:])
+    base = language(lang).base
+    return next((row[1:] for row in _TABLE if base in row[0].split()), _TABLE[-1][1:])
 
 
 def has_letters(text: str, lang: str) -> bool:
     """Say whether a line has letters beyond ASCII that its language may have."""
     if text.isascii():
         return False
-    if lang in ("zh", "yue", "ko"):  # there, the table has only some of them
+    if language(lang).base in ("zh", "ko"):  # there, the table has only some of them
         return any("\u3000" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7af" for char in text)
     letters = _row(lang)[0] + _MARKS
     return any(char in letters or char.lower() in letters for char in text if ord(char) > 0x7F)

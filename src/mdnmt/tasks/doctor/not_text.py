@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from mdnmt.languages import language
 from mdnmt.tasks.doctor.encoding import has_letters
 from mdnmt.tasks.text.markup import entities, tags
 
@@ -61,7 +62,7 @@ def oddities(side: str, raw: str, text: str, lang: str) -> Iterator[Oddity]:
         side: source or target.
         raw: the line as it was read.
         text: the line as the task's cleaning normalises it.
-        lang: the base code of its language.
+        lang: its language.
     """
     if entities(text):
         yield Oddity(f"the {side} has HTML entities, such as &amp;", _UNESCAPE)
@@ -81,7 +82,9 @@ def oddities(side: str, raw: str, text: str, lang: str) -> Iterator[Oddity]:
         yield Oddity(what, _ENCODING, alone=True)
     elif not raw.isascii() and is_misread(raw, lang):
         yield Oddity(f"the {side} looks like UTF-8 that was read as Latin-1", _ENCODING, alone=True)
-    elif not text.isascii() and ((_is_latin(lang) and _TWO_SCRIPTS.search(text)) or _SWAPPED_CASE.search(text)):
+    elif not text.isascii() and (
+        (language(lang).scripts[0] == "Latin" and _TWO_SCRIPTS.search(text)) or _SWAPPED_CASE.search(text)
+    ):
         yield Oddity(f"the {side} has words with letters that do not belong together", _ENCODING)
 
 
@@ -92,12 +95,6 @@ def is_header(source: str, target: str) -> bool:
 
 
 HEADER = Oddity("the first line seems to name the columns of a table", _HEADER, alone=True)
-
-
-def _is_latin(lang: str) -> bool:
-    from mdnmt.tasks.doctor.wrong_language import expected_scripts
-
-    return expected_scripts(lang)[0] == "Latin"
 
 
 def is_misread(text: str, lang: str) -> bool:

@@ -11,31 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-_SCRIPTS = {
-    "Latin": r"A-Za-z\u00c0-\u024f\u1e00-\u1eff",
-    "Han": r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
-    "Japanese": r"\u3040-\u30ff",
-    "Hangul": r"\uac00-\ud7af\u1100-\u11ff",
-    "Cyrillic": r"\u0400-\u052f",
-    "Greek": r"\u0370-\u03ff\u1f00-\u1fff",
-    "Arabic": r"\u0600-\u06ff\u0750-\u077f",
-    "Hebrew": r"\u0590-\u05ff",
-    "Devanagari": r"\u0900-\u097f",
-    "Thai": r"\u0e00-\u0e7f",
-}
-_LETTERS = {name: re.compile(f"[{ranges}]") for name, ranges in _SCRIPTS.items()}
-_OF_LANGUAGE = {
-    "zh": ("Han",),
-    "ja": ("Japanese", "Han"),
-    "ko": ("Hangul", "Han"),
-    **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "kk"), ("Cyrillic",)),
-    "sr": ("Cyrillic", "Latin"),
-    "el": ("Greek",),
-    **dict.fromkeys(("ar", "fa", "ur"), ("Arabic",)),
-    "he": ("Hebrew",),
-    **dict.fromkeys(("hi", "mr", "ne"), ("Devanagari",)),
-    "th": ("Thai",),
-}
+from mdnmt.languages import count_letters, language, script_letters
+
 _FUNCTION_WORDS = {
     "en": "the of and to in is that for it with as be by are this have from which not you will were has been or an at "
     "their they but his her would there what when if can only into than them these who its may shall",
@@ -74,23 +51,20 @@ _OTHER_MIN = 3  # at least this many different function words of another languag
 _OTHER_TIMES = 3  # and at least this many times those of the expected language
 
 
-def expected_scripts(lang: str) -> tuple[str, ...]:
-    """Return the scripts in which a language is written, the most common one first."""
-    return _OF_LANGUAGE.get(lang, ("Latin",))
-
-
 def suspect(text: str, lang: str) -> str | None:
     """Return what `text` seems to be in ("German", "Latin script") if not in `lang`, or None."""
-    expected = expected_scripts(lang)
-    counts = {name: len(letters.findall(text)) for name, letters in _LETTERS.items()}
-    total = sum(counts.values())
-    if total < _LETTERS_MIN:
-        return None
-    if sum(counts[name] for name in expected) * 4 < total:
-        script = max(counts, key=lambda name: counts[name])
-        # The names of products and people may be Latin in any text.
-        return None if script == "Latin" and _is_name(_WORD.findall(text)) else f"{script} script"
-    if lang not in _FUNCTION_WORDS:
+    about = language(lang)
+    own_letters = sum(script_letters(text, name) for name in about.scripts)
+    if own_letters * 4 < len(text) - text.count(" "):  # most text stops here
+        counts = count_letters(text)
+        total = sum(counts.values())
+        if total < _LETTERS_MIN:
+            return None
+        if own_letters * 4 < total:
+            script = max(counts, key=lambda name: counts[name])
+            # The names of products and people may be Latin in any text.
+            return None if script == "Latin" and _is_name(_WORD.findall(text)) else f"{script} script"
+    if own_letters < _LETTERS_MIN or about.base not in _FUNCTION_WORDS:
         return None
     words = _WORD.findall(_ADDRESS.sub(" ", text))
     if len(words) < _WORDS_MIN or _is_name(words):
@@ -98,7 +72,7 @@ def suspect(text: str, lang: str) -> str | None:
     own, others = 0, set()
     for word in words:
         owner = _OWNER.get(word.lower())
-        if owner == lang:
+        if owner == about.base:
             own += 1
         elif owner is not None and len(word) > 1:
             others.add((owner, word.lower()))
@@ -106,21 +80,10 @@ def suspect(text: str, lang: str) -> str | None:
     best = max(found, key=lambda name: found[name], default=None)
     if best is None or found[best] < max(_OTHER_MIN, _OTHER_TIMES * own):
         return None
-    return NAMES[best]
+    return language(best).name
 
 
 def _is_name(words: Sequence[str]) -> bool:
     """Say whether words look like a name or a heading: after the first, at most half begin with a small letter."""
     small = sum(word[0].islower() for word in words[1:])
     return 2 * small <= len(words) - 1
-
-
-NAMES = {
-    "en": "English",
-    "de": "German",
-    "fr": "French",
-    "es": "Spanish",
-    "it": "Italian",
-    "pt": "Portuguese",
-    "nl": "Dutch",
-}

@@ -12,7 +12,7 @@ from mdnmt import fsio
 from mdnmt.errors import ConfigError
 from mdnmt.tasks.segmentation.bpe import Bpe, join_pieces
 from mdnmt.tasks.text.normalisation import Normaliser
-from mdnmt.tasks.text.tokenise import detokenise, tokenise
+from mdnmt.tasks.text.tokenise import detokenise, tokenise, tokenise_lines
 
 CODES = "codes.bpe"
 SEGMENTATION = "segmentation.json"
@@ -128,6 +128,16 @@ def plain_text(pieces: Sequence[str], lang: str, tokenizer: str = "moses") -> st
     """
     with _packages():
         return detokenise(join_pieces(pieces), lang, tokenizer) if pieces else ""
+
+
+def round_trip(lines: Sequence[str], lang: str, tokenizer: str) -> list[str]:
+    """Return normalised lines after the tokenizer and back; those of a reversible one do not change.
+
+    Raises:
+        ConfigError: a package that tokenises is not installed.
+    """
+    with _packages():
+        return [detokenise(line, lang, tokenizer) for line in tokenise_lines((lang, tokenizer, lines))]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Tokenise with Moses (sacremoses, no escaping), jieba, the Stanford segmenter, by CJK characters, or at spaces."""
+"""Tokenise reversibly, with Moses (sacremoses, no escaping), jieba, the Stanford segmenter, characters, or spaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from mdnmt.tasks.text import stanford_segmenter
+from mdnmt.languages import language
+from mdnmt.tasks.text import reversible, stanford_segmenter
 
 # Radicals to Yi (with ideographs, kana and CJK punctuation, but not Hangul, which is written with spaces),
 # compatibility forms, full-width forms, and the planes of rarer ideographs.
@@ -31,14 +32,14 @@ def close_up(text: str) -> str:
 
 _LONE_APOSTROPHE = re.compile(r"(?<=\w) ’ (?=\w)")
 _MARKERS_AT_END = re.compile(r"(?<!@)@{2,}+(?= |$)")  # possessive, so that a line of markers takes linear time
-_WITHOUT_BLANKS = ("zh", "ja")
+_WITHOUT_BLANKS = ("zh", "ja")  # whose sentences sacremoses joins with spaces
 
 
 @lru_cache(maxsize=16)
 def _tokenizer(lang: str) -> Any:
     from sacremoses import MosesTokenizer
 
-    return MosesTokenizer(lang=lang)
+    return MosesTokenizer(lang=language(lang).base)
 
 
 @lru_cache(maxsize=16)
@@ -86,14 +87,14 @@ def _moses(line: str, lang: str) -> list[str]:
 def _detokenizer(lang: str) -> Any:
     from sacremoses import MosesDetokenizer
 
-    return MosesDetokenizer(lang=lang)
+    return MosesDetokenizer(lang=language(lang).base)
 
 
 @lru_cache(maxsize=16)
 def _punctuation(lang: str) -> Any:
     from sacremoses import MosesPunctNormalizer
 
-    return MosesPunctNormalizer(lang=lang)
+    return MosesPunctNormalizer(lang=language(lang).base)
 
 
 @lru_cache(maxsize=1)
@@ -116,6 +117,8 @@ def normalise_punctuation(text: str, lang: str) -> str:
 
 def tokenise(line: str, lang: str, tokenizer: str = "moses") -> list[str]:
     """Return the tokens of a normalised line; none ends in the BPE marker `@@`."""
+    if tokenizer == "reversible":
+        return reversible.split_words(line, _cut_by_jieba if language(lang).base == "zh" else list)
     if tokenizer == "moses":
         return _moses(line, lang)  # every `@` becomes a token of its own
     if tokenizer == stanford_segmenter.NAME:
@@ -127,18 +130,31 @@ def tokenise(line: str, lang: str, tokenizer: str = "moses") -> list[str]:
     return _as_tokens(" ".join(words))
 
 
+def _cut_by_jieba(text: str) -> list[str]:
+    return list(_jieba().cut(text))
+
+
 def _as_tokens(words: str) -> list[str]:
     return _MARKERS_AT_END.sub(lambda found: " ".join(found[0]), words).split()
+
+
+def splits_spaceless(tokenizer: str, scripts: Sequence[str]) -> bool:
+    """Return whether a tokenizer splits text of scripts without spaces; `none` gets text that is split already."""
+    if tokenizer == "character":
+        return scripts[0] in ("Han", "Japanese", "Yi")
+    return tokenizer != "moses"
 
 
 def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
     """Return the plain text of tokens that are separated by spaces."""
     if tokenizer == "none":
         return text
+    if tokenizer == "reversible":
+        return reversible.join_words(text.split(" "))
     plain = str(_detokenizer(lang).detokenize(text.split(" "), unescape=False)).strip()
     # Moses' rules join only the ASCII apostrophe, not the typographic one: l ’ année.
     plain = _LONE_APOSTROPHE.sub("’", plain)
-    return close_up(plain) if tokenizer != "moses" or lang in _WITHOUT_BLANKS else plain
+    return close_up(plain) if tokenizer != "moses" or language(lang).base in _WITHOUT_BLANKS else plain
 
 
 def tokenise_lines(job: tuple[str, str, Sequence[str]]) -> list[str]:

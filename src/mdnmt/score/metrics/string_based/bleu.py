@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from mdnmt.errors import DataError
+from mdnmt.languages import language, spaceless_script
+
+_LOOKED_AT = 200  # references whose script is looked at
+
 
 def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
-    """Return sacreBLEU's metric: tokenisation 13a, or zh (by character) for Chinese; `references` are cached."""
+    """Return sacreBLEU's metric with the tokenisation of the language; `references` are cached.
+
+    Raises:
+        DataError: as `tokenization`.
+    """
     from sacrebleu.metrics.bleu import BLEU
 
     cached = None if references is None else [list(references)]
-    return BLEU(tokenize=tokenization(target_lang), references=cached)
+    return BLEU(tokenize=tokenization(target_lang, references or ()), references=cached)
 
 
-def tokenization(target_lang: str) -> str:
-    """Return the name of sacreBLEU's tokenisation for a language (`zh`, `zh-CN`, `zh_TW` are Chinese)."""
-    return "zh" if re.split("[-_]", target_lang.lower())[0] == "zh" else "13a"
+def tokenization(target_lang: str, references: Sequence[str] = ()) -> str:
+    """Return the name of sacreBLEU's tokenisation for a language and text.
+
+    It is 13a, `zh` for Chinese (by character), `ja-mecab` for Japanese (`char` without its packages), and `char` for
+    other languages without spaces between words.
+
+    Raises:
+        DataError: the references are written without spaces, but the language is not: whole sentences would be words.
+    """
+    name = language(target_lang).bleu_tokenization
+    if name == "13a" and (script := spaceless_script("".join(references[:_LOOKED_AT]))) is not None:
+        example = {"Han": "zh", "Japanese": "ja", "Thai": "th", "Lao": "lo", "Khmer": "km", "Burmese": "my"}
+        raise DataError(
+            f"the references are in {script} script, without spaces, but the language is {target_lang!r}: "
+            "tok:13a would take sentences for words; add "
+            f"`--target-lang {example.get(script, 'bo')}`"
+        )
+    return name
