@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-dev lock demo serve smoke rules synthetic long slurm test test-all golden check check-cuda gpu format report-partial clean \
+.PHONY: help setup setup-dev lock demo serve smoke rules synthetic long slurm test test-all golden equivalent check check-cuda gpu format report-partial clean \
 	fuzz audit-packages sbom certify docs
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test            set up, then the tests, without the slow ones (minutes)"
 	@echo "make test-all        all tests that pytest has; the slow ones start processes and run toy studies"
 	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"
+	@echo "make equivalent      record that the training code here computes the same bits as that of the last commit (COMMITS=)"
 	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
 	@echo "make check           formatting, types, lint, imports between rooms, house rules, spelling"
 	@echo "make gpu             on a machine with an NVIDIA GPU: tests, speed, a study of four methods (exit 75: once more)"
@@ -97,6 +98,10 @@ test-all: setup-dev
 
 golden: setup-dev
 	PYTHONPATH=tests $(BIN)/python tests/golden/golden_runs.py
+
+# Needs no raised version: after a change that must not change results (a refactoring, a new option).
+equivalent: setup-dev
+	PYTHONPATH=tests $(BIN)/python tests/golden/equivalent_code.py $(COMMITS)
 
 check: setup-dev
 	$(BIN)/ruff check src tests benchmarks

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mdnmt import __version__, commands
 from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, printable
-from mdnmt.machine import require_plain_path
+from mdnmt.machine import require_own_package, require_plain_path
 from mdnmt.paths import to_remove
 
 THEN = "then"  # between two verbs on one command line
@@ -117,6 +117,7 @@ def _one(arguments: list[str]) -> int:
     try:
         if Path("Snakefile").is_file():
             require_plain_path(Path.cwd())
+        require_own_package(Path.cwd())
         status: int | None = module.run(args)
         sys.stdout.flush()  # flushed here, while a full disk can still be reported
     except MdnmtError as error:

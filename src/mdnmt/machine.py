@@ -10,6 +10,8 @@ from pathlib import Path
 
 from mdnmt.errors import EXIT_USER, ConfigError, MdnmtError, owned_by_another
 
+OTHER_PACKAGE = "MDNMT_OTHER_PACKAGE"  # environment variable: 1 runs another package than that of the project
+
 
 class TooLarge(MdnmtError):
     """Work needs more memory or disk space than this machine has."""
@@ -129,6 +131,23 @@ def require_plain_path(project: Path) -> None:
             f"{path}: a brace in the project's path; Snakemake takes braces for wildcards: rename or move the folder, "
             "then run `make setup` there"
         )
+
+
+def require_own_package(project: Path) -> None:
+    """Refuse to work in a project whose `src/mdnmt` is not the package that runs, as in a second checkout.
+
+    A folder without `src/mdnmt` takes the installed package.
+
+    Raises:
+        ConfigError: the two differ, and the environment variable `MDNMT_OTHER_PACKAGE` is not set to 1.
+    """
+    own, running = project / "src" / "mdnmt", Path(__file__).resolve().parent
+    if not (own / "__init__.py").is_file() or own.resolve() == running or os.environ.get(OTHER_PACKAGE) == "1":
+        return
+    raise ConfigError(
+        f"the package that runs is {running}, expected that of this folder, {own.resolve()}: run `make setup` here and "
+        f"use the commands in .venv/bin; to run the other code on purpose, set {OTHER_PACKAGE}=1"
+    )
 
 
 def require_writable(folder: Path) -> None:

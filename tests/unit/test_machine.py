@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+import mdnmt
+from mdnmt.cli import main
 from mdnmt.errors import EXIT_USER, ConfigError
 from mdnmt.machine import (
     Memory,
@@ -17,6 +19,7 @@ from mdnmt.machine import (
     host_memory,
     in_gb,
     name_full_disks,
+    require_own_package,
     require_plain_path,
     require_room_for_logs,
     require_space,
@@ -106,6 +109,24 @@ def test_after_a_failure_each_full_disk_is_a_line(full_logs: Path, capsys: pytes
     name_full_disks(full_logs, full_logs / "logs")
     [line] = capsys.readouterr().err.splitlines()
     assert line == f"snakemake: {full_logs}/logs: 0.0 MB are free there: make room, then start again"
+
+
+def test_the_package_of_another_checkout_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require_own_package(Path(mdnmt.__file__).parents[2])
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "none"]) == 2
+    assert "the package that runs" not in capsys.readouterr().err  # a workspace has no src/mdnmt
+    (tmp_path / "src" / "mdnmt").mkdir(parents=True)
+    (tmp_path / "src" / "mdnmt" / "__init__.py").touch()
+    assert main(["plan", "none"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    for folder in (Path(mdnmt.__file__).parent, tmp_path / "src" / "mdnmt"):
+        assert str(folder) in line
+    monkeypatch.setenv("MDNMT_OTHER_PACKAGE", "1")
+    assert main(["plan", "none"]) == 2
+    assert "the package that runs" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["{n}", "a{0}", "b}"])

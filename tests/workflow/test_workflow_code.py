@@ -76,3 +76,22 @@ def test_other_code_makes_what_runs_it(checkout: Project, module: str, rules: se
 def test_the_style_of_the_page_makes_the_page_again(checkout: Project) -> None:
     checkout.edit("src/mdnmt/report/sections/page.css", "{", "{ --changed: 1;")
     assert checkout.plan().rules == PAGE
+
+
+def test_the_code_of_a_block_trains_nothing_and_is_noted_beside_the_numbers(checkout: Project) -> None:
+    change(checkout, "models/feed_forward")
+    plan = checkout.plan()
+    assert plan.rules - {"claims"} == {"table"} | PAGE
+    checkout.snakemake("--cores", "2")
+    assert checkout.plan().outputs == {}
+    [table] = checkout.path("results").glob("*/tables/jiang2020-table2.md")
+    for shown in (table, *table.parents[1].glob("report.html")):
+        assert "seed 1: trained by other code" in shown.read_text(), shown
+
+
+def test_the_package_of_another_checkout_makes_nothing(checkout: Project) -> None:
+    del checkout.environment["PYTHONPATH"]
+    printed = checkout.snakemake("-n", status=1)
+    assert "the package that runs is " in printed and str(checkout.path("src/mdnmt")) in printed
+    checkout.environment["MDNMT_OTHER_PACKAGE"] = "1"
+    assert checkout.plan().outputs == {}
