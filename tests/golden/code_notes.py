@@ -2,9 +2,9 @@
 
     PYTHONPATH=tests .venv/bin/python tests/golden/code_notes.py 30
 
-For each kind of run (family of methods): how many of the commits changed the hash of its training code, so that runs of
-the commit before got the note; how many of these are left with src/mdnmt/equivalent_code.yaml; and whether a run that the
-oldest of the commits trained has the note today, without and with the file.
+For each kind of run (family of methods): how many of the commits changed the hash of its training code, so that runs
+of the commit before got the note; how many of these are left with src/mdnmt/equivalent_code.yaml; and whether a run
+that the oldest of the commits trained has the note today, without and with the file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 from golden.equivalent_code import ROOT, unpack
@@ -45,7 +46,7 @@ def main(number: int) -> None:
     print(f"{'kind of run':24}{'notes':>7}{'with file':>11}   oldest run today   commits ({commits[0]}..{commits[-1]})")
     for builder in [*builders, "mbart50"]:
         at = [(commit, codes[builder]) for commit, codes in zip(commits, of, strict=True) if builder in codes]
-        changed = [(commit, one, other) for (_, one), (commit, other) in zip(at, at[1:], strict=False) if one != other]
+        changed = [(commit, one, other) for (_, one), (commit, other) in pairwise(at) if one != other]
         left = [commit for commit, one, other in changed if not same_code(one, other)]
         first, last = at[0][1], at[-1][1]
         today = f"{'note' if first != last else 'none'} / {'none' if same_code(first, last) else 'note'}"

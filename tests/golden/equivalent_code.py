@@ -47,7 +47,11 @@ def measure(config: Path, task: Path, like: dict[str, Any] | None) -> dict[str, 
     if like is None:
         recipe = Training.model_validate(golden_runs.RECIPE).model_dump(mode="json")
         like = {"training": recipe, "decoding": Decoding.model_validate(golden_runs.BEAM).model_dump(mode="json")}
-    found: dict[str, Any] = {key: like[key] for key in ("training", "decoding")} | {"runs": {}, "code": {}, "failed": {}}
+    found: dict[str, Any] = {key: like[key] for key in ("training", "decoding")} | {
+        "runs": {},
+        "code": {},
+        "failed": {},
+    }
     runs = like.get("runs") or dict.fromkeys(golden_runs.METHODS)
     for method, other in runs.items():
         try:
@@ -68,7 +72,12 @@ def measured(tree: Path, task: Path, like: dict[str, Any] | None = None) -> dict
     path = os.pathsep.join([str(tree / "src"), str(ROOT / "tests")])
     words = [sys.executable, __file__, "--measure", str(tree / "config"), str(task)]
     done = subprocess.run(
-        words, input=json.dumps(like), env={**os.environ, "PYTHONPATH": path}, text=True, capture_output=True, check=False
+        words,
+        input=json.dumps(like),
+        env={**os.environ, "PYTHONPATH": path},
+        text=True,
+        capture_output=True,
+        check=False,
     )
     if done.returncode:
         return {"runs": {}, "code": {}, "failed": {"all": (done.stderr.strip().splitlines() or ["no message"])[-1]}}
