@@ -3,10 +3,10 @@
     make equivalent                     # the working tree and the commit that is checked out
     make equivalent COMMITS="abc def"   # the working tree and each of these
 
-Each tiny run of `golden_runs.py` is trained and decoded by both states on the same data, in float64 and in float32 (the
-CPU's kernels). All losses, the weights, translations, scores and likelihoods must have the same bits; then the hashes of
-the family's training code are recorded as equivalent, and runs that one of them trained get no note under the other.
-Nothing else writes the file. What it does not cover: GPUs, bfloat16, several processes, mBART-50.
+Each tiny run of `golden_runs.py` is trained and decoded by both states on the same data, in float64 and in float32
+(the CPU's kernels). All losses, the weights, translations, scores and likelihoods must have the same bits; then the
+hashes of the family's training code are recorded as equivalent, and runs that one of them trained get no note under
+the other. Nothing else writes the file. What it does not cover: GPUs, bfloat16, several processes, mBART-50.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def measure(config: Path, task: Path, like: dict[str, Any] | None) -> dict[str, 
         like: what other code found; its runs are computed again, with the options that they had.
     """
     from golden import golden_runs
+
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.training import Training
     from mdnmt.tasks.task_data import TaskData
