@@ -11,12 +11,14 @@ the other. Nothing else writes the file. What it does not cover: GPUs, bfloat16,
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import tarfile
 import tempfile
+from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,15 @@ def measure(config: Path, task: Path, like: dict[str, Any] | None) -> dict[str, 
     from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.conditions import training_code
 
+    decode, float64, weights = golden_runs._decode, golden_runs.float64, []
+
+    def decode_and_hash(model: Any, *arguments: Any) -> dict[str, Any]:
+        state = b"".join(name.encode() + part.numpy().tobytes() for name, part in sorted(model.state_dict().items()))
+        weights.append(hashlib.sha256(state).hexdigest()[:16])
+        found: dict[str, Any] = decode(model, *arguments)
+        return found
+
+    golden_runs._decode = decode_and_hash
     data, golden_runs.ROOT = TaskData.load(task), config.parent
     if like is None:
         recipe = Training.model_validate(golden_runs.RECIPE).model_dump(mode="json")
@@ -58,8 +69,10 @@ def measure(config: Path, task: Path, like: dict[str, Any] | None) -> dict[str, 
         try:
             given = other["options"] if other else golden_runs.options(method)
             run = {"options": given}
-            for name, double in (("double", True), ("single", False)):
-                run[name] = golden_runs.train(given, found["training"], found["decoding"], data, double=double)
+            for name, precision in (("double", float64), ("single", nullcontext)):
+                golden_runs.float64 = precision
+                run[name] = golden_runs.train(given, found["training"], found["decoding"], data)
+                run[name]["weights"] = weights[-1]
         except Exception as error:  # any failure: the two states cannot be compared
             found["failed"][method] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             continue
@@ -69,9 +82,10 @@ def measure(config: Path, task: Path, like: dict[str, Any] | None) -> dict[str, 
 
 
 def measured(tree: Path, task: Path, like: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return `measure` of the code in a folder with `src` and `config`, from a process of its own."""
-    path = os.pathsep.join([str(tree / "src"), str(ROOT / "tests")])
-    words = [sys.executable, __file__, "--measure", str(tree / "config"), str(task)]
+    """Return `measure` of the code in a folder with `src`, `config` and `tests`, from a process of its own."""
+    path = os.pathsep.join([str(tree / "src"), str(tree / "tests")])
+    # -O: the runs assert that they are in float64.
+    words = [sys.executable, "-O", __file__, "--measure", str(tree / "config"), str(task)]
     done = subprocess.run(
         words,
         input=json.dumps(like),
@@ -110,8 +124,8 @@ def merged(sets: dict[str, list[list[str]]], builder: str, *hashes: str) -> None
 
 
 def unpack(commit: str, folder: Path) -> Path:
-    """Unpack the source and the configuration of a commit."""
-    words = ["git", "-C", str(ROOT), "archive", commit, "src", "config"]
+    """Unpack the source, the configuration and the tests of a commit."""
+    words = ["git", "-C", str(ROOT), "archive", commit, "src", "config", "tests"]
     with tarfile.open(fileobj=BytesIO(subprocess.run(words, capture_output=True, check=True).stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder
