@@ -18,7 +18,13 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.spec_files import SpecFiles, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.machine import name_full_disks, require_own_package, require_plain_path, require_room_for_logs, require_writable
+from mdnmt.machine import (
+    name_full_disks,
+    require_own_package,
+    require_plain_path,
+    require_room_for_logs,
+    require_writable,
+)
 from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, set_defaults, shell_prefix
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.operations.plan.slurm_client import require_slurm
