@@ -24,12 +24,16 @@ from reference.transformer import (
 )
 from torch import Tensor
 
+# The key's part of z in a sentence-level model: any matrix gives the same output, so the model has none.
+SENTENCE_KEYS = torch.Generator().manual_seed(3)
+
 
 @dataclass
 class Record:
     """e_i of eq. 7 for every word, [N]: for each attention that has domain vectors a list of them, by what it reads."""
 
     layers: dict[str, list[Vectors]] = field(default_factory=lambda: {"encoder": [], "memory": [], "decoder": []})
+    shares: list[Tensor] = field(default_factory=list)  # of a sentence-level model: b, [N], of each encoder layer
 
 
 def times(matrix: Tensor, x: Tensor) -> Tensor:
@@ -82,6 +86,31 @@ def self_attention(
     return ys
 
 
+def sentence_self_attention(
+    weights: Weights, name: str, xs: Vectors, num_heads: int, record: Record, *, causal: bool
+) -> Vectors:
+    """As `self_attention`, with z_1 = ... = z_n (sec. 3.2)."""
+    if not causal:
+        scores = [domain_representation(weights, f"{name}.qkv.network", x)[0] for x in xs]
+        record.layers["encoder"].append(scores)
+        b_N = torch.zeros(len(scores[0]), dtype=torch.float64)
+        for found in scores:
+            b_N = b_N + torch.stack(list(softmax(found))) / len(scores)
+        record.shares.append(b_N)
+    z = torch.zeros(len(xs[0]), dtype=torch.float64)
+    for b, m_j in zip(record.shares[-1], weights[f"{name}.qkv.vectors"], strict=True):
+        z = z + b * times(weights[f"{name}.qkv.value.weight"], m_j)  # eq. 8
+    key_map = torch.randn(len(z), len(z), generator=SENTENCE_KEYS, dtype=torch.float64)
+    found = [thirds(project(weights, f"{name}.qkv.words", x), 3) for x in xs]
+    keys = [word[1] + times(key_map, z) for word in found]  # eq. 5
+    values = [word[2] + times(weights[f"{name}.qkv.domains.weight"], z) for word in found]  # eq. 4
+    ys = []
+    for t in range(len(xs)):
+        end = t + 1 if causal else len(xs)
+        ys.append(project(weights, f"{name}.out", attend(found[t][0], keys[:end], values[:end], num_heads)))
+    return ys
+
+
 def cross_attention(
     weights: Weights, name: str, xs: Vectors, memory: Vectors, num_heads: int, seen: list[Vectors]
 ) -> Vectors:
@@ -101,6 +130,8 @@ def encoder(weights: Weights, source: Sequence[int], shape: Shape, record: Recor
         name = f"encoder.layers.{layer}"
 
         def attention(hs: Vectors, name: str = name) -> Vectors:
+            if f"{name}.attention.qkv.value.weight" in weights:
+                return sentence_self_attention(weights, f"{name}.attention", hs, shape.num_heads, record, causal=False)
             seen = record.layers["encoder"]
             return self_attention(weights, f"{name}.attention", hs, shape.num_heads, seen, causal=False)
 
@@ -118,6 +149,10 @@ def decoder(weights: Weights, memory: Vectors, target: Sequence[int], shape: Sha
         name = f"decoder.layers.{layer}"
 
         def attention(hs: Vectors, name: str = name) -> Vectors:
+            if f"{name}.self_attention.qkv.value.weight" in weights:
+                return sentence_self_attention(
+                    weights, f"{name}.self_attention", hs, shape.num_heads, record, causal=True
+                )
             seen = record.layers["decoder"]
             return self_attention(weights, f"{name}.self_attention", hs, shape.num_heads, seen, causal=True)
 

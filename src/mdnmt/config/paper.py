@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.corpus import Language
 from mdnmt.config.decoding import Decoding, Labels, Split
 from mdnmt.config.exhibit_kinds import FigureKind
 from mdnmt.config.loader import find_named, load_model, named_in, validate_model
 from mdnmt.config.metrics import METRICS, Metric
-from mdnmt.config.task import Name
+from mdnmt.config.task import Name, Tokenizer
 from mdnmt.config.training import Training, merge_recipes
 
 WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # for generated text, where the truth is known
@@ -193,6 +194,9 @@ class PaperConfig(Frozen):
     )
     printed_for: dict[Pair, Recipe] = Field(
         {}, description="language pair -> the options that the text gives for it alone, over printed_recipe"
+    )
+    tokenizers: dict[Language, Tokenizer] = Field(
+        {}, description="language -> the tokenizer that the text names; verdicts on tasks with another one say so"
     )
     compared: dict[Name, ComparedRecipe] = Field(
         {}, description="method -> its own recipe, where the paper compares it"

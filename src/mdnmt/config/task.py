@@ -71,6 +71,10 @@ class DomainConfig(Frozen):
         None, description="the domain of the paper's own task that it replaces; null: it is that domain"
     )
     differs: str | None = Field(None, description="why its scores cannot be compared with the paper's")
+    remark: str | None = Field(
+        None,
+        description="how its text differs from the paper's though its scores are compared; printed with each verdict",
+    )
 
     @property
     def is_own(self) -> bool:
@@ -79,6 +83,8 @@ class DomainConfig(Frozen):
 
     @model_validator(mode="after")
     def _one_origin(self) -> Self:
+        if self.differs and self.remark:
+            raise ValueError("remark is for scores that are compared, and differs says that they are not; give one")
         given = [key for key in ("corpora", "folder", "files") if getattr(self, key)]
         if len(given) != 1:
             raise ValueError(f"found {' and '.join(given) or 'none'} of corpora, folder and files; give one of them")

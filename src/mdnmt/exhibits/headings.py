@@ -59,3 +59,24 @@ def is_of_pair(item: PaperTable | PaperFigure, task: TaskConfig) -> bool:
 def why_other(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> str | None:
     """Return why nothing made from the task can be compared with the printed numbers; None if it can."""
     return task.differs if is_counterpart(name, item, task) else f"made from another task ({task.title})"
+
+
+_TOKENIZERS = {
+    "moses": "Moses' tokenizer",
+    "jieba": "jieba",
+    "stanford": "the Stanford Segmenter",
+    "character": "characters",
+    "none": "blanks",
+}
+_LANGUAGES = {"de": "German", "en": "English", "fr": "French", "zh": "Chinese"}
+
+
+def other_tokenizers(paper: PaperConfig, task: TaskConfig) -> str:
+    """Return how the text of a task is split otherwise than its paper says; empty if it is not."""
+    found = []
+    for lang in (task.source_lang, task.target_lang):
+        ours, theirs = task.segmentation.tokenizer_of(lang), paper.tokenizers.get(lang)
+        if theirs is not None and ours != theirs:
+            name = _LANGUAGES.get(lang, lang)
+            found.append(f"{name} is split by {_TOKENIZERS[ours]}, in the paper by {_TOKENIZERS[theirs]}")
+    return "; ".join(found)

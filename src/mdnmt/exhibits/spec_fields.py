@@ -30,6 +30,7 @@ class Column(Frozen):
     name: str  # the domain's key in scores.json
     label: str
     differs: str | None = None  # why its scores cannot be compared with the printed ones
+    remark: str | None = None  # how its text differs, though they are compared
 
 
 class ScoreRun(Frozen):

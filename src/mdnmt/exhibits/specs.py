@@ -43,6 +43,7 @@ class ScoreTableSpec(ComparedTableSpec):
     metrics: tuple[Metric, ...] = Field(default=("bleu", "chrf"), min_length=1)
     metric_missing: dict[Metric, str] = Field({})  # metric -> why no run has it
     metric_notes: dict[Metric, str] = Field({})  # metric -> how the published number was computed
+    tokenizers: str = ""  # how text is split otherwise than in the paper, if it is
     shows: Literal["domains", "average"] = "domains"
     delta: bool = False  # show beside each score its difference from the baseline
     split: Split = "test"  # of the text that was scored

@@ -9,7 +9,7 @@ from typing import Any
 from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.exhibits import specs
-from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, why_other
+from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, other_tokenizers, why_other
 from mdnmt.exhibits.rows_without_training import copy_row, external_rows, external_tests, files_beside
 from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing, measured
 from mdnmt.fsio import options_hash
@@ -34,7 +34,12 @@ def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
 def columns(task: Task, table: PaperTable | None = None) -> tuple[specs.Column, ...]:
     """Return the domains of a task as columns, in the printed order of a table, or else in the task's order."""
     return tuple(
-        specs.Column(name=name, label=task.label(name), differs=task.config.domains[name].differs)
+        specs.Column(
+            name=name,
+            label=task.label(name),
+            differs=task.config.domains[name].differs,
+            remark=task.config.domains[name].remark,
+        )
         for name in _ordered(task, table)
     )
 
@@ -136,6 +141,7 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
         metrics=table.metrics,
         metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},
         metric_notes=table.metric_notes if table.printed and printed.numbers is not None else {},
+        tokenizers=other_tokenizers(study.papers[paper], task.config) if table.printed and not printed.differs else "",
         shows=table.shows,
         delta=table.delta,
         split=table.split,
@@ -232,7 +238,11 @@ class _Printed:
         columns = self._column(domain)
         row = columns if isinstance(columns, str) else next(iter(columns), "")
         numbers = {name: self._find(row, (name, name.capitalize(), *_ALIASES[name]), ("sentences",)) for name in SPLITS}
-        return {name: number for name, number in numbers.items() if number is not None}
+        found = {name: number for name, number in numbers.items() if number is not None}
+        remark = self.task.config.domains[domain].remark if domain in self.task.config.domains else None
+        if remark and "test" in found:
+            found["test"] = found["test"].model_copy(update={"note": remark})
+        return found
 
     def _row(self, row: TableRow, run: Run) -> str:
         name = row.printed or row.label or run.label

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import nn
 
 from mdnmt.errors import ConfigError
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
 from mdnmt.methods.method import Architecture, Method, TokenCounts, VocabSizes
 from mdnmt.models.context import Side
-from mdnmt.models.domain_attention import DomainAttention, DomainAwareProjection, domain_vectors
+from mdnmt.models.domain_attention import (
+    DomainAttention,
+    DomainAwareProjection,
+    SentenceDomainProjection,
+    domain_vectors,
+)
 from mdnmt.models.guided_loss import GuidedLoss, word_domains
 from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss
 from mdnmt.models.projection import Linear, ProjectionFactory
@@ -31,6 +36,11 @@ SCOPES: dict[Sharing, dict[str, str]] = {
 class DomainAwareAttentionConfig(Architecture):
     """What domain-aware self-attention adds to a Transformer."""
 
+    younger_options: ClassVar[frozenset[str]] = Architecture.younger_options | {"level"}
+
+    level: Literal["word", "sentence"] = Field(
+        "word", description="sentence: all tokens have the mean of the source tokens' domain vectors (sec. 3.2)"
+    )
     placement: Literal["encoder", "decoder", "both", "cross", "all"] = Field(
         "both", description="which attentions: self-attention of a side or of both, encoder-decoder attention, or all"
     )
@@ -47,6 +57,15 @@ class DomainAwareAttentionConfig(Architecture):
         0.01, gt=0, description="guided: what a domain vector without a domain gets of each word, all domains get 1"
     )
 
+    @model_validator(mode="after")
+    def _sentences_have_an_encoder(self) -> DomainAwareAttentionConfig:
+        if self.level == "sentence" and self.placement not in ("encoder", "both"):
+            raise ValueError(
+                f"level sentence takes the sentence's domain from the encoder's self-attention; placement is "
+                f"{self.placement}, expected encoder or both"
+            )
+        return self
+
 
 config_type = DomainAwareAttentionConfig
 
@@ -62,6 +81,10 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
 
     def aware(side: Side) -> ProjectionFactory:
         def projection(in_dim: int, out_dim: int) -> nn.Module:
+            if config.level == "sentence":
+                found = network(side)
+                reads = found if side == "encoder" else None
+                return SentenceDomainProjection(in_dim, vectors_NM=found.vectors, value=found.value, network=reads)
             return DomainAwareProjection(in_dim, out_dim, network=network(side), side=side)
 
         return projection

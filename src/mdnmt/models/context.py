@@ -17,7 +17,8 @@ class DomainContext:
     Attributes:
         domain_B: domain label of each sentence, gold, wrong or predicted; None if there is none (new text).
         proportion_BTK: domain proportion of each token, in a layer whose projections share one.
-        use_BN: how much each sentence uses each of N numbered blocks, if the method chooses among blocks.
+        source_mask_BS: True at real source tokens, while the encoder runs.
+        use_BN: how much each sentence uses each of N numbered blocks or domain vectors, if it is one choice a sentence.
         unused: numbers of the blocks that no sentence uses; they are not computed.
         records: what blocks recorded, one tensor per layer, by kind and side. The side says whether T runs over source
             tokens (`encoder`, and `memory` for the encoder's output as the decoder sees it) or target tokens
@@ -26,6 +27,7 @@ class DomainContext:
 
     domain_B: Tensor | None = None
     proportion_BTK: Tensor | None = None
+    source_mask_BS: Tensor | None = None
     use_BN: Tensor | None = None
     unused: tuple[int, ...] = ()
     records: dict[tuple[str, Side], list[Tensor]] = field(default_factory=dict)

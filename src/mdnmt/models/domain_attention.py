@@ -73,3 +73,37 @@ class DomainAwareProjection(nn.Module):
         added_NO = F.pad(self.domains(values_NM), (y_BTO.size(-1) - 2 * values_NM.size(-1), 0)).to(y_BTO.dtype)
         added_BTO: Tensor = logits_BTN.softmax(-1).to(y_BTO.dtype) @ added_NO
         return y_BTO + added_BTO
+
+
+class SentenceDomainProjection(nn.Module):
+    """Queries, keys and values with one domain vector z for all tokens of a sentence (sec. 3.2, last sentence).
+
+    z = sum_j b_j (m_j W_mV), where b is the mean of the domain attention a over the source tokens. The decoder's layers
+    take the b of the encoder's last layer, since a target has no domain before it is complete. W_zK is left out: with
+    one z, q . z W_zK is the same for all keys of a query, so it cancels in the softmax.
+    """
+
+    def __init__(
+        self, in_dim: int, *, vectors_NM: nn.Parameter, value: Linear, network: DomainAttention | None
+    ) -> None:
+        """Make the projections; `network` computes b in the encoder, and is None in the decoder."""
+        super().__init__()
+        self.words = Linear(in_dim, 3 * in_dim)
+        self.domains = Linear(in_dim, in_dim, bias=False)
+        self.vectors = vectors_NM
+        self.value = value
+        self.network = network
+
+    def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
+        """Return [B, T, 3 in_dim]; in the encoder, record the logits of a and put b into `context`."""
+        if self.network is not None:
+            assert context.source_mask_BS is not None, "the encoder runs"
+            logits_BTN, _ = self.network(x_BTD)
+            context.record("domain_attention", "encoder", logits_BTN)
+            share_BT1 = context.source_mask_BS.unsqueeze(-1) / context.source_mask_BS.sum(1)[:, None, None]
+            context.use_BN = (logits_BTN.softmax(-1) * share_BT1.to(logits_BTN.dtype)).sum(1)
+        assert context.use_BN is not None, "the encoder has run"
+        y_BTO: Tensor = self.words(x_BTD)
+        added_ND = self.domains(self.value(self.vectors))
+        added_B1D = (context.use_BN.to(added_ND.dtype) @ added_ND).unsqueeze(1)
+        return y_BTO + F.pad(added_B1D, (2 * added_B1D.size(-1), 0)).to(y_BTO.dtype)

@@ -134,6 +134,7 @@ class Transformer(nn.Module):
             x_BSD = self.source_embedding(source_BS)
         else:
             x_BSD, mask_BS = self.domain_tag(source_BS, mask_BS, context, self.source_embedding)
+        context.source_mask_BS = mask_BS
         output_BSD = self.encoder(x_BSD, mask_BS, context)
         if self.bridge is not None:
             output_BSD = self.bridge(output_BSD, mask_BS, context)

@@ -27,6 +27,8 @@ OWN = {
     "zhang-zh-en": ("zhang2021", ["news", "laws", "thesis", "iwslt"]),
     "zhang-en-fr": ("zhang2021", ["ecb", "kde4", "iwslt"]),
     "song-en-zh": ("song2026", ["law", "thesis", "spoken", "science"]),
+    "song-zh-en": ("song2026", ["law", "thesis", "spoken", "science"]),
+    "song-en-zh-characters": ("song2026", ["law", "thesis", "spoken", "science"]),
     "song-en-fr": ("song2026", ["ecb", "news", "ted"]),
     "phan-en-de": ("phan2022", ["news", "ted"]),
 }
@@ -112,6 +114,8 @@ def test_other_text_says_that_it_is_other_text() -> None:
         "jiang-en-zh": ["laws", "speech", "thesis"],
         "zhang-zh-en": ["laws", "thesis", "iwslt"],
         "song-en-zh": ["law", "thesis", "science"],
+        "song-zh-en": ["law", "thesis", "science"],
+        "song-en-zh-characters": ["law", "thesis", "science"],
     }
 
 

@@ -30,6 +30,14 @@ def test_every_corpus_stands_on_the_page() -> None:
     assert named | first_cells(section("Corpora of the package registries")) == there
 
 
+def test_the_licence_of_every_corpus_stands_on_the_page() -> None:
+    table = re.findall(r"^\| (`[^|]+) \| ([^|]+) \| (yes|no) \|$", section("Licences"), flags=re.MULTILINE)
+    found = {name: (licence, free) for names, licence, free in table for name in re.findall(r"`([^`]+)`", names)}
+    corpora = {name: load_corpus(ROOT / "config", name) for name in NAMES - GENERATED}
+    assert found == {name: (one.licence, "yes" if one.redistributable else "no") for name, one in corpora.items()}
+    assert all(load_corpus(ROOT / "config", name).licence for name in NAMES)
+
+
 def test_what_is_got_by_hand_is_called_as_the_page_says() -> None:
     corpora: list[CorpusConfig] = [
         load_corpus(ROOT / "config", path.stem) for path in (ROOT / "config" / "corpora").glob("*.yaml")

@@ -65,6 +65,19 @@ def test_a_reason_of_the_whole_table_is_said_once(tmp_path: Path) -> None:
     assert any(note.endswith("Inconclusive: 1 seed; a verdict needs 3.") for note in one.notes)
 
 
+def test_a_verdict_says_how_the_text_differs_from_the_papers(tmp_path: Path) -> None:
+    printed = {f"bleu/{key}": number(5.0) for key in (*DOMAINS, "avg")}
+    value = spec([{**same(tmp_path, name, score), "printed": printed} for name, score in (("a", 5.0), ("b", 9.0))])
+    value["columns"][0]["remark"] = "one sentence less"
+    value["tokenizers"] = "Chinese is split by jieba"
+    grid = build(value)
+    for line in grid.rows:
+        reasons = [cell.judgement.reason for cell in line.cells if cell.judgement is not None]
+        assert ["Chinese is split by jieba" in reason for reason in reasons] == [True] * len(reasons)
+        assert ["one sentence less" in reason for reason in reasons] == [True, *[False] * (len(DOMAINS) - 1), True]
+    assert {"Chinese is split by jieba.", f"{DOMAINS[0].title()}: one sentence less."} <= set(grid.notes)
+
+
 def test_reasons_of_some_cells_are_lettered_once_each(tmp_path: Path) -> None:
     printed = {f"bleu/{key}": number(5.0, note="a slip" if key == "law" else "") for key in (*DOMAINS, "avg")}
     value = spec([{**same(tmp_path, name, 5.0), "printed": printed} for name in ("a", "b")])

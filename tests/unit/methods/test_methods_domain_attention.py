@@ -18,6 +18,7 @@ from mdnmt.config.method import load_method
 from mdnmt.errors import ConfigError
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import TokenCounts, VocabSizes
+from mdnmt.models.domain_attention import SentenceDomainProjection
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
@@ -35,6 +36,10 @@ CASES: list[dict[str, Any]] = [
     {"placement": "encoder", "dan_sharing": "side", "norm": "pre", "k": 2, "guidance_weight": 1.0, "num_clusters": 2},
     {"placement": "decoder", "dan_sharing": "kv_shared", "norm": "pre", "k": 3, "num_clusters": 2},
     {"placement": "both", "dan_sharing": "kv_shared", "norm": "post", "k": 3, "share_embeddings": "all"},
+    # One z for all words of a sentence: the decoder takes that of the encoder's last layer.
+    {"level": "sentence", "placement": "both", "dan_sharing": "layer", "norm": "pre", "k": 3, "guidance_weight": 1.0},
+    {"level": "sentence", "placement": "both", "dan_sharing": "all", "norm": "post", "k": 2},
+    {"level": "sentence", "placement": "encoder", "dan_sharing": "side", "norm": "post", "k": 2},
 ]
 
 
@@ -92,7 +97,7 @@ def test_it_equals_the_slow_reference(
         records.append(record)
     assert method.losses[0](output, batch).item() == pytest.approx(expected_loss, rel=TOLERANCE[dtype])
     where = {"encoder": 2, "decoder": 2, "both": 4, "cross": 2, "all": 6}
-    assert sum(map(len, records[0].layers.values())) == where[case["placement"]]
+    assert sum(map(len, records[0].layers.values())) == (2 if "level" in case else where[case["placement"]])
     for side, layers in records[0].layers.items():
         for expected_scores, found in zip(layers, output.context.recorded("domain_attention", side), strict=True):
             expected = torch.stack(expected_scores)
@@ -107,6 +112,31 @@ def test_it_equals_the_slow_reference(
     expected_delta = slow.guided_loss(records, sources, inputs, *counts, spare_share=case.get("spare_share", 0.01))
     found_delta = guidance(output, batch).item()
     assert found_delta == pytest.approx(case["guidance_weight"] * expected_delta, rel=TOLERANCE[dtype])
+
+
+def test_a_sentence_level_model_has_one_domain_vector_for_all_words(random_method: Any, make_batch: Any) -> None:
+    model = method_of(random_method, k=2, level="sentence").model
+    added: dict[str, list[Tensor]] = {}
+    for name, module in model.named_modules():
+        if isinstance(module, SentenceDomainProjection):
+            module.register_forward_hook(
+                lambda block, given, y, name=name: added.setdefault(name, []).append(
+                    (y - block.words(given[0])).detach()
+                )
+            )
+    model(make_batch(*[sentences(lengths, 1) for lengths in ([3, 6], [5, 2])], [0, 0]))
+    assert len(added) == 4
+    for [added_BTO] in added.values():
+        width = added_BTO.size(-1) // 3
+        assert not added_BTO[..., : 2 * width].any()  # queries, and keys: it would cancel in the softmax
+        assert torch.allclose(added_BTO, added_BTO[:, :1].expand_as(added_BTO), atol=1e-12)
+        assert not torch.allclose(added_BTO[0, 0, -width:], added_BTO[1, 0, -width:])
+
+
+@pytest.mark.parametrize("placement", ["decoder", "cross", "all"])
+def test_a_sentence_level_model_needs_the_encoder(placement: str) -> None:
+    with pytest.raises(ConfigError, match=f"placement is {placement}, expected encoder or both"):
+        validate(BUILDER, {"level": "sentence", "placement": placement}, where="methods/x.yaml")
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -21,9 +21,11 @@ RUNS = {
     "jiang-en-fr": 42,
     "jiang-zh-en": 76,
     "jiang-en-zh": 2,  # of Table 7
-    "zhang-zh-en": 8,
-    "zhang-en-fr": 4,
-    "song-en-zh": 29,
+    "zhang-zh-en": 10,
+    "zhang-en-fr": 6,
+    "song-en-zh": 30,
+    "song-zh-en": 3,
+    "song-en-zh-characters": 3,
     "song-en-fr": 9,
     "phan-en-de": 7,
 }

@@ -108,6 +108,22 @@ def test_a_printed_metric_says_how_it_was_counted_as_far_as_it_is_known(paper: S
     assert spec_of(resolve(CONFIG, "open", tmp_path), "song2026-table6").metric_notes == {}
 
 
+def test_a_table_says_where_text_differs_though_it_is_compared(paper: Study) -> None:
+    of_chinese = ("table4", "table4-validation", "table5-zh-en", "table6-zh-en", "table8")
+    cut = "Chinese is split by jieba, in the paper by the Stanford Segmenter"
+    found = {key: spec_of(paper, key) for key in paper.config.tables if paper_table(paper, key)[0].kind == "scores"}
+    said = {key: spec.tokenizers for key, spec in found.items() if spec.tokenizers}
+    assert said == dict.fromkeys((f"jiang2020-{name}" for name in of_chinese), cut)
+    remarks = {column.name: column.remark for column in found["song2026-table3"].columns}
+    assert {name: text for name, text in remarks.items() if text} == {
+        "law": "the paper has 457 test sentences, UM-Corpus 456",
+        "thesis": "the paper has 626 test sentences, UM-Corpus 625",
+        "science": "the paper has 504 test sentences, UM-Corpus 503",
+    }
+    sizes = {row.domain: row.printed["test"].note for row in spec_of(paper, "song2026-table2-en-zh").rows}
+    assert sizes == {**{name: text or "" for name, text in remarks.items()}, "spoken": sizes["spoken"]}
+
+
 def test_missing_numbers_are_not_available_rather_than_absent(paper: Study) -> None:
     numbers = printed(paper, "jiang2020-table3")
     assert len(numbers) == 22 and {number.value for number in numbers} == {None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
@@ -101,15 +101,22 @@ def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
 
 def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
     """Return why a column's numbers cannot be compared with the published ones."""
-    of_domain = [c.differs for c in spec.columns if c.differs and header.key in (c.name, AVERAGE, DEVELOPMENT)]
+    of_domain = _of_columns(spec, header, "differs")
     return first_reason(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
+
+
+def _of_columns(spec: ScoreTableSpec, header: Header, what: Literal["differs", "remark"]) -> list[str]:
+    """Return what is said of the domains that a column shows or averages."""
+    columns = [column for column in spec.columns if header.key in (column.name, AVERAGE, DEVELOPMENT)]
+    return [text for column in columns if (text := getattr(column, what))]
 
 
 def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, shared: SharedConditions) -> Cell:
     printed = row.printed.get(f"{header.metric}/{header.key}")
     differs = _differs(spec, header)
     split = "valid" if header.key == DEVELOPMENT else spec.split
-    resting = scoring_basis(shared.signatures.get(header.metric.removeprefix(DELTA), ()), split)
+    scored = scoring_basis(shared.signatures.get(header.metric.removeprefix(DELTA), ()), split)
+    resting = "; ".join(filter(None, [scored, spec.tokenizers, *_of_columns(spec, header, "remark")]))
     judgement = judge(cell.values, printed, differs, margin=spec.margin.points, basis=resting)
     if judgement is None and printed is not None and printed.value is not None and cell.mean is not None:
         reason = differs or "the baseline was trained with other seeds"
@@ -209,6 +216,9 @@ def _notes(
     notes += [METRICS[metric].caution for metric in shared.signatures if METRICS[metric].caution]
     notes += [f"No {METRICS[metric].label}: {why}." for metric, why in spec.metric_missing.items()]
     notes += [f"Published numbers beside {METRICS[metric].label}: {text}" for metric, text in spec.metric_notes.items()]
+    if any(row.printed for row in spec.rows) and not spec.differs:
+        remarks = [f"{column.label}: {column.remark}" for column in spec.columns if column.remark]
+        notes += [f"{text}." for text in (spec.tokenizers, *remarks) if text]
     return [*notes, *label_notes(spec), *spec.notes]
 
 
