@@ -34,11 +34,11 @@ help:
 
 # The script does nothing when the environment is whole and no lock is newer. TORCH=cpu or TORCH=cuda chooses the build.
 setup:
-	@TORCH="$(TORCH)" envs/setup.sh $(PYTHON) $(VENV)
+	@TORCH="$(TORCH)" EXTRAS="$(EXTRAS)" envs/setup.sh $(PYTHON) $(VENV)
 
 # What tests and checks need besides.
 setup-dev:
-	@TORCH="$(TORCH)" envs/setup.sh $(PYTHON) $(VENV) dev
+	@TORCH="$(TORCH)" EXTRAS="$(EXTRAS)" envs/setup.sh $(PYTHON) $(VENV) dev
 
 # Versions stay as they are unless pyproject.toml excludes them; UPGRADE=--upgrade takes the newest.
 lock: setup

@@ -4,6 +4,7 @@
 `make lock UPGRADE=--upgrade` takes the newest.
 
     run.txt          what the workflow needs, without torch
+    export.txt       what the extra `export` needs besides
     dev.txt          what the tests and checks need besides
     torch-cuda.txt   torch as package indexes list it, with the CUDA libraries
     torch-cpu.txt    torch without CUDA; written by hand
@@ -61,15 +62,17 @@ def main(uv: str, options: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         pin = Path(folder, "torch.txt")
         pin.write_text(f"{TORCH}\n", encoding="utf-8")
-        keep = [LOCK / name for name in ("run.txt", "dev.txt", "torch-cuda.txt")]
+        keep = [LOCK / name for name in ("run.txt", "export.txt", "dev.txt", "torch-cuda.txt")]
         everything = resolve(uv, keep, ["pyproject.toml", "--all-extras", "--constraint", str(pin), *options])
         extras = [word for extra in RUN_EXTRAS for word in ("--extra", extra)]
         run = resolve(uv, keep, ["pyproject.toml", *extras, "--constraint", str(pin), *options])
-    files: dict[str, list[str]] = {"torch-cuda.txt": [], "run.txt": [], "dev.txt": []}
+        export = resolve(uv, keep, ["pyproject.toml", *extras, "--extra", "export", "--constraint", str(pin), *options])
+    files: dict[str, list[str]] = {"torch-cuda.txt": [], "run.txt": [], "export.txt": [], "dev.txt": []}
     for group in GROUPS:
         files[f"{group}.txt"] = [*resolve(uv, [LOCK / f"{group}.txt"], ["--group", group, *options]).values()]
     for name in sorted(everything):
-        file = "torch-cuda.txt" if _CUDA.fullmatch(name) else "run.txt" if name in run else "dev.txt"
+        other = "run.txt" if name in run else "export.txt" if name in export else "dev.txt"
+        file = "torch-cuda.txt" if _CUDA.fullmatch(name) else other
         files[file].append(everything[name])
     for file, found in files.items():
         (LOCK / file).write_text(_HEAD + "".join(found), encoding="utf-8")

@@ -1,10 +1,12 @@
 #!/bin/sh
 # Install the locked environment: `envs/setup.sh PYTHON FOLDER [dev]`, called by `make setup` at the project's root.
-# TORCH=cpu or TORCH=cuda chooses the build of torch. Two calls at once do the work once: the second waits for the first.
+# TORCH=cpu or TORCH=cuda chooses the build of torch, EXTRAS=export,serve adds optional parts. An environment whose
+# packages differ from the lock gets the locked ones. Two calls at once do the work once: the second waits for the first.
 set -eu
 python=$1
 folder=$2
 also=${3:-}
+[ "$also" = dev ] && also="export dev"
 
 # The pins have wheels for these versions; with any other, numpy would be compiled from source for many minutes.
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) || version="no Python"
@@ -31,6 +33,16 @@ case $torch in
         exit 2
         ;;
 esac
+for extra in $(echo "${EXTRAS:-}" | tr ',' ' '); do
+    case $extra in
+        workflow | comet | serve | certify) ;; # every environment has them
+        export) also="$also export" ;;
+        *)
+            echo "mdnmt: found EXTRAS=$EXTRAS, expected some of workflow, comet, serve, certify, export, with commas between" >&2
+            exit 2
+            ;;
+    esac
+done
 
 mkdir -p "$folder"
 # Not .lock, which uv locks itself.
@@ -43,8 +55,26 @@ is_whole() {
     [ -e "$1" ] && [ -z "$(find envs/lock pyproject.toml -newer "$1")" ] &&
         { [ -z "$torch" ] || [ "$torch" = "$(cat "$1")" ]; }
 }
-if is_whole "$folder/installed${also:+-$also}"; then
-    exit 0
+all_whole() {
+    is_whole "$folder/installed" || return 1
+    for part in $also; do
+        is_whole "$folder/installed-$part" || return 1
+    done
+}
+# Another pip may have installed into the environment since. What is installed beside the lock stays.
+drifted() {
+    needed="envs/lock/run.txt envs/lock/torch-$(cat "$folder/installed").txt"
+    for part in $also; do
+        needed="$needed envs/lock/$part.txt"
+    done
+    # shellcheck disable=SC2086  # several files
+    "$folder/bin/python" envs/drift.py $needed --if-installed envs/lock/export.txt envs/lock/dev.txt > "$folder/drift.txt"
+    [ -s "$folder/drift.txt" ]
+}
+found=""
+if all_whole; then
+    drifted || exit 0
+    found=yes
 fi
 if [ -x "$folder/bin/python" ]; then
     before=$("$folder/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) || before="none"
@@ -75,28 +105,38 @@ install_locked() {
 }
 
 # uv knows where the builds without CUDA are published; it looks there where no mirror of the user has one.
-install_run() {
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-        --requirement envs/lock/uv.txt 2>> "$log" || return 1
-    set -- --requirement envs/lock/run.txt --requirement "envs/lock/torch-$torch.txt"
+install_with_torch() {
     if ! install_locked "$@"; then
         [ "$torch" = cpu ] && grep -q 'No solution found' "$log" || return 1
         install_locked --torch-backend cpu "$@" || return 1
     fi
+}
+
+install_run() {
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+        --requirement envs/lock/uv.txt 2>> "$log" || return 1
+    install_with_torch --requirement envs/lock/run.txt --requirement "envs/lock/torch-$torch.txt" || return 1
     uv install --no-deps --no-build-isolation --editable . || return 1
     echo "$torch" > "$folder/installed"
 }
 
 # A run that uses the environment at the same time is not disturbed: packages are only added.
-install_dev() {
-    install_locked --requirement envs/lock/dev.txt || return 1
-    echo "$torch" > "$folder/installed-dev"
+install_parts() {
+    for part in $also; do
+        is_whole "$folder/installed-$part" || install_locked --requirement "envs/lock/$part.txt" || return 1
+        echo "$torch" > "$folder/installed-$part"
+    done
+}
+
+mend() {
+    [ -n "$found" ] || drifted || return 0
+    install_with_torch --requirement "$folder/drift.txt"
 }
 
 : > "$log"
 is_whole "$folder/installed" || "$python" -m venv "$folder"
 eval "$("$folder/bin/python" envs/uv_mirrors.py)"
-if ! { is_whole "$folder/installed" || install_run; } || ! { [ -z "$also" ] || install_dev; }; then
+if ! { is_whole "$folder/installed" || install_run; } || ! install_parts || ! mend; then
     offline='connection broken|NewConnectionError|name resolution|dns error|network is unreachable|ProxyError|client error .Connect'
     if grep -q -i -E "$offline" "$log"; then
         echo "mdnmt: no network: the package index cannot be reached; check the connection or proxy, then start make again" >&2

@@ -15,6 +15,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "envs" / "setup.sh"
 PYTHON = """#!/bin/sh
 case "$*" in
     -c*) echo {version} ;;
+    envs/drift.py*) cat drifted 2> /dev/null; rm -f drifted ;;
     "-m venv"*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/uv" ;;
     *pip*) echo "$*" >> calls.txt; {pip} ;;
 esac
@@ -29,13 +30,20 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(root: Path, version: str = "3.11", pip: str = "true", torch: str = "cuda") -> subprocess.Popen[str]:
+def start(
+    root: Path, version: str = "3.11", pip: str = "true", torch: str = "cuda", extras: str = ""
+) -> subprocess.Popen[str]:
     python = root / f"python-{version}"
     if not python.exists():  # written while another script starts it, it would be "text file busy"
         python.write_text(PYTHON.format(version=version, pip=pip))
         python.chmod(0o755)
     command = [str(SCRIPT), str(python), ".venv"]
-    environment = {**os.environ, "TORCH": torch, "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    environment = {
+        **os.environ,
+        "TORCH": torch,
+        "EXTRAS": extras,
+        "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }
     return subprocess.Popen(
         command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
@@ -74,6 +82,23 @@ def test_a_finished_environment_is_left_alone(root: Path, version: str) -> None:
     assert calls(root) == 3 and (root / ".venv" / "installed").exists()
 
 
+def test_packages_that_differ_from_the_lock_are_installed_again_and_nothing_else(root: Path) -> None:
+    start(root).communicate()
+    (root / "drifted").write_text("numpy==1.26.4\n")
+    assert start(root).wait() == 0 and calls(root) == 4
+    assert "--requirement .venv/drift.txt" in (root / "calls.txt").read_text().splitlines()[-1]
+
+
+def test_an_extra_is_installed_from_its_lock(root: Path) -> None:
+    (root / "envs" / "lock" / "export.txt").write_text("onnx\n")
+    assert start(root, extras="serve,export").wait() == 0
+    assert "--requirement envs/lock/export.txt" in (root / "calls.txt").read_text().splitlines()[-1]
+    made = calls(root)
+    assert start(root, extras="export").wait() == 0 and calls(root) == made == 4
+    process = start(root, extras="exprt")
+    assert "found EXTRAS=exprt, expected some of" in process.communicate()[1] and process.returncode == 2
+
+
 def test_two_at_once_install_once(root: Path) -> None:
     lock, asked = root / "bin" / "flock", root / "asked.txt"
     lock.parent.mkdir()
@@ -105,8 +130,8 @@ def test_make_in_parallel_sets_up_once_and_before_all_else(root: Path) -> None:
     made = [line for line in (root / "calls.txt").read_text().splitlines() if "uv_mirrors" not in line]
     installed = [number for number, line in enumerate(made) if "install" in line]
     started = {made[number].split()[0]: number for number in range(len(made)) if number not in installed}
-    # uv, the packages and the project once, then what the tests need besides.
-    assert len(installed) == 4 and set(started) == {"mdnmt", "snakemake", "python"}
+    # uv, the packages and the project once, then what exports and the tests need besides.
+    assert len(installed) == 5 and set(started) == {"mdnmt", "snakemake", "python"}
     assert installed[:3] == [0, 1, 2] and started["python"] > installed[3]
 
 

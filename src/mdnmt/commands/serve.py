@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> None:
         import uvicorn
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"needs the package {error.name}, which is not installed; pip install 'mdnmt[serve]'"
+            f"needs the package {error.name}, which is not installed; "
+            "run `make setup EXTRAS=serve` (without a checkout: pip install 'mdnmt[serve]')"
         ) from None
     for name in ("max_characters", "max_sentence", "requests_per_minute"):
         if (value := getattr(args, name)) < 1:

@@ -35,7 +35,10 @@ def require_rocrate() -> None:
     try:
         import rocrate  # noqa: F401
     except ModuleNotFoundError:
-        raise ConfigError("needs the package rocrate, which is not installed; pip install 'mdnmt[certify]'") from None
+        raise ConfigError(
+            "needs the package rocrate, which is not installed; "
+            "run `make setup EXTRAS=certify` (without a checkout: pip install 'mdnmt[certify]')"
+        ) from None
 
 
 def write_metadata(folder: Path, facts: StudyFacts, made: dict[str, Any], files: dict[str, str]) -> None:

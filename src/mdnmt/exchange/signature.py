@@ -77,7 +77,8 @@ def require_cryptography() -> None:
         import cryptography  # noqa: F401
     except ModuleNotFoundError:
         raise ConfigError(
-            "needs the package cryptography, which is not installed; pip install 'mdnmt[certify]'"
+            "needs the package cryptography, which is not installed; "
+            "run `make setup EXTRAS=certify` (without a checkout: pip install 'mdnmt[certify]')"
         ) from None
 
 

@@ -228,7 +228,7 @@ def source_texts() -> str:
 
 
 def test_error_lines_of_troubleshooting_are_those_of_the_code() -> None:
-    others = [ROOT / "envs/setup.sh", *ROOT.glob("workflow/rules/*.smk")]
+    others = [ROOT / "envs/setup.sh", ROOT / "envs/drift.py", *ROOT.glob("workflow/rules/*.smk")]
     known = "\n".join([source_texts(), *(path.read_text(encoding="utf-8") for path in others)])
     foreign = ("command not found", "LockException", "Directory cannot be locked")
     quoted = [

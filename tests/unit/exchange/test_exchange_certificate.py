@@ -181,7 +181,8 @@ def test_without_the_extra_it_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "rocrate", None)
     assert said(capsys, "certify", "tiny", "--out", "new") == (
         2,
-        "mdnmt certify: needs the package rocrate, which is not installed; pip install 'mdnmt[certify]'\n",
+        "mdnmt certify: needs the package rocrate, which is not installed; "
+        "run `make setup EXTRAS=certify` (without a checkout: pip install 'mdnmt[certify]')\n",
     )
 
 

@@ -227,6 +227,7 @@ def test_without_the_package_a_signature_cannot_be_checked(
     monkeypatch.setitem(sys.modules, "cryptography", None)
     assert main(["verify", str(signed), "--public-key", str(signed.parent / "author.pub.pem")]) == 2
     assert capsys.readouterr().err == (
-        "mdnmt verify: needs the package cryptography, which is not installed; pip install 'mdnmt[certify]'\n"
+        "mdnmt verify: needs the package cryptography, which is not installed; "
+        "run `make setup EXTRAS=certify` (without a checkout: pip install 'mdnmt[certify]')\n"
     )
     verify(signed, capsys, None)

@@ -23,7 +23,8 @@ def test_without_the_extra_it_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "nowhere"]) == 2
     assert capsys.readouterr().err.strip() == (
-        "mdnmt serve: needs the package uvicorn, which is not installed; pip install 'mdnmt[serve]'"
+        "mdnmt serve: needs the package uvicorn, which is not installed; "
+        "run `make setup EXTRAS=serve` (without a checkout: pip install 'mdnmt[serve]')"
     )
 
 
