@@ -9,10 +9,12 @@ are lower than those of running text. Prints the Markdown table of docs/tasks.md
 
 from __future__ import annotations
 
+from operator import eq
 from pathlib import Path
 
 from mdnmt.languages import language
 from mdnmt.score.ceiling import METRICS, ceiling
+from mdnmt.tasks.segmentation.segmenter import round_trip
 
 SENTENCES = Path(__file__).with_name("sentences.tsv")
 BEFORE = {"zh": "jieba", "ja": "character", "th": "character"}  # what `mdnmt init` wrote before, else moses
@@ -29,13 +31,18 @@ def sentences() -> dict[str, list[str]]:
 
 def table() -> str:
     """Return the table."""
-    rows = ["| language | before | BLEU | chrF | TER | `reversible` |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| language | before | BLEU | TER | unchanged | `reversible` | unchanged |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for lang, lines in sentences().items():
         tokenizer = BEFORE.get(lang, "moses")
         before, after = (ceiling(tuple(lines), lang, name, METRICS) for name in (tokenizer, "reversible"))
-        shown = " | ".join(f"{before[metric]:.1f}" for metric in METRICS)
-        after_shown = " / ".join(f"{after[metric]:.1f}" for metric in METRICS)
-        rows.append(f"| {language(lang).name} (`{lang}`) | `{tokenizer}` | {shown} | {after_shown} |")
+        same = [sum(map(eq, lines, round_trip(lines, lang, name))) for name in (tokenizer, "reversible")]
+        rows.append(
+            f"| {language(lang).name} (`{lang}`) | `{tokenizer}` | {before['bleu']:.1f} | {before['ter']:.1f} "
+            f"| {same[0]} of {len(lines)} | {after['bleu']:.1f} / {after['ter']:.1f} | {same[1]} of {len(lines)} |"
+        )
     return "\n".join(rows)
 
 

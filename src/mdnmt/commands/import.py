@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="codes of subword-nmt: one file, or NAME=FILE for each language or domain (default: words stay whole)",
     )  # fmt: skip
     parser.add_argument(
-        "--tokenizer", choices=("moses", "none", "character", "jieba"), default="moses",
+        "--tokenizer", choices=("moses", "none", "reversible", "character", "jieba"), default="moses",
         help="none: text is tokenised already (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--domains", nargs="+", default=[], metavar="NAME", help="WALDM: in the order of its labels")

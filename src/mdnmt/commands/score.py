@@ -71,6 +71,9 @@ def run(args: argparse.Namespace) -> None:
         copy_sources(test_sets, args.hypotheses)
     scores = score_domains(test_sets, args.hypotheses, args.domains, args.metrics or DEFAULT_METRICS)
     if absent := [name for name in args.metrics or () if name not in scores["mean"]]:
+        if absent[0] == "bleu_tok":
+            about = f"the task's tokenizer {test_sets.target_tokenizer} does not split {test_sets.target_lang}"
+            raise DataError(f"{args.task}: {about}, so bleu_tok would take sentences for words; leave it out")
         raise DataError(f"{args.hypotheses}: no likelihood.json, which {absent[0]} needs; `mdnmt decode` writes it")
     if args.tokenised is not None:
         write_words(test_sets, args.hypotheses, args.tokenised, tuple(scores["domains"]))

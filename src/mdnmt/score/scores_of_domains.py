@@ -85,7 +85,7 @@ def _of_text(
         for name in metrics
         if name in string_based.STRING_BASED
     }
-    if "bleu_tok" in metrics:
+    if "bleu_tok" in metrics and tokenised_bleu.counts_words(lang, tokenizer):
         lines = tokenised_bleu.words(hypotheses, lang, tokenizer)
         found["bleu_tok"] = tokenised_bleu.score(lines, _words(tuple(references), lang, tokenizer), lang, tokenizer)
     return found

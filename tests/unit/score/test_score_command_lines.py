@@ -110,6 +110,16 @@ def test_thai_is_scored_by_characters_in_every_metric(tmp_path: Path) -> None:
     assert counts == {name: pytest.approx(score.score) for name, score in found.items()}
 
 
+@pytest.mark.parametrize(("tokenizer", "is_scored"), [("moses", False), ("character", False), ("reversible", True)])
+def test_no_score_takes_thai_sentences_for_words(tmp_path: Path, tokenizer: str, is_scored: bool, capsys: Any) -> None:
+    score = make_task(tmp_path, "th", tokenizer, [f"ฉันเดินเล่นในสวนทุกเช้าวันที่{number}" for number in range(9)])
+    assert main(["score", *score]) == 0
+    entry = json.loads((tmp_path / "scores.json").read_text())["domains"]["law"]
+    assert ("bleu_tok" in entry) == is_scored and "tok:char" in entry["bleu"]["signature"]
+    assert main(["score", *score, "--metrics", "bleu_tok"]) == (0 if is_scored else 2)
+    assert ("take sentences for words" in capsys.readouterr().err) != is_scored
+
+
 def test_the_ceiling_is_that_of_the_task_s_tokenizer(tmp_path: Path) -> None:
     french = ["“Bonjour”, dit-il. “C’est ainsi.”", "L’été 1999 / 2000, Aujourd’hui : info@example.org"] * 3
     for tokenizer in ("moses", "reversible"):

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.fsio import write_lines
+from mdnmt.languages import language
 from mdnmt.score.metrics.score import Score, corpus_score
 from mdnmt.score.test_sets import TestSets, hypothesis_path
 from mdnmt.tasks.segmentation.segmenter import Segmenter
 from mdnmt.tasks.text.reversible import without_marks
+from mdnmt.tasks.text.tokenise import splits_spaceless
 
 # Tokenizer -> the package that implements it; its version is part of the signature.
 _PACKAGE = {"moses": "sacremoses", "jieba": "jieba"}
@@ -28,6 +30,12 @@ def metric(references: tuple[str, ...]) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(tokenize="none", smooth_method="none", force=True, references=[list(references)])
+
+
+def counts_words(lang: str, tokenizer: str) -> bool:
+    """Return whether the tokenizer splits text of this language, so that not whole sentences are counted as words."""
+    about = language(lang)
+    return not about.is_spaceless or splits_spaceless(tokenizer, about.scripts)
 
 
 def words(lines: Sequence[str], lang: str, tokenizer: str) -> list[str]:
