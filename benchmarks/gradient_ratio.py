@@ -1,6 +1,7 @@
 """How strongly an auxiliary domain loss pulls at a model beside translation, at initialisation.
 
     python benchmarks/gradient_ratio.py [--size papers] [--task FOLDER] [--methods advl waldm-encoder-advl]
+    python benchmarks/gradient_ratio.py --task FOLDER --run results/runs/TASK/advl/seed1-...
 
 For each method and both values of `aux_norm`: the norm of the gradient of all domain losses, divided by the norm of the
 gradient of the translation loss, over the parameters that both losses train. The parameters of the domain classifiers
@@ -8,6 +9,8 @@ themselves are left out, since translation does not train them; so are those tha
 gradients are those of one update, divided by its target words, as in training. The ratio is the mean over --batches
 batches of --max-tokens tokens, each with freshly drawn weights. Dropout is off and no embeddings are tied, as in the
 recipe of Jiang et al., so that the shared parameters are those of the encoder and the source embedding.
+
+With --run the weights are those of a finished run, and sizes and options are its own.
 
 The text is that of a task's folder (results/tasks/NAME-...), or random words of realistic lengths in four domains.
 Prints a Markdown table; --json writes the numbers to a file.
@@ -27,6 +30,7 @@ import workload
 from torch import Tensor
 
 from mdnmt import fsio, methods
+from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.method import load_method
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.batch import Batch
@@ -123,9 +127,27 @@ def measure(
     return found
 
 
+def measure_run(
+    folder: Path, batches: Sequence[Batch], vocab_size: int, num_domains: int
+) -> dict[str, dict[str, float]]:
+    """Return the mean ratio of a finished run in each reading, at its final weights."""
+    record = fsio.read_json(folder / "run.json")
+    spec, vocab = record["spec"], VocabSizes(vocab_size, vocab_size, joint=True)
+    weights = load_model(folder / "model.safetensors", record["model_sha256"])
+    readings = []
+    for aux_norm in READINGS:
+        options = {**spec["architecture"], "dropout": 0.0, "aux_norm": aux_norm}
+        config = methods.validate(spec["builder"], options, where=str(folder))
+        readings.append(methods.build(spec["builder"], config, vocab, num_domains))
+        readings[-1].model.load_state_dict(weights)
+    rows = [gradient_ratios(readings, batch) for batch in batches]
+    return {record["method"]: dict(zip(READINGS, map(statistics.fmean, zip(*rows, strict=True)), strict=True))}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", type=Path, help="folder of a task's data (default: random words)")
+    parser.add_argument("--run", type=Path, help="folder of a finished run on that task (default: random weights)")
     parser.add_argument("--size", choices=SIZES, default="papers", help="default: %(default)s")
     parser.add_argument("--norm", choices=["pre", "post"], help="default: that of the size")
     parser.add_argument("--methods", nargs="+", default=METHODS, metavar="NAME", help="default: all with both readings")
@@ -140,7 +162,11 @@ def main() -> None:
     sentences = statistics.fmean(len(batch.domain_B) for batch in batches)
     words = statistics.fmean(batch.num_target_tokens for batch in batches)
     print(f"{num_domains} domains; on average {sentences:.0f} sentences and {words:.0f} target words in a batch\n")
-    found = measure(args.methods, batches, size, vocab_size, num_domains)
+    found = (
+        measure_run(args.run, batches, vocab_size, num_domains)
+        if args.run
+        else measure(args.methods, batches, size, vocab_size, num_domains)
+    )
     print("| method | `text` | `code` |\n|---|---:|---:|")
     for name, ratios in found.items():
         print(f"| `{name}` | {ratios['text']:.2g} | {ratios['code']:.2g} |")

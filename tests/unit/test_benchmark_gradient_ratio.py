@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 
+from mdnmt.checkpoints.weights import save_model
+from mdnmt.config.paper import load_paper
+from mdnmt.fingerprint import sha256_file
+from mdnmt.fsio import write_json
 from mdnmt.train.device import make_deterministic
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -50,3 +55,31 @@ def test_the_ratio_is_that_of_the_parameters_that_both_losses_train(gradient_rat
         norms[loss.name] = torch.nn.utils.get_total_norm(gradients).item()
     expected = norms["sentence"] / norms["generation"]
     assert gradient_ratio.gradient_ratios([method], batch) == [pytest.approx(expected, rel=1e-4)]
+
+
+def test_the_ratio_of_a_run_is_that_of_its_weights(gradient_ratio: ModuleType, tmp_path: Path) -> None:
+    make_deterministic(1, 1)
+    batches, vocab_size, num_domains = gradient_ratio.load_batches(None, 400, 1)
+    torch.manual_seed(0)
+    size = {**TINY, "norm": "post"}
+    readings = [gradient_ratio.build("padvl", reading, size, vocab_size, num_domains) for reading in ("text", "code")]
+    readings[1].model.load_state_dict(readings[0].model.state_dict())
+    save_model(tmp_path / "model.safetensors", readings[0].model.state_dict())
+    options = {**size, "gradient": "half", "share_embeddings": "none", "dropout": 0.3}
+    spec = {"builder": "multitask", "architecture": options}
+    sha256 = sha256_file(tmp_path / "model.safetensors")
+    write_json(tmp_path / "run.json", {"method": "padvl", "spec": spec, "model_sha256": sha256})
+    found = gradient_ratio.measure_run(tmp_path, batches, vocab_size, num_domains)
+    expected = gradient_ratio.gradient_ratios(readings, batches[0])
+    assert list(found["padvl"].values()) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_notes_below_jiangs_tables_state_what_was_measured() -> None:
+    root = BENCHMARKS.parent
+    page = (root / "docs/methods/multitask.md").read_text(encoding="utf-8")
+    measured = {f"{float(number):.1g}" for number in re.findall(r"\b0\.\d+\b", page)}
+    tables = load_paper(root / "config", "jiang2020").tables
+    for name in ("table2", "table2-validation", "table3", "table4", "table6-zh-en", "table8"):
+        [note] = [note for note in tables[name].notes if "gradient_ratio.py" in note]
+        said = re.findall(r"\b0\.\d+\b", note)
+        assert said and {f"{float(number):.1g}" for number in said} <= measured, name
