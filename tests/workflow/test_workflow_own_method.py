@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 
 import pytest
 import yaml
@@ -12,14 +11,13 @@ from workflow.snakemake_project import ROOT, Project
 
 pytestmark = pytest.mark.slow
 
+MODULE = "plugins/ffn_mixing.py"
 FILES = named_files(DOCS_METHOD)
 
 
 def test_the_method_of_the_page_becomes_a_row_of_the_table(project: Project) -> None:
-    # A checkout of one's own: the package stands in the project, and is the one that runs.
-    shutil.copytree(ROOT / "src" / "mdnmt", project.path("src/mdnmt"), ignore=shutil.ignore_patterns("__pycache__"))
-    project.environment["PYTHONPATH"] = str(project.path("src"))
-    for name in ("src/mdnmt/methods/ffn_mixing.py", "config/methods/ffn-mixing.yaml"):
+    project.path("plugins").mkdir()
+    for name in (MODULE, "config/methods/ffn-mixing.yaml"):
         project.path(name).write_text(FILES[name])
     project.update(
         "config/studies/tiny.yaml",
@@ -35,6 +33,29 @@ def test_the_method_of_the_page_becomes_a_row_of_the_table(project: Project) -> 
     assert {row["label"] for row in mine} == {"FFN mixing"}
     assert [row["method"] for row in rows][-1] == "ffn-mixing"
     assert "FFN mixing" in project.path("results/tiny/report.html").read_text()
+    edit = ("= config.proportion_smoothing", "= 3 * config.proportion_smoothing")
+    assert project.plan().outputs == {}
+    project.edit(MODULE, '"""Build a', '"""Compose a')
+    assert project.plan().outputs == {}
+    assert project.mdnmt("check-plugin", MODULE).returncode == 0
+    retrain = ("retrain", "ffn-mixing", "--study", "tiny")
+    assert "1 run would be set aside" in project.mdnmt(*retrain).stdout
+    [first] = project.path("results/runs/tiny/ffn-mixing").iterdir()
+    # No option changes, but the result does: once, this planned nothing and kept the number.
+    project.edit(MODULE, *edit)
+    [second] = project.plan().folders("train")
+    assert second.startswith("ffn-mixing/seed1-") and not second.endswith(first.name)
+    # The same where the results are in another folder than the workflow.
+    project.path("other").mkdir()
+    project.path("other/text").symlink_to(project.path("text"))
+    elsewhere = project.snakemake("-n", "--cores", "1", "--directory", str(project.path("other")), "models")
+    assert second.rpartition("-")[2] in elsewhere
+    project.edit(MODULE, *reversed(edit))
+    assert project.plan().outputs == {}
+    assert project.mdnmt(*retrain, "--yes").returncode == 0
+    assert project.plan().trained() == ["ffn-mixing/seed1"]
+    [aside] = project.path("results/set-aside").rglob("run.json")
+    assert aside.parent.name == f"{first.name}.1"
 
 
 def test_the_page_shows_the_row_as_the_demo_takes_it() -> None:

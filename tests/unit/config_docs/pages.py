@@ -77,7 +77,7 @@ def named_files(page: Path) -> dict[str, str]:
     for block in (*blocks(page, "yaml"), *blocks(page, "python")):
         # The file is named in the last paragraph before the block, and a colon leads to the block.
         paragraph = re.sub(r"<!--.*?-->", "", block.before).strip().rpartition("\n\n")[2]
-        named = re.findall(r"`((?:config|src)/[\w/.-]+\.(?:yaml|py))`", paragraph)
+        named = re.findall(r"`((?:config|plugins|src)/[\w/.-]+\.(?:yaml|py))`", paragraph)
         if paragraph.endswith(":"):
             files.update(dict.fromkeys(named, block.text))
     return files

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,33 +12,30 @@ import torch
 import yaml
 from pages import DOCS_METHOD, named_files
 
+from mdnmt import plugins
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.decode.beam import beam_search
-from mdnmt.methods import BUILDERS, validate
+from mdnmt.methods import KIND, find_own, validate
 from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
 from mdnmt.models.projection import MixedLinear
 
 FILES = named_files(DOCS_METHOD)
-MODULE = "src/mdnmt/methods/ffn_mixing.py"
+MODULE = "plugins/ffn_mixing.py"
 
 
 @pytest.fixture
-def own_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return the page's module, listed among the builders."""
-    path = tmp_path / "ffn_mixing.py"
-    path.write_text(FILES[MODULE], encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("ffn_mixing", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # pydantic looks up the names of annotations in the module's own place.
-    monkeypatch.setitem(importlib.import_module("sys").modules, "ffn_mixing", module)
-    spec.loader.exec_module(module)
-    monkeypatch.setitem(BUILDERS, "ffn_mixing", module)
-    return module
+def own_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """Return the page's module, in a folder of plug-ins."""
+    (tmp_path / "ffn_mixing.py").write_text(FILES[MODULE], encoding="utf-8")
+    monkeypatch.setenv(plugins.VARIABLE, str(tmp_path))
+    plugin = find_own("ffn_mixing")
+    assert plugin is not None and plugin.place == MODULE
+    yield plugins.load(KIND, plugin)
+    plugins.forget()
 
 
 def test_it_computes_a_loss_that_reaches_every_parameter(
