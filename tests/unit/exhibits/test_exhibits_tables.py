@@ -19,6 +19,7 @@ from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import mark
 from mdnmt.exhibits.registry import parse_figure
+from mdnmt.exhibits.score_files import task_ceilings
 from mdnmt.exhibits.tables import resources, scores
 from mdnmt.report import render_html, render_latex, render_text
 
@@ -400,6 +401,10 @@ def test_the_ceiling_of_detokenising_is_a_note(tmp_path):
     notes = scores.build(table_spec([row("a", [str(path)])])).notes
     assert any(note.startswith("A perfect system") and "Law 92.3, News 100.0" in note for note in notes)
     assert not any("3.0" in note for note in notes)  # the table has no TER
+    assert task_ceilings(tmp_path) == {}
+    (tmp_path / "copied-1").mkdir()
+    path.rename(tmp_path / "copied-1/scores.json")
+    assert task_ceilings(tmp_path)["law"] == {"bleu": 92.345, "ter": 3.0}
 
 
 def test_the_development_column_stands_first_and_outside_the_average(tmp_path):

@@ -48,6 +48,7 @@ def near(
 def test_similarity_is_the_share_of_common_words() -> None:
     assert words_of("the court, the law: l'année 3.5") == {"the", "court", "law", "l", "année", "3", "5"}
     assert words_of("我们在linux上。") == {"我", "们", "在", "linux", "上"}
+    assert words_of("ฉันกิน ข้าว3") == {"ฉ", "น", "ก", "ข", "า", "ว", "3"}
     assert words_of("...") == {"..."}
     assert similarity({"a", "b", "c"}, {"b", "c", "d", "e"}) == pytest.approx(2 / 5)
 

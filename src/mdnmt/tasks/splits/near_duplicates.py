@@ -13,16 +13,22 @@ import numpy as np
 from mdnmt.tasks.splits.heldout_index import HeldOutSets
 from mdnmt.tasks.text.normalisation import comparison_form
 from mdnmt.tasks.text.pair_text import ChunkSelection, LineMask, PairText
+from mdnmt.tasks.text.reversible import SOUTHEAST_ASIAN
 from mdnmt.tasks.text.tokenise import split_characters
 from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _WORD = re.compile(r"\w+")
+_UNSPACED = re.compile(f"([{SOUTHEAST_ASIAN}])")
 _PERMUTATIONS = 64
 _SEED = 1
 
 
 def words_of(form: str) -> set[str]:
-    """Return the set of words of a sentence; each CJK character is one; without words, the sentence itself."""
+    """Return the set of words of a sentence; without words, the sentence itself.
+
+    In scripts without spaces, each character is a word.
+    """
+    form = _UNSPACED.sub(r" \1 ", form)
     return set(_WORD.findall(" ".join(split_characters(form)))) or {form}
 
 

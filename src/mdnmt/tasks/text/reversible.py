@@ -26,10 +26,9 @@ _ESCAPED = {JOINER: f"{ESCAPE}j", SPACE: f"{ESCAPE}s", ESCAPE: f"{ESCAPE}e"}
 _LITERAL = {escaped: character for character, escaped in _ESCAPED.items()}
 
 # Han, kana, Bopomofo, Yi with their punctuation and full-width forms; Thai, Lao, Tibetan, Burmese, Khmer.
-SPACELESS = (
-    "\u2e80-\u312f\u3190-\u4dbf\u4e00-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff9f\U00020000-\U0003ffff"
-    "\u0e00-\u0e7f\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u19e0-\u19ff"
-)
+_CJK = "\u2e80-\u312f\u3190-\u4dbf\u4e00-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff9f\U00020000-\U0003ffff"
+SOUTHEAST_ASIAN = "\u0e00-\u0fff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff\u19e0-\u19ff"  # and Tibetan
+SPACELESS = _CJK + SOUTHEAST_ASIAN
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _IS_SPACELESS = re.compile(f"[{SPACELESS}]")
 _OPENING = ("Ps", "Pi")
