@@ -100,6 +100,15 @@ def write_bytes(path: Path, data: bytes) -> None:
         handle.write(data)
 
 
+def link_or_copy(source: Path, path: Path) -> None:
+    """Make `path` a hard link to `source`, or a copy on a file system without them, atomically."""
+    with atomic_path(path) as temporary:
+        try:
+            os.link(source, temporary)
+        except OSError:
+            shutil.copyfile(source, temporary)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as readable JSON (sorted keys, UTF-8) to `path`, atomically."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-# runs/<task>/<method>/seed<k>-<fp>/..., tasks/<task>-<fp>/..., results/<study>/<folder>/...
+# runs/<task>/<method>/seed<k>-<fp>/..., tasks/<task>-<fp>/..., tasks/<stage>/<fp>/..., results/<study>/<folder>/...
 _ADDRESS = re.compile(
-    r"/(?P<address>runs/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/.+|tasks/[^/]+-[0-9a-f]{8}/.+)$"
+    r"/(?P<address>runs/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/.+|tasks/[^/]+[-/][0-9a-f]{8}/.+)$"
     r"|/results/(?P<of_study>(?!runs/|tasks/|resources/)[^/]+/(?:partial/)?[a-z]+/[^/]+)$"
 )
 # Analyses, translations, and the text of a task.

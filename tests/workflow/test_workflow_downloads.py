@@ -84,7 +84,7 @@ def test_one_call_from_nothing_to_the_report(tmp_path: Path, publisher: Publishe
     # A look at the plan writes nothing and asks nobody.
     plan = project.plan("--config", "study=open")
     assert plan.outputs["fetch"] == {f"resources/corpora/{name}/corpus.json" for name in UNPINNED}
-    assert {"first_downloads", "table", "report"} <= plan.rules and not {"task", "train"} & plan.rules
+    assert {"first_downloads", "table", "report"} <= plan.rules and not {"text", "arrays", "train"} & plan.rules
     printed = project.snakemake("-n", "--config", "study=open", "first_downloads=false")
     needed = "needs its first download, which will be recorded: `mdnmt fetch iwslt14-de-en`"
     assert f"task jiang-en-de is left out: it {needed}" in printed

@@ -41,7 +41,7 @@ def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> No
     add_system(project)
     plan = project.plan()
     assert {"score_external", "ter_external", "comet_external", "significance"} <= plan.rules
-    assert not {"task", "train", "decode", "score"} & plan.rules
+    assert not {"arrays", "train", "decode", "score"} & plan.rules
     assert "External systems, not trained here: Theirs <b>." in project.mdnmt("plan", "tiny").stdout
     project.snakemake("--cores", "2", "--quiet", "all")
 
@@ -66,7 +66,7 @@ def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> No
     before, [old] = row(project), project.path("results/tasks").glob("tiny-*/external-theirs-*/hyp")
     changed = project.path("theirs/hyp.law.txt")
     changed.write_text(changed.read_text().replace(" ", " x ", 1))
-    assert not {"task", "train", "decode", "score", "ter", "comet"} & project.plan().rules
+    assert not {"arrays", "train", "decode", "score", "ter", "comet"} & project.plan().rules
     project.snakemake("--cores", "2", "--quiet", "all")
     new = next(path for path in project.path("results/tasks").glob("tiny-*/external-theirs-*/hyp") if path != old)
     assert (new / "hyp.law.txt").read_bytes() == changed.read_bytes()

@@ -104,7 +104,7 @@ def test_cleaning_makes_a_new_task_and_new_runs(project: Project) -> None:
     project.edit("config/tasks/tiny.yaml", "title: Tiny", "title: Tiny\ncleaning: {max_tokens: 8}")
     plan = project.plan()
     assert plan.trained() == ALL_RUNS and "fetch" not in plan.rules
-    assert not any(project.path(name).exists() for rule in ("task", "train") for name in plan.outputs[rule])
+    assert not any(project.path(name).exists() for rule in ("text", "arrays", "train") for name in plan.outputs[rule])
 
 
 def test_new_text_makes_everything_in_one_go(project: Project) -> None:
@@ -114,5 +114,5 @@ def test_new_text_makes_everything_in_one_go(project: Project) -> None:
     write_corpus(project.path("text/law"), "law", seed=12)
     plan = project.plan()
     assert plan.outputs["fetch"] == {"resources/corpora/tiny-law/corpus.json"}
-    assert plan.trained() == ALL_RUNS and len(plan.outputs["task"]) == 3
+    assert plan.trained() == ALL_RUNS and len(plan.outputs["arrays"]) == 3
     assert plan.rules >= EVALUATED | SHOWN

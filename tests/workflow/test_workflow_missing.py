@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -116,11 +117,23 @@ def test_a_corpus_that_was_lost_moved_or_altered(tmp_path: Path) -> None:
     assert wheel.is_file()
     assert "warning: domain 'economy': 5 valid sentences are also in a test set" in printed
 
-    # A finished task needs it no more; one that is still to be made does, and makes only itself.
+    # A finished task needs it no more, nor does one that differs in a later stage, which repeats only that.
     wheel.unlink()
+    stages = {"fetch", "text", "tokens", "codes", "arrays"}
     project.write("config/tasks/other.yaml", {**TASK, "segmentation": {"bpe_merge_operations": 20}})
-    assert not {"fetch", "task"} & project.plan().rules
+    assert not stages & project.plan().rules
     project.write("config/studies/tiny.yaml", {**STUDY, "tasks": ["tiny", "other"]})
     plan = project.plan("data")
-    assert plan.outputs["fetch"] == {"resources/corpora/tiny-law/corpus.json"}
-    assert all(output.startswith("results/tasks/other-") for output in plan.outputs["task"])
+    assert stages & plan.rules == {"codes", "arrays"}
+    assert all(output.startswith("results/tasks/other-") for output in plan.outputs["arrays"])
+    # A task of a version without stages is finished without them.
+    for stage in stages - {"fetch", "arrays"}:
+        shutil.rmtree(project.path(f"results/tasks/{stage}"))
+    project.write("config/studies/tiny.yaml", STUDY)
+    assert not stages & project.plan().rules
+
+    # One with other text needs the corpus.
+    project.write("config/tasks/other.yaml", {**TASK, "cleaning": {"max_tokens": 8}})
+    project.write("config/studies/tiny.yaml", {**STUDY, "tasks": ["tiny", "other"]})
+    plan = project.plan("data")
+    assert plan.outputs["fetch"] == {"resources/corpora/tiny-law/corpus.json"} and stages <= plan.rules

@@ -80,7 +80,7 @@ def test_plain_files_and_one_yaml_become_a_table(mine: Project) -> None:
     with mine.path("texts/law/acts.fr").open("a") as french, mine.path("texts/law/acts.en").open("a") as english:
         print("mot de plus", file=french)
         print("one more word", file=english)
-    assert {"task", "train", "table"} <= mine.plan("--config", "study=my-study").rules
+    assert {"text", "arrays", "train", "table"} <= mine.plan("--config", "study=my-study").rules
 
 
 def test_the_page_has_a_folder_for_each_command_and_each_domain() -> None:

@@ -130,7 +130,7 @@ def test_the_commands_of_the_page_work(name: str, demo: Project, tmp_path: Path)
     project = demo.copy(tmp_path / "project")
     project.environment["BROWSER"] = "true"
     run = next(project.path("results/runs/demo-en-fr/mixed").iterdir()).relative_to(project.folder)
-    task = next(project.path("results/tasks").iterdir()).relative_to(project.folder)
+    task = next(project.path("results/tasks").glob("*/task.json")).parent.relative_to(project.folder)
     test = next(project.path(str(run)).glob("test-*")).relative_to(project.folder)
     # Names in capitals stand for the reader's own.
     names: dict[str, str | Path] = {

@@ -35,7 +35,7 @@ from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.external_systems import check_external, external_of_table
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import complete_stages, result_paths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import toy_weights
 from mdnmt.studies.label_conditions import tasks_with_all_labels, label_condition_verbs, translation_fingerprints
@@ -86,6 +86,10 @@ BUNDLED = "|".join(sorted({name[-8:] for name in BUNDLED_RUNS}) or ["none"])
 NOT_BUNDLED = f"(?!{BUNDLED})[0-9a-f]{{8}}"
 
 
+# Tasks, and stages of their data, that are complete: they have no rule.
+NOT_COMPLETE = f"(?!{'|'.join(complete_stages(Path('results/tasks'))) or 'none'})[0-9a-f]{{8}}"
+
+
 # Folders of tasks, runs, translations and analyses end in a hash of all options that change their contents.
 AUDITED = [path.stem for path in sorted((CONFIG / "audit").glob("*.yaml"))]
 PLACES = result_paths(STUDY, Path("results"), AUDITED)
@@ -95,6 +99,11 @@ copied_dir, labels_file = PLACES.copied, PLACES.labels
 
 def task_file(name):
     return f"{task_dir(name)}/task.json"
+
+
+def stage_file(stage, task):
+    """Return the manifest of an earlier stage of a task's data."""
+    return f"{PLACES.stage(stage, task.name)}/{stage}.json"
 
 
 def is_made(name):

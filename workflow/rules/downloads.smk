@@ -40,9 +40,9 @@ def study_parts(wildcards):
 
 
 def corpus_files(wildcards):
-    """Return the manifests of a task's corpora; once the task exists, newer manifests do not rebuild it."""
-    files = [f"{CORPORA}/{name}/corpus.json" for name in STUDY.tasks[wildcards.task].corpora]
-    return ancient(files) if is_made(wildcards.task) else files
+    """Return the manifests of the corpora of a task, or of the text of a task."""
+    task = STUDY.tasks[wildcards.task] if "task" in wildcards.keys() else STUDY.task_at("text", wildcards.fp)
+    return [f"{CORPORA}/{name}/corpus.json" for name in task.corpora]
 
 
 TO_FETCH = to_fetch(STUDY, CORPORA, is_made)

@@ -1,8 +1,90 @@
-# Clean, de-duplicate, split, segment, binarise. The folder's name depends on the content only, so a newer corpus file with
-# the same content (a moved folder, a second download) triggers nothing.
-rule task:
+# The data of a task, in four stages. Each has a folder that is named by a hash of what it depends on, so another number of
+# merges repeats codes and arrays only, and tasks with the same text share it. A stage that is complete has no rule any
+# more: it is never made again, and what it was made from (earlier stages, corpora) may be removed.
+rule text:  # clean, de-duplicate, split, find leakage
     input:
         corpus_files,
+    output:
+        manifest="results/tasks/text/{fp}/text.json",
+    log:
+        "logs/task/text-{fp}.log",
+    benchmark:
+        "logs/benchmarks/text-{fp}.jsonl"
+    wildcard_constraints:
+        fp=NOT_COMPLETE,
+    threads: lambda w: 1 if STUDY.task_at("text", w.fp).is_small else CORES
+    resources:
+        **JOBS.sbatch(),
+        mem_mb=16000,
+        runtime=JOBS.minutes(720),
+    params:
+        spec=lambda w: STUDY.task_at("text", w.fp).spec.model_dump_json(),
+        folder=subpath(output.manifest, parent=True),
+        task=lambda w: STUDY.task_at("text", w.fp).name,
+    message:
+        "Cleaning and splitting the text of task {params.task}"
+    shell:
+        "mdnmt task --stage text --spec {params.spec:q} --corpora resources/corpora --out {params.folder:q}"
+        " --jobs {threads} > {log:q} 2>&1 && {{ grep '^warning:' {log:q} >&2 || true; }}"
+
+
+rule tokens:  # tokenise, count words
+    input:
+        text=lambda w: stage_file("text", STUDY.task_at("tokens", w.fp)),
+    output:
+        manifest="results/tasks/tokens/{fp}/tokens.json",
+    log:
+        "logs/task/tokens-{fp}.log",
+    benchmark:
+        "logs/benchmarks/tokens-{fp}.jsonl"
+    wildcard_constraints:
+        fp=NOT_COMPLETE,
+    threads: lambda w: 1 if STUDY.task_at("tokens", w.fp).is_small else CORES
+    resources:
+        **JOBS.sbatch(),
+        mem_mb=16000,
+        runtime=JOBS.minutes(720),
+    params:
+        spec=lambda w: STUDY.task_at("tokens", w.fp).spec.model_dump_json(),
+        folder=subpath(output.manifest, parent=True),
+        task=lambda w: STUDY.task_at("tokens", w.fp).name,
+    message:
+        "Tokenising the text of task {params.task}"
+    shell:
+        "mdnmt task --stage tokens --spec {params.spec:q} --out {params.folder:q} --jobs {threads} > {log:q} 2>&1"
+
+
+rule codes:  # learn BPE merges and vocabularies on the training text
+    input:
+        tokens=lambda w: stage_file("tokens", STUDY.task_at("codes", w.fp)),
+    output:
+        manifest="results/tasks/codes/{fp}/codes.json",
+    log:
+        "logs/task/codes-{fp}.log",
+    benchmark:
+        "logs/benchmarks/codes-{fp}.jsonl"
+    wildcard_constraints:
+        fp=NOT_COMPLETE,
+    threads: lambda w: 1 if STUDY.task_at("codes", w.fp).is_small else CORES
+    resources:
+        **JOBS.sbatch(),
+        mem_mb=16000,
+        runtime=JOBS.minutes(720),
+    params:
+        spec=lambda w: STUDY.task_at("codes", w.fp).spec.model_dump_json(),
+        folder=subpath(output.manifest, parent=True),
+        task=lambda w: STUDY.task_at("codes", w.fp).name,
+    message:
+        "Learning BPE and vocabularies of task {params.task}"
+    shell:
+        "mdnmt task --stage codes --spec {params.spec:q} --out {params.folder:q} --jobs {threads} > {log:q} 2>&1"
+
+
+rule arrays:  # the task's own folder, whose hash covers its whole configuration
+    input:
+        text=lambda w: stage_file("text", STUDY.tasks[w.task]),
+        tokens=lambda w: stage_file("tokens", STUDY.tasks[w.task]),
+        codes=lambda w: stage_file("codes", STUDY.tasks[w.task]),
     output:
         manifest="results/tasks/{task}-{fp}/task.json",
         stats="results/tasks/{task}-{fp}/stats.json",
@@ -11,6 +93,8 @@ rule task:
         "logs/task/{task}-{fp}.log",
     benchmark:
         "logs/benchmarks/task-{task}-{fp}.jsonl"
+    wildcard_constraints:
+        fp=NOT_COMPLETE,
     threads: lambda w: 1 if STUDY.tasks[w.task].is_small else CORES
     resources:
         **JOBS.sbatch(),
@@ -18,12 +102,10 @@ rule task:
         runtime=JOBS.minutes(720),
         lock=str(CONFIG / "tasks.lock.yaml"),
     params:
-        # The second argument makes this param derived: Snakemake does not compare derived params with the last job's. The
-        # parts that matter are in the folder's name; a limit on the archive's size, for example, is not.
-        spec=lambda w, threads: STUDY.tasks[w.task].spec.model_dump_json(),
-        folder=lambda w: task_dir(w.task),
+        spec=lambda w: STUDY.tasks[w.task].spec.model_dump_json(),
+        folder=subpath(output.manifest, parent=True),
     message:
-        "Building the data of task {wildcards.task}"
+        "Writing the arrays of task {wildcards.task}"
     shell:
-        "mdnmt task --spec {params.spec:q} --corpora resources/corpora --out {params.folder:q}"
-        " --jobs {threads} --lock {resources.lock:q} > {log:q} 2>&1 && {{ grep '^warning:' {log:q} >&2 || true; }}"
+        "mdnmt task --stage arrays --spec {params.spec:q} --out {params.folder:q} --jobs {threads}"
+        " --lock {resources.lock:q} > {log:q} 2>&1 && {{ grep '^warning:' {log:q} >&2 || true; }}"

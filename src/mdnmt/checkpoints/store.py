@@ -28,7 +28,7 @@ from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.manifest import Manifest, read_manifest, write_manifest
 from mdnmt.errors import CheckpointError, owned_by_another
 from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import SUMS, atomic_path, read_json, remove_tree, sync_directory, write_bytes, write_sums
+from mdnmt.fsio import SUMS, link_or_copy, read_json, remove_tree, sync_directory, write_bytes, write_sums
 
 _T = TypeVar("_T")
 
@@ -209,11 +209,7 @@ class CheckpointStore:
         If Snakemake removes the results of a job that it believes incomplete, the next start restores them from here.
         """
         for path in results:
-            with atomic_path(self.result(path)) as temporary:
-                try:
-                    os.link(path, temporary)
-                except OSError:  # a file system without hard links
-                    shutil.copyfile(path, temporary)
+            link_or_copy(path, self.result(path))
         write_sums(self.directory, [path.name for path in results])
         self.prune(self.updates()[-1:])
 

@@ -78,6 +78,11 @@ class CleaningConfig(Frozen):
         False, strict=True, description="join text that was tokenised by Moses' rules, held-out text as well"
     )
 
+    @property
+    def limits_pieces(self) -> bool:
+        """Say whether pairs are dropped by their number of BPE pieces, so that the text depends on the codes."""
+        return self.unit == "pieces" or self.max_pieces is not None
+
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, value: Any) -> Any:

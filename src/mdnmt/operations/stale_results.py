@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from mdnmt.fsio import read_json, read_lines
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.study import Study
+from mdnmt.tasks.task_spec import STAGES
 from mdnmt.train.lease import lease_holders
 
 _FINGERPRINT = re.compile(r"-([0-9a-f]{8})$")
@@ -34,7 +36,7 @@ def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
 
 
 def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -> list[Stale]:
-    """Return the task and run folders, and the translations and analyses in them, that no study names.
+    """Return the folders of tasks, stages of their data and runs, and folders in those of runs, that no study names.
 
     A study names the folders of its current configuration and those in its last `runs.tsv`, which includes seeds given
     on the command line. The folders of a task that cannot be made now (its corpus is missing) are not known, so nothing
@@ -49,6 +51,11 @@ def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -
     unknown: set[str] = set()
     for study in studies:
         unknown |= {name for name, task in study.tasks.items() if task.spec is None}
+        named |= {
+            results / "tasks" / stage / address
+            for task in study.tasks.values()
+            for stage, address in task.stages.items()
+        }
         named |= _configured(study, results) | _made(study, results)
     found = []
     for pattern in ("tasks/*", "runs/*/*/*"):
@@ -59,6 +66,10 @@ def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -
                 found.append(folder)
                 continue
             found += [inner for inner in sorted(folder.glob("*-*")) if _is_unnamed(inner, named)]
+    for stage in STAGES:
+        for folder in sorted(results.glob(f"tasks/{stage}/*")):
+            if folder.is_dir() and folder not in named and _made_for(folder) not in unknown:
+                found.append(folder)
     holders = lease_holders([folder / "lease" for folder in found], wait=wait)
     return [Stale(folder, _size(folder), holder) for folder, holder in zip(found, holders, strict=True)]
 
@@ -107,6 +118,14 @@ def _data_of(run: Path, task: str, results: Path) -> Path:
         return run
 
 
+def _made_for(folder: Path) -> str:
+    """Return the name of the task that a stage of its data was first made for; "" if it is not complete."""
+    try:
+        return str(read_json(folder / f"{folder.parent.name}.json")["task"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
 def _task_of(folder: Path, results: Path) -> str:
     kind, name = folder.relative_to(results).parts[:2]
     return _FINGERPRINT.sub("", name) if kind == "tasks" else name
@@ -117,4 +136,7 @@ def _is_unnamed(folder: Path, named: set[Path]) -> bool:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Return the bytes that are free once a folder is removed: none of files that have a hard link elsewhere."""
+    files = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    links = Counter(file.st_ino for file in files)
+    return sum({file.st_ino: file.st_size for file in files if file.st_nlink == links[file.st_ino]}.values())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.studies.study import ExternalOutput, Run, Study
+from mdnmt.tasks.task_spec import STAGES
 
 
 def no_path(paper: str) -> str | None:
@@ -20,6 +21,7 @@ class ResultPaths:
 
     Attributes:
         task: of a task's folder, by the task's name.
+        stage: of the folder of an earlier stage of a task's data, by the stage and the task's name.
         run: of a run's folder.
         test: of a run's hypotheses and scores, for its label condition and split.
         comet: of a run's scores by COMET.
@@ -38,6 +40,7 @@ class ResultPaths:
     """
 
     task: Callable[[str], str]
+    stage: Callable[[str, str], str]
     run: Callable[[Run], str]
     test: Callable[[Run], str]
     comet: Callable[[Run], str]
@@ -76,6 +79,7 @@ def result_paths(study: Study, results: Path, audited: Collection[str] = ()) -> 
     own = f"{results}/{study.name}"
     return ResultPaths(
         task=task,
+        stage=lambda stage, name: f"{results}/tasks/{stage}/{study.tasks[name].stages[stage]}",
         run=run,
         test=test,
         comet=lambda one: f"{test(one)}/comet-{study.comet_fingerprint}.json",
@@ -91,4 +95,15 @@ def result_paths(study: Study, results: Path, audited: Collection[str] = ()) -> 
         runs_table=f"{own}/runs.tsv",
         claims=lambda paper: f"{own}/claims/{paper}.json" if study.claims[paper] else None,
         audit=lambda paper: f"{results}/audit/{paper}.json" if paper in audited else None,
+    )
+
+
+def complete_stages(tasks: Path) -> list[str]:
+    """Return the addresses of the tasks, and of the earlier stages of their data, that are complete."""
+    manifests = [path for stage in STAGES for path in tasks.glob(f"{stage}/*/{stage}.json")]
+    manifests += [path.parent / "task.json" for path in tasks.glob("*/leakage.json")]
+    return sorted(
+        path.parent.name[-8:]
+        for path in manifests
+        if path.is_file() and (path.name != "task.json" or path.with_name("stats.json").is_file())
     )

@@ -53,6 +53,11 @@ class Task:
         """Return the content address, or `missing` where there is none."""
         return self.spec.fingerprint if self.spec is not None else "missing"
 
+    @cached_property
+    def stages(self) -> dict[str, str]:
+        """Return the content address of each earlier stage of its data; nothing where there is none."""
+        return self.spec.stages if self.spec is not None else {}
+
     @property
     def is_small(self) -> bool:
         """Return whether all its text is generated, and so little that more processes would take longer."""
@@ -199,6 +204,17 @@ class Study:
     def makeable(self, task: str | None = None) -> list[Run]:
         """Return the runs that can be made."""
         return [run for run in self.runs if run.spec is not None and task in (None, run.task)]
+
+    def task_at(self, stage: str, fp: str) -> Task:
+        """Return the first task whose stage `stage` has the address `fp`; others may share it.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for task in self.tasks.values():
+            if task.stages.get(stage) == fp:
+                return task
+        raise KeyError(f"study {self.name} has no task whose {stage} has the address {fp}")
 
     def find(self, task: str, directory: str, seed: int, fp: str) -> Run:
         """Return the run with the given parts of a path.

@@ -19,7 +19,15 @@ from mdnmt.tasks.task_spec import DomainSpec, TaskSpec
 from mdnmt.tasks.text.clean import Pair, Side, Sides, as_pair, held_out, lengths_of, make_pair, why_dropped
 from mdnmt.tasks.text.duplicates import Digests, DuplicateIndex, pair_digests
 from mdnmt.tasks.text.normalisation import Normaliser
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, PairText, block_of, save_pairs, write_pairs
+from mdnmt.tasks.text.pair_text import (
+    LINES_PER_CHUNK,
+    Block,
+    ChunkSelection,
+    PairText,
+    block_of,
+    save_pairs,
+    write_pairs,
+)
 from mdnmt.tasks.workers import ParallelMap
 
 # Split -> text; `valid` and `test` only if the corpus has its own.
@@ -66,7 +74,7 @@ def _read(job: _Job) -> RawText:
     with read_corpus(job.spec, job.folder, *job.langs) as text:
         streams = {"valid": text.valid, "test": text.test, "train": text.train}
         return {
-            split: save_pairs(job.out / f"{split}.pairs", pairs, job.lines_per_chunk)
+            split: save_pairs(job.out / split, pairs, job.lines_per_chunk)
             for split, pairs in streams.items()
             if pairs is not None
         }
@@ -104,12 +112,12 @@ def clean_text(
         rules: the cleaning rules.
         sides: languages and tokenizers.
         run: applies a function to jobs, in processes.
-        path: the file that is written, without its suffix.
-        lines_per_chunk: lines per chunk of this file.
+        path: the files that are written, without their suffixes.
+        lines_per_chunk: lines per chunk of these files.
     """
     repeats = DuplicateIndex(path.with_name(f"{path.name}.digests"))
     dropped: Counter[str] = Counter()
-    with write_pairs(path.with_name(f"{path.name}.pairs"), lines_per_chunk) as out:
+    with write_pairs(path, lines_per_chunk) as out:
         for block, digests, reasons in run(_clean_part, ((part, rules, sides) for part in raw.parts())):
             out.add(block, len(digests))
             repeats.add(digests)
@@ -124,7 +132,7 @@ def clean_text(
     return CleanedText(text, repeats, len(raw), dropped)
 
 
-def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[bytes, Digests, Counter[str]]:
+def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[Block, Digests, Counter[str]]:
     """Return the kept lines, their digests, and the number of dropped lines by reason: one job of a worker process."""
     part, rules, sides = job
     form, kept = Normaliser.from_config(rules), []

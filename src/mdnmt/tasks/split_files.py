@@ -59,7 +59,6 @@ def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: Pa
 
 def _sides(part: ChunkSelection) -> tuple[bytes, bytes, Digests]:
     """Return the lines of both sides and the hashes of the pairs: one job of a worker process."""
-    lines = part.lines()
-    halves = [line.partition(b"\t") for line in lines]
-    source, target = (b"".join(b"%s\n" % half[place] for half in halves) for place in (0, 2))
-    return source, target, line_digests(lines)
+    halves = part.halves()
+    source, target = (b"".join(b"%s\n" % line for line in half) for half in halves)
+    return source, target, line_digests([b"%s\t%s" % pair for pair in zip(*halves, strict=True)])

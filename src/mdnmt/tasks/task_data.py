@@ -88,8 +88,8 @@ class TaskData:
         except OSError as error:
             raise unreadable(path, error) from None
         try:
-            if verify:
-                _verify(folder, manifest["files"])
+            if verify and (found := difference(folder, manifest["files"], MANIFEST)):
+                raise DamagedTask(found)
             source_lang, target_lang = str(manifest["source_lang"]), str(manifest["target_lang"])
             return cls(
                 folder=folder,
@@ -158,14 +158,20 @@ class TaskData:
             raise unreadable(path, error) from None
 
 
-def _verify(folder: Path, files: dict[str, dict[str, Any]]) -> None:
+def difference(folder: Path, files: dict[str, dict[str, Any]], manifest: str) -> str:
+    """Return how the files of a folder differ from what its manifest says; "" if they do not.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
     for name, expected in files.items():
         path = folder / name
         try:
             size = path.stat().st_size
             if size != expected["size_bytes"]:
-                raise DamagedTask(f"{path}: has {size} bytes, expected {expected['size_bytes']}")
+                return f"{path}: has {size} bytes, expected {expected['size_bytes']}"
             if sha256_file(path) != expected["sha256"]:
-                raise DamagedTask(f"{path}: was altered (sha256 differs from {MANIFEST})")
+                return f"{path}: was altered (sha256 differs from {manifest})"
         except OSError as error:
             raise unreadable(path, error) from None
+    return ""

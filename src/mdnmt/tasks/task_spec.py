@@ -46,6 +46,13 @@ _LATER = {
 _NAMES = {"TaskSpec": ("name",), "CleaningConfig": ("recipe",)}
 _OF_DOMAIN = ("train", "valid", "test", "cleaning", "split")
 
+# The stages of a task's data, each with an address of its own. A key of a task belongs to the first stage, unless it is
+# one of these, so a key that is added later changes the address of everything.
+STAGES = ("text", "tokens", "codes")
+ARRAYS = "arrays"  # the last one, whose address is the task's
+_OF_BPE = ("bpe", "bpe_merge_operations", "merge_operations")  # of segmentation: of the codes
+_LATER_STAGES = ("segmentation", "segmenter", "vocabulary")
+
 
 class DomainSpec(Frozen):
     """A domain: its corpora and how many pairs are asked for."""
@@ -88,6 +95,32 @@ class TaskSpec(Frozen):
         # The rules for a three-letter code were once no rules at all; a code of two letters stands for itself.
         rules = {lang: base for lang in (self.source_lang, self.target_lang) if (base := language(lang).base) != lang}
         return {**_identity(self), "domains": domains, **({"rules": rules} if rules else {})}
+
+    @property
+    def stages(self) -> dict[str, str]:
+        """Return the address of each of `STAGES`, which does not change with what only later ones read."""
+        whole = self.identity()
+        how = whole["segmentation"]
+        tokens = {"tokens": {key: value for key, value in how.items() if key not in _OF_BPE}}
+        tokens |= {key: whole[key] for key in ("segmenter",) if key in whole}
+        codes = {key: how[key] for key in _OF_BPE if key in how} | {"vocabulary": whole["vocabulary"]}
+        text = {key: value for key, value in whole.items() if key not in _LATER_STAGES}
+        if any(self.cleaning_of(domain).unit == "tokens" for domain in self.domains):
+            text |= tokens
+        found, before = {}, ""
+        for stage, own in zip(STAGES, (text, tokens, codes), strict=True):
+            found[stage] = before = fingerprint("task", {"stage": stage, "of": before, **own})
+        return found
+
+    @property
+    def langs(self) -> tuple[str, str]:
+        """Return source and target language."""
+        return self.source_lang, self.target_lang
+
+    @property
+    def drops_by_pieces(self) -> bool:
+        """Say whether a domain's lengths are limited in BPE pieces, so that its text depends on the codes."""
+        return any(self.cleaning_of(domain).limits_pieces for domain in self.domains)
 
     def cleaning_of(self, domain: DomainSpec) -> CleaningConfig:
         """Return the cleaning rules of a domain."""

@@ -38,7 +38,8 @@ def test_benchmark_records_stand_where_the_rules_write_them(study: Study) -> Non
     folder = Path("logs/benchmarks")
     assert str(benchmark_paths.train_benchmark(folder, run.task, run.directory, run.seed, run.fingerprint)) in written
     assert str(benchmark_paths.decode_benchmarks(folder, study, run)[-1]) in written
-    assert str(benchmark_paths.task_benchmark(folder, run.task, run.fingerprint)) in written
+    *_, arrays = benchmark_paths.task_benchmarks(folder, run.task, run.fingerprint, {})
+    assert str(arrays) in written
 
 
 def test_names_of_runs_are_their_own(study: Study) -> None:

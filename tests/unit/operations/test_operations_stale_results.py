@@ -66,6 +66,7 @@ def test_lists_exactly_what_no_study_names_and_removes_it_when_told_to(
     run = next(project.path("results/runs/tiny/mixed").iterdir()).relative_to(project.folder)
     stale = [
         f"results/tasks/tiny-{OLD}",
+        f"results/tasks/text/{OLD}",
         f"results/runs/tiny/mixed/seed1-{OLD}",
         f"{run}/test-{OLD}",
         f"{run}/analysis-{OLD}",
@@ -116,6 +117,7 @@ def test_a_run_at_work_is_never_removed(project: Project, capsys: pytest.Capture
 
 def test_what_is_out_of_reach_is_kept(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     add(project, f"results/tasks/tiny-{OLD}")
+    write_sealed(add(project, f"results/tasks/codes/{OLD}") / "codes.json", {"task": "tiny"})
     other = f"results/runs/other/mixed/seed1-{OLD}"
     add(project, other)
     shutil.rmtree(project.path("text/law"))

@@ -248,7 +248,7 @@ def test_files_of_two_builds_never_stand_under_one_manifest(house: House, monkey
         if path == out:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("mdnmt.tasks.build.fsio.sync_directory", killed_before_the_manifest)
+    monkeypatch.setattr("mdnmt.tasks.stage_folder.fsio.sync_directory", killed_before_the_manifest)
     with pytest.raises(KeyboardInterrupt):
         build_task(house.spec(split={"seed": 2}), house.root / "fetched", out)
     with pytest.raises(DataError, match=r"task\.json: missing"):
@@ -324,8 +324,8 @@ def test_too_small_a_disk_is_named_before_anything_is_read(
     house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.fetch()
-    monkeypatch.setattr("mdnmt.tasks.build.domain_texts", lambda *_: pytest.fail("began to read"))
+    monkeypatch.setattr("mdnmt.tasks.text_stage.domain_texts", lambda *_: pytest.fail("began to read"))
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=40_000))
-    with pytest.raises(TooLarge, match=r"out: data of 146 pairs needs at least 0\.0 MB, 0\.0 MB are free there"):
+    with pytest.raises(TooLarge, match=r"data of 146 pairs needs at least 0\.0 MB, 0\.0 MB are free there"):
         house.build()
     assert not (tmp_path / "out").exists()

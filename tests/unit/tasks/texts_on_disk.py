@@ -27,7 +27,7 @@ def fresh() -> Path:
 
 
 def on_disk(pairs: Iterable[tuple[str, str]], lines_per_chunk: int = LINES_PER_CHUNK) -> PairText:
-    return save_pairs(fresh() / "text.pairs", pairs, lines_per_chunk)
+    return save_pairs(fresh() / "text", pairs, lines_per_chunk)
 
 
 def cleaned(

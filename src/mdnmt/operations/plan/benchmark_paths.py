@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from mdnmt.studies.study import Run, Study
@@ -24,6 +25,16 @@ def decode_benchmarks(folder: Path, study: Study, run: Run) -> list[Path]:
     return [path for path in sorted(folder.glob(f"{name}-{run.split}-????????.jsonl")) if path != own] + [own]
 
 
-def task_benchmark(folder: Path, task: str, fingerprint: str) -> Path:
-    """Return the path of Snakemake's benchmark record of building a task's data."""
-    return folder / f"task-{task}-{fingerprint}.jsonl"
+def task_benchmarks(folder: Path, task: str, fingerprint: str, stages: Mapping[str, str]) -> list[Path]:
+    """Return the paths of Snakemake's benchmark records of a task's data; the last is that of its arrays.
+
+    Args:
+        folder: the folder of the records.
+        task: the task's name.
+        fingerprint: its address.
+        stages: the address of each earlier stage.
+    """
+    return [
+        *(folder / f"{stage}-{fp}.jsonl" for stage, fp in stages.items()),
+        folder / f"task-{task}-{fingerprint}.jsonl",
+    ]

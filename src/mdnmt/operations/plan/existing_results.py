@@ -75,9 +75,10 @@ def is_fetched(corpus: str, corpora: Path) -> bool:
     return (corpora / corpus / MANIFEST).is_file()
 
 
-def size_bytes(folder: Path) -> int:
-    """Return the bytes of all files below a folder; 0 if it does not exist."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+def size_bytes(*folders: Path) -> int:
+    """Return the bytes of all files below folders that exist; hard links to one file count once."""
+    files = (path.stat() for folder in folders for path in folder.rglob("*") if path.is_file())
+    return sum({(file.st_dev, file.st_ino): file.st_size for file in files}.values())
 
 
 def vocab_sizes(task: Task, places: ResultPaths) -> tuple[VocabSizes, bool]:

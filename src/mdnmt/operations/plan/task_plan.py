@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mdnmt.corpora.corpus_spec import CorpusSpec
 from mdnmt.exhibits.score_files import task_ceilings
-from mdnmt.operations.plan.benchmark_paths import task_benchmark
+from mdnmt.operations.plan.benchmark_paths import task_benchmarks
 from mdnmt.operations.plan.existing_results import State, is_fetched, size_bytes, task_state
 from mdnmt.operations.plan.run_records import benchmark_seconds
 from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FACTOR, Estimate, within_factor
@@ -53,15 +53,17 @@ def task_plans(study: Study, places: ResultPaths, corpora: Path, benchmarks: Pat
     """Return the plans of all tasks of a study."""
     measured = {}
     for name, task in study.tasks.items():
-        seconds, pairs = benchmark_seconds(task_benchmark(benchmarks, name, task.fingerprint)), _pairs(task)
-        if seconds and pairs:
-            measured[name] = (seconds, pairs)
+        records, pairs = task_benchmarks(benchmarks, name, task.fingerprint, task.stages), _pairs(task)
+        seconds = [benchmark_seconds(record) for record in records]
+        if seconds[-1] and pairs:  # a study with combined jobs has one record of all stages, the last one
+            measured[name] = (sum(filter(None, seconds)), pairs)
     return tuple(_plan(task, places, corpora, measured) for task in study.tasks.values())
 
 
 def _plan(task: Task, places: ResultPaths, corpora: Path, measured: dict[str, tuple[float, int]]) -> TaskPlan:
     state, pairs = task_state(task, places), _pairs(task)
-    used = size_bytes(Path(places.task(task.name)))
+    stages = [Path(places.stage(stage, task.name)) for stage in task.stages]
+    used = size_bytes(Path(places.task(task.name)), *stages)
     done = state == "done"
     return TaskPlan(
         name=task.name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 # Stage -> its rules. Rules that start no program (`all`) belong to no stage, although Snakemake counts them.
 STAGES: dict[str, frozenset[str]] = {
     "corpora": frozenset({"fetch", "toy_weights", "toy_comet"}),
-    "tasks": frozenset({"task", "first_downloads", "predicted_labels"}),
+    "tasks": frozenset({"text", "tokens", "codes", "arrays", "task", "first_downloads", "predicted_labels"}),
     "trainings": frozenset({"train", "train_decode_score", "bundled_record"}),
     "translations": frozenset({"decode", "other_labels", "bundled_translations", "validations"}),
     "scores": frozenset(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mdnmt.fsio import atomic_open
 from mdnmt.tasks.segmentation.token_encoder import Encoder, encoding_table
-from mdnmt.tasks.segmentation.tokenised_text import SIDES, Tokenised
-from mdnmt.tasks.text.pair_text import ChunkSelection
+from mdnmt.tasks.segmentation.tokenised_text import Tokenised
+from mdnmt.tasks.text.pair_text import SIDES, ChunkSelection
 from mdnmt.tasks.workers import ParallelMap
 
 _NPY: Any = np.lib.format  # has no types
@@ -92,13 +92,13 @@ def encode_split(
     Returns:
         (domain, side) -> counts, in the order of the words of the table.
     """
-    domains = [domain for one, domain in tokenised.texts if one == split]
+    domains = [domain for one, domain in tokenised if one == split]
     counts: dict[tuple[str, str], NDArray[np.int64]] = {}
     with ExitStack() as stack:
         arrays = [stack.enter_context(write_ragged(folder / f"{split}.{lang}")) for lang in langs]
         labels = stack.enter_context(write_array(folder / f"{split}.domains.npy", np.int16))
         for number, domain in enumerate(domains):
-            text = tokenised.texts[split, domain]
+            text = tokenised[split, domain]
             found = [np.zeros(len(encoder.tables[domain, side].words), dtype=np.int64) for side in SIDES]
             jobs = ((part, encoder.both(domain)) for part in text.parts())
             for both in run(_encode_part, jobs):

@@ -46,17 +46,17 @@ def drop_by_pieces(
     report = {}
     for domain, found in zip(spec.domains, splits, strict=True):
         rules = spec.cleaning_of(domain)
-        if rules.unit != "pieces" and rules.max_pieces is None:
+        if not rules.limits_pieces:
             continue
         dropped: Counter[str] = Counter()
         for name in ("train",) if domain.name in given else ("train", "valid"):
-            tokens = tokenised.texts[name, domain.name]
+            tokens = tokenised[name, domain.name]
             flags = []
             for kept, reasons in run(_within, ((part, encoder.both(domain.name), rules) for part in tokens.parts())):
                 flags.append(kept)
                 dropped.update(reasons)
             found.splits[name] = found.splits[name].select(flags)
-            tokenised.texts[name, domain.name] = tokens.select(flags)
+            tokenised[name, domain.name] = tokens.select(flags)
             if not len(found.splits[name]):
                 raise DataError(
                     f"domain {domain.name!r}: no {name} sentence is left of {len(tokens)} after the bounds on pieces; "

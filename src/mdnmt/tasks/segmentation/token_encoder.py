@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from mdnmt.config.task import SegmentationConfig, VocabularyConfig
 from mdnmt.tasks.segmentation import bpe
 from mdnmt.tasks.segmentation.segmenter import codes_file
-from mdnmt.tasks.segmentation.tokenised_text import SIDES
 from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.text.pair_text import SIDES
 from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 # The end of a line is the last word of each table; it occurs in no text, and its only piece is </s>.
@@ -56,6 +56,12 @@ class WordTable:
         """Return, for each word, whether it is one of `words`."""
         return np.array([word in words for word in self.words], dtype=np.bool_)
 
+    @classmethod
+    def load(cls, folder: Path) -> WordTable:
+        """Return a table that `save` wrote."""
+        ids, offsets = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "offsets"))
+        return cls((folder / "words").read_bytes().decode().split("\0"), ids, offsets)
+
     def save(self, folder: Path) -> None:
         """Write the table for other processes."""
         folder.mkdir(parents=True)
@@ -68,12 +74,10 @@ class EncodingTable:
     """A saved table, with an index of its words."""
 
     def __init__(self, folder: Path) -> None:
-        words = (folder / "words").read_bytes().decode().split("\0")
-        self._index = {word: number for number, word in enumerate(words)}
-        self._ids = np.load(folder / "ids.npy", allow_pickle=False)
-        self._starts = np.load(folder / "offsets.npy", allow_pickle=False)
-        self._lengths = np.diff(self._starts)
-        self.end = len(words) - 1
+        table = WordTable.load(folder)
+        self._index = {word: number for number, word in enumerate(table.words)}
+        self._ids, self._starts, self._lengths = table.ids, table.offsets, table.lengths
+        self.end = len(table.words) - 1
 
     def words(self, lines: Sequence[str]) -> NDArray[np.int64]:
         """Return the indices of the words of tokenised lines, each line followed by `end`."""
@@ -107,24 +111,42 @@ WordCounts = Mapping[tuple[str, str, str], Mapping[str, int]]
 _WORDS_PER_JOB = 5000
 
 
-@dataclass
-class Encoder:
+@dataclass(frozen=True)
+class Learned:
     """What was learned on the training text of a task.
 
     Attributes:
         codes: file name -> codes.
         vocabs: side -> vocabulary.
+        tables: (domain, side) -> the name of the folder that has the token ids of its words.
+    """
+
+    codes: dict[str, str]
+    vocabs: dict[str, Vocab]
+    tables: dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Turns the words of a task into token ids.
+
+    Attributes:
         tables: (domain, side) -> every word of every split, with its token ids; tables are shared if codes and
             vocabulary are.
         folders: (domain, side) -> the folder with the table, for other processes.
         train_words: side -> the words of the training text.
     """
 
-    codes: dict[str, str]
-    vocabs: dict[str, Vocab]
     tables: dict[tuple[str, str], WordTable]
     folders: dict[tuple[str, str], Path]
     train_words: dict[str, set[str]]
+
+    @classmethod
+    def load(cls, folder: Path, names: Mapping[tuple[str, str], str], train_words: dict[str, set[str]]) -> Encoder:
+        """Return the encoder with the tables that `learn_encoder` wrote to `folder`."""
+        tables = {name: WordTable.load(folder / name) for name in set(names.values())}
+        of = {key: tables[name] for key, name in names.items()}
+        return cls(of, {key: folder / name for key, name in names.items()}, train_words)
 
     def both(self, domain: str) -> tuple[Path, Path]:
         """Return the paths of the tables of both sides of a domain."""
@@ -137,17 +159,17 @@ def learn_encoder(
     langs: tuple[str, str],
     segmentation: SegmentationConfig,
     vocabulary: VocabularyConfig,
-    scratch: Path,
+    folder: Path,
     run: ParallelMap = in_this_process,
-) -> Encoder:
-    """Return codes and vocabularies learned on the `train` splits, with tables for the words of all splits.
+) -> Learned:
+    """Learn codes and vocabularies on the `train` splits, and write tables of the words of all splits.
 
     Args:
         counts: how often each word occurs in each split.
         langs: source and target language.
         segmentation: which text shares codes, and how many merges they have.
         vocabulary: which pieces get an id.
-        scratch: a folder for the tables.
+        folder: in which a folder for each table is made.
         run: applies a function to jobs, in processes.
     """
     train: dict[tuple[str, str], Mapping[str, int]] = {}
@@ -161,9 +183,7 @@ def learn_encoder(
     codes = _learn_codes(train, files, segmentation, run)
     pieces_of = {name: _pieces(codes[name] if name else None, files, words, name, run) for name in set(files.values())}
     vocabs = _vocabs(train, files, pieces_of, vocabulary)
-    tables, folders = _tables(pieces_of, files, vocabs, scratch)
-    train_words = {side: {word for key in train if key[1] == side for word in train[key]} for side in SIDES}
-    return Encoder(codes, vocabs, tables, folders, train_words)
+    return Learned(codes, vocabs, _save_tables(pieces_of, files, vocabs, folder))
 
 
 def _learn_codes(
@@ -218,19 +238,17 @@ def _vocabs(
     return {side: Vocab.from_counts(counts_of[side], *bounds) for side in SIDES}
 
 
-def _tables(
+def _save_tables(
     pieces_of: Mapping[str | None, Mapping[str, list[str]]],
     files: Mapping[tuple[str, str], str | None],
     vocabs: Mapping[str, Vocab],
-    scratch: Path,
-) -> tuple[dict[tuple[str, str], WordTable], dict[tuple[str, str], Path]]:
-    """Return tables and their folders by (domain, side); the same codes and vocabulary share a table."""
-    made: dict[tuple[str | None, int], tuple[WordTable, Path]] = {}
+    folder: Path,
+) -> dict[tuple[str, str], str]:
+    """Write the tables and return the name of each by (domain, side); the same codes and vocabulary share a table."""
+    made: dict[tuple[str | None, int], str] = {}
     for (_, side), name in files.items():
         key = name, id(vocabs[side])
         if key not in made:
-            table, folder = WordTable.of(pieces_of[name], vocabs[side]), scratch / f"{len(made):03d}"
-            table.save(folder)
-            made[key] = table, folder
-    of = {key: made[name, id(vocabs[key[1]])] for key, name in files.items()}
-    return {key: table for key, (table, _) in of.items()}, {key: folder for key, (_, folder) in of.items()}
+            made[key] = f"{len(made):03d}"
+            WordTable.of(pieces_of[name], vocabs[side]).save(folder / made[key])
+    return {key: made[name, id(vocabs[key[1]])] for key, name in files.items()}

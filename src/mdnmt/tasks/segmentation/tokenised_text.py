@@ -1,62 +1,43 @@
-"""Tokenise every split of a task, and count the words of its text."""
+"""Tokenise text, and count its words."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mdnmt.tasks.splits.split import SPLITS, DomainSplit
 from mdnmt.tasks.text.clean import Sides
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, PairText, block_of, write_pairs
+from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, Block, ChunkSelection, PairText, block_of, write_pairs
 from mdnmt.tasks.text.tokenise import tokenise_lines
 from mdnmt.tasks.workers import ParallelMap
 
-SIDES = ("source", "target")
+Tokenised = dict[tuple[str, str], PairText]  # (split, domain) -> pairs of lines, with tokens separated by spaces
 
 
-@dataclass
-class Tokenised:
-    """The tokens of a task.
-
-    Attributes:
-        texts: (split, domain) -> pairs of lines, with tokens separated by spaces.
-        counts: (split, domain, side) -> how often each word occurs.
-    """
-
-    texts: dict[tuple[str, str], PairText]
-    counts: dict[tuple[str, str, str], Counter[str]]
-
-
-def tokenise_splits(
-    splits: Sequence[DomainSplit], sides: Sides, run: ParallelMap, scratch: Path, lines_per_chunk: int = LINES_PER_CHUNK
-) -> Tokenised:
-    """Return all splits of all domains as tokens.
+def tokenise_texts(
+    texts: Mapping[str, PairText], sides: Sides, run: ParallelMap, folder: Path, lines_per_chunk: int = LINES_PER_CHUNK
+) -> Iterator[tuple[str, tuple[Counter[str], Counter[str]]]]:
+    """Write each text as tokens, separated by spaces, and yield its name and how often each word of its sides occurs.
 
     Args:
-        splits: the text.
+        texts: name -> text.
         sides: languages and tokenizers.
         run: applies a function to jobs, in processes.
-        scratch: a folder for the tokens.
+        folder: in which `<name>.<lang>` is written.
         lines_per_chunk: lines per chunk of the files.
     """
-    found = Tokenised({}, {})
-    for number, domain in enumerate(splits):
-        for split in SPLITS:
-            counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-            jobs = ((part, sides) for part in domain.splits[split].parts())
-            with write_pairs(scratch / f"{number:03d}.{split}.tokens", lines_per_chunk) as out:
-                for block, lines, words in run(_tokenise_part, jobs):
-                    out.add(block, lines)
-                    for count, more in zip(counts, words, strict=True):
-                        count.update(more)
-            found.texts[split, domain.name] = out.text()
-            found.counts |= {(split, domain.name, side): count for side, count in zip(SIDES, counts, strict=True)}
-    return found
+    for name, text in texts.items():
+        counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+        jobs = ((part, sides) for part in text.parts())
+        with write_pairs(folder / name, lines_per_chunk, (sides[0].lang, sides[1].lang)) as out:
+            for block, lines, words in run(_tokenise_part, jobs):
+                out.add(block, lines)
+                for count, more in zip(counts, words, strict=True):
+                    count.update(more)
+        yield name, counts
 
 
-def _tokenise_part(job: tuple[ChunkSelection, Sides]) -> tuple[bytes, int, list[dict[str, int]]]:
+def _tokenise_part(job: tuple[ChunkSelection, Sides]) -> tuple[Block, int, list[dict[str, int]]]:
     """Tokenise a part; return its lines, their number, and the word counts of each side: one job of a process."""
     part, sides = job
     tokens = [tokenise_lines((*side, lines)) for side, lines in zip(sides, part.sides(), strict=True)]

@@ -167,7 +167,7 @@ def split(
             drawn += chosen
         left[domain.name] = domain.pool.without(np.array(drawn, dtype=np.int64))
     texts = {
-        (name, split): save_pairs(scratch / f"{number:03d}.{split}.pairs", (p[:2] for p in pairs), lines_per_chunk)
+        (name, split): save_pairs(scratch / f"{number:03d}.{split}", (p[:2] for p in pairs), lines_per_chunk)
         for number, (name, sets) in enumerate(held.items())
         for split, pairs in sets.items()
     }

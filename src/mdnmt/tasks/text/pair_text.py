@@ -1,4 +1,4 @@
-"""Sentence pairs on disk, one per line with a tab between the sides, which any process can read chunk by chunk.
+"""Sentence pairs on disk, in two files aligned by line, which any process can read chunk by chunk.
 
 The text of a task is never loaded into memory; only one byte per line is: whether the line is kept.
 """
@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+SIDES = ("source", "target")
 Segments = tuple[str, str]
 LineMask = NDArray[np.bool_]
 LINES_PER_CHUNK = 2000
@@ -22,12 +23,15 @@ LINES_PER_CHUNK = 2000
 _ERRORS = "surrogatepass"
 
 
-class Chunk(NamedTuple):
-    """Part of a file: `lines` lines in `size` bytes from `start`."""
+Block = tuple[bytes, bytes]  # whole lines of both files
 
-    path: Path
-    start: int
-    size: int
+
+class Chunk(NamedTuple):
+    """Part of the two files of a text: `lines` lines in `sizes` bytes from `starts`."""
+
+    paths: tuple[Path, Path]
+    starts: tuple[int, int]
+    sizes: tuple[int, int]
     lines: int
 
 
@@ -42,25 +46,29 @@ class ChunkSelection(NamedTuple):
         """Return the numbers of the selected lines in the text."""
         return np.flatnonzero(self.kept) + self.first
 
-    def lines(self) -> list[bytes]:
-        """Return the selected lines, without line ends."""
-        with self.chunk.path.open("rb") as handle:
-            handle.seek(self.chunk.start)
-            lines = handle.read(self.chunk.size).split(b"\n")[:-1]
-        return lines if self.kept.all() else list(compress(lines, self.kept.tolist()))
+    def halves(self) -> tuple[list[bytes], list[bytes]]:
+        """Return the selected lines of both files, without line ends."""
+        everything, kept = self.kept.all(), self.kept.tolist()
+        found = []
+        for path, start, size in zip(*self.chunk[:3], strict=True):
+            with path.open("rb") as handle:
+                handle.seek(start)
+                lines = handle.read(size).split(b"\n")[:-1]
+            found.append(lines if everything else list(compress(lines, kept)))
+        return found[0], found[1]
 
-    def pairs(self) -> list[Segments]:
-        """Return the selected pairs."""
-        lines = self.lines()
-        if not lines:
-            return []
-        halves = (line.partition("\t") for line in b"\n".join(lines).decode("utf-8", _ERRORS).split("\n"))
-        return [(source, target) for source, _, target in halves]
+    def lines(self) -> list[bytes]:
+        """Return the selected pairs, each as one line with a tab between the sides."""
+        return [b"%s\t%s" % pair for pair in zip(*self.halves(), strict=True)]
 
     def sides(self) -> tuple[list[str], list[str]]:
         """Return the selected sources and targets."""
-        pairs = self.pairs()
-        return [source for source, _ in pairs], [target for _, target in pairs]
+        sources, targets = (b"\n".join(lines).decode("utf-8", _ERRORS).split("\n") for lines in self.halves())
+        return (sources, targets) if self.kept.any() else ([], [])
+
+    def pairs(self) -> list[Segments]:
+        """Return the selected pairs."""
+        return list(zip(*self.sides(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -117,20 +125,22 @@ class PairText:
 class PairWriter:
     """Writes lines end to end; small blocks become one chunk."""
 
-    def __init__(self, path: Path, handle: IO[bytes], lines_per_chunk: int) -> None:
-        self._path, self._handle, self._limit = path, handle, lines_per_chunk
+    def __init__(self, paths: tuple[Path, Path], handles: tuple[IO[bytes], IO[bytes]], lines_per_chunk: int) -> None:
+        self._paths, self._handles, self._limit = paths, handles, lines_per_chunk
         self._chunks: list[Chunk] = []
 
-    def add(self, block: bytes, lines: int) -> None:
+    def add(self, block: Block, lines: int) -> None:
         """Write whole lines."""
         if not lines:
             return
-        self._handle.write(block)
-        last = self._chunks[-1] if self._chunks else Chunk(self._path, 0, 0, 0)
+        for handle, half in zip(self._handles, block, strict=True):
+            handle.write(half)
+        last = self._chunks[-1] if self._chunks else Chunk(self._paths, (0, 0), (0, 0), 0)
+        sizes = len(block[0]), len(block[1])
         if self._chunks and last.lines + lines <= self._limit:
-            self._chunks[-1] = last._replace(size=last.size + len(block), lines=last.lines + lines)
+            self._chunks[-1] = last._replace(sizes=_plus(last.sizes, sizes), lines=last.lines + lines)
         else:
-            self._chunks.append(Chunk(self._path, last.start + last.size, len(block), lines))
+            self._chunks.append(Chunk(self._paths, _plus(last.starts, last.sizes), sizes, lines))
 
     def add_pairs(self, pairs: Iterable[Segments]) -> None:
         """Write pairs; line breaks and tabs within a segment become spaces, as normalisation would make them anyway."""
@@ -139,29 +149,59 @@ class PairWriter:
             self.add(block_of(some), len(some))
 
     def text(self) -> PairText:
-        """Return what was written, once the file is closed."""
+        """Return what was written, once the files are closed."""
         return PairText.of(self._chunks)
 
 
-def block_of(pairs: Iterable[Segments]) -> bytes:
+def _plus(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def block_of(pairs: Iterable[Segments]) -> Block:
     """Return the lines of pairs."""
-    return "".join(f"{_plain(source)}\t{_plain(target)}\n" for source, target in pairs).encode("utf-8", _ERRORS)
+    sources, targets = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
+    return _lines(sources), _lines(targets)
 
 
-def _plain(segment: str) -> str:
-    return segment.replace("\t", " ").replace("\n", " ")
+def _lines(segments: Iterable[str]) -> bytes:
+    plain = (segment.replace("\t", " ").replace("\n", " ") for segment in segments)
+    return "".join(f"{segment}\n" for segment in plain).encode("utf-8", _ERRORS)
+
+
+def side_paths(stem: Path, ends: tuple[str, str] = SIDES) -> tuple[Path, Path]:
+    """Return the two files of a text: `<stem>.source` and `<stem>.target`, or with other ends."""
+    return stem.with_name(f"{stem.name}.{ends[0]}"), stem.with_name(f"{stem.name}.{ends[1]}")
 
 
 @contextmanager
-def write_pairs(path: Path, lines_per_chunk: int = LINES_PER_CHUNK) -> Iterator[PairWriter]:
-    """Open a temporary file for pairs; it is used only while a task is made, so it is not written atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as handle:
-        yield PairWriter(path, handle, lines_per_chunk)
+def write_pairs(
+    stem: Path, lines_per_chunk: int = LINES_PER_CHUNK, ends: tuple[str, str] = SIDES
+) -> Iterator[PairWriter]:
+    """Open the two files of a text, in a temporary folder: they are not written atomically."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    paths = side_paths(stem, ends)
+    with paths[0].open("wb") as sources, paths[1].open("wb") as targets:
+        yield PairWriter(paths, (sources, targets), lines_per_chunk)
 
 
-def save_pairs(path: Path, pairs: Iterable[Segments], lines_per_chunk: int = LINES_PER_CHUNK) -> PairText:
-    """Write pairs to a file and return them as a text."""
-    with write_pairs(path, lines_per_chunk) as writer:
+def save_pairs(stem: Path, pairs: Iterable[Segments], lines_per_chunk: int = LINES_PER_CHUNK) -> PairText:
+    """Write pairs to the two files of a text and return it."""
+    with write_pairs(stem, lines_per_chunk) as writer:
         writer.add_pairs(pairs)
     return writer.text()
+
+
+def open_pairs(stem: Path, ends: tuple[str, str], lines_per_chunk: int = LINES_PER_CHUNK) -> PairText:
+    """Return a text that is on disk: every line of two files with as many lines.
+
+    Raises:
+        ValueError: one file has more lines.
+    """
+    paths, starts = side_paths(stem, ends), (0, 0)
+    chunks = []
+    with paths[0].open("rb") as sources, paths[1].open("rb") as targets:
+        while some := list(islice(zip(sources, targets, strict=True), lines_per_chunk)):
+            sizes = sum(len(source) for source, _ in some), sum(len(target) for _, target in some)
+            chunks.append(Chunk(paths, starts, sizes, len(some)))
+            starts = _plus(starts, sizes)
+    return PairText.of(chunks)

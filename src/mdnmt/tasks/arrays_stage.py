@@ -1,0 +1,102 @@
+"""The last stage of a task's data: its own folder, with arrays of token ids, statistics, and the text that they encode.
+
+Files that earlier stages wrote (text, codes, vocabularies) are hard links, so they take no more space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mdnmt import fsio
+from mdnmt.tasks.segmentation.binarise import encode_split
+from mdnmt.tasks.segmentation.length_limits import drop_by_pieces
+from mdnmt.tasks.segmentation.segmenter import segmentation_files
+from mdnmt.tasks.segmentation.token_encoder import Encoder
+from mdnmt.tasks.segmentation.tokenised_text import Tokenised
+from mdnmt.tasks.splits.split import SPLITS
+from mdnmt.tasks.stage_folder import Say, read_stage, stage_folder
+from mdnmt.tasks.statistics import split_stats
+from mdnmt.tasks.task_lock import Splits
+from mdnmt.tasks.task_spec import TaskSpec
+from mdnmt.tasks.text.pair_text import SIDES
+from mdnmt.tasks.text_stage import find_leakage, read_splits, write_text
+from mdnmt.tasks.tokens_stage import read_tokens, read_train_words
+from mdnmt.tasks.workers import ParallelMap
+
+
+def make_arrays(
+    spec: TaskSpec,
+    out: Path,
+    part: Path,
+    run: ParallelMap,
+    say: Say,
+    lines_per_chunk: int,
+    accept: Callable[[Splits], object],
+) -> dict[str, Any]:
+    """Write all files of a task's folder but its manifest, and return what that records.
+
+    Args:
+        spec: the task.
+        out: the task's folder; the folders of the other stages are below the folder that it is in.
+        part: the temporary folder that is written.
+        run: applies a function to jobs, in processes.
+        say: called with lines that report progress.
+        lines_per_chunk: how much text a process takes at a time; it does not change the result.
+        accept: raises an error if the text is not the one that is expected.
+    """
+    text, tokens, codes = (stage_folder(out.parent, spec, stage) for stage in ("text", "tokens", "codes"))
+    facts, tools, learned = read_stage(text), read_stage(tokens)["tools"], read_stage(codes)
+    tables = {
+        (domain.name, side): learned["tables"][f"{domain.name} {side}"] for domain in spec.domains for side in SIDES
+    }
+    encoder = Encoder.load(codes / "tables", tables, read_train_words(tokens, spec))
+    tokenised = read_tokens(tokens, spec, lines_per_chunk)
+    cleaning, identities = facts["cleaning"], facts["splits"]
+    (part / "text").mkdir()
+    if spec.drops_by_pieces:
+        splits = read_splits(text, spec, lines_per_chunk)
+        given = facts["valid_is_given"]
+        for name, dropped in drop_by_pieces(spec, splits, tokenised, encoder, given, run).items():
+            cleaning[name]["dropped_by_pieces"] = dropped
+            say(f"{name}: dropped from train and valid: " + ", ".join(f"{n} {why}" for why, n in dropped.items()))
+        facts["leakage"] = find_leakage(spec, splits, run, say)
+        identities = write_text(part / "text", spec, splits, run)
+    accept(identities)
+    sizes = {domain.name: [str(len(tokenised[split, domain.name])) for split in SPLITS] for domain in spec.domains}
+    say("split: " + ", ".join(f"{name} {'/'.join(of)}" for name, of in sizes.items()))
+    if not spec.drops_by_pieces:
+        for name in (
+            f"{split}.{domain.name}.{lang}" for split in SPLITS for domain in spec.domains for lang in spec.langs
+        ):
+            fsio.link_or_copy(text / name, part / "text" / name)
+    for name in segmentation_files(codes, spec.langs):
+        fsio.link_or_copy(codes / name, part / name)
+    stats = {"source_lang": spec.source_lang, "target_lang": spec.target_lang, "cleaning": cleaning}
+    stats["domains"] = _write_arrays(part, spec.langs, tokenised, encoder, run)
+    fsio.write_sealed(part / "stats.json", stats, moves_to=out / "stats.json")
+    fsio.write_sealed(part / "leakage.json", facts["leakage"], moves_to=out / "leakage.json")
+    return {
+        "name": spec.name,
+        "fingerprint": spec.fingerprint,
+        "source_lang": spec.source_lang,
+        "target_lang": spec.target_lang,
+        "domains": [domain.name for domain in spec.domains],
+        "spec": spec.model_dump(mode="json"),
+        "tools": {**tools, **learned["tools"]},
+        "splits": identities,
+    }
+
+
+def _write_arrays(
+    part: Path, langs: tuple[str, str], tokenised: Tokenised, encoder: Encoder, run: ParallelMap
+) -> dict[str, dict[str, Any]]:
+    """Write the arrays of all splits and return domain -> split -> statistics of the text."""
+    stats: dict[str, dict[str, Any]] = {}
+    for name in SPLITS:
+        counts = encode_split(part, name, langs, tokenised, encoder, run)
+        for (domain, side), found in split_stats(counts, encoder).items():
+            row = stats.setdefault(domain, {}).setdefault(name, {"sentences": len(tokenised[name, domain])})
+            row[side] = found
+    return stats

@@ -1,0 +1,127 @@
+"""The first stage of a task's data, its text: cleaned, split, searched for leakage.
+
+The files `<split>.<domain>.<lang>` are plain text, one sentence per line. If lengths are limited in BPE pieces, pairs
+are dropped after BPE was learned (`mdnmt.tasks.arrays_stage`). Leakage is counted there as well, which needs the text
+before the removal of leaks: `pool.<domain>.<lang>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdnmt import fsio
+from mdnmt.errors import DataError
+from mdnmt.machine import require_space
+from mdnmt.tasks.domain_text import domain_texts
+from mdnmt.tasks.split_files import write_sides
+from mdnmt.tasks.splits.leakage import leakage
+from mdnmt.tasks.splits.split import SPLITS, DomainSplit, split
+from mdnmt.tasks.stage_folder import Say
+from mdnmt.tasks.task_spec import TaskSpec
+from mdnmt.tasks.text.pair_text import PairText, open_pairs, side_paths
+from mdnmt.tasks.workers import ParallelMap
+
+# Text, arrays and temporary data of one pair; long sentences need more.
+LEAST_BYTES_A_PAIR = 300
+
+
+def make_text(
+    spec: TaskSpec, corpora: Path, out: Path, part: Path, run: ParallelMap, say: Say, lines_per_chunk: int
+) -> dict[str, Any]:
+    """Write the text of all splits and domains; return its cleaning, leakage and identities.
+
+    Args:
+        spec: the task.
+        corpora: the folder with a subfolder for each fetched corpus.
+        out: the stage's folder.
+        part: the temporary folder that is written.
+        run: applies a function to jobs, in processes.
+        say: called with lines that report progress.
+        lines_per_chunk: how much text a process takes at a time; it does not change the result.
+
+    Raises:
+        TooLarge: there is not enough disk space for the pairs.
+        DataError: a corpus is damaged or has too little text; the message says where and what to do.
+    """
+    _check_corpora(spec, corpora)
+    pairs = sum((domain.train or 0) + (domain.valid or 0) + (domain.test or 0) for domain in spec.domains)
+    require_space(out, pairs * LEAST_BYTES_A_PAIR, f"data of {pairs:,} pairs")
+    scratch = part / "scratch"
+    texts, cleaning = domain_texts(spec, corpora, scratch, run, say, lines_per_chunk)
+    # Validation text taken by a split rule is cleaned like training text; the corpora's own files are not.
+    given = [
+        domain.name
+        for domain, text in zip(spec.domains, texts, strict=True)
+        if text.own.get("valid") is not None and "valid" not in spec.split_of(domain).ruled
+    ]
+    seeds = {domain.name: spec.split_of(domain).seed for domain in spec.domains}
+    near = spec.leakage.near_duplicates if spec.leakage.remove_near else None
+    splits = split(texts, seeds, scratch / "held", spec.leakage.remove, run, lines_per_chunk, near)
+    del texts
+    facts: dict[str, Any] = {"cleaning": cleaning, "valid_is_given": given}
+    if spec.drops_by_pieces:
+        _write_pools(part, spec, splits, run)
+    else:
+        facts["leakage"] = find_leakage(spec, splits, run, say)
+    facts["splits"] = write_text(part, spec, splits, run)
+    fsio.remove_tree(scratch)
+    return facts
+
+
+def find_leakage(spec: TaskSpec, splits: Sequence[DomainSplit], run: ParallelMap, say: Say) -> dict[str, Any]:
+    """Return the leakage table of the final text, and report validation sentences that are also in a test set."""
+    found = leakage(splits, spec.leakage.remove, spec.leakage.near_duplicates, run)
+    for name, count in found["valid_in_test"].items():
+        if count:
+            say(f"warning: domain {name!r}: {count} valid sentences are also in a test set; its BLEU is too high")
+    return found
+
+
+def write_text(
+    folder: Path, spec: TaskSpec, splits: Sequence[DomainSplit], run: ParallelMap
+) -> dict[str, dict[str, str]]:
+    """Write the text of all splits and return split -> domain -> identity of the text."""
+    hashes: dict[str, dict[str, str]] = {name: {} for name in SPLITS}
+    for domain in splits:
+        for name, text in domain.splits.items():
+            files = side_paths(folder / f"{name}.{domain.name}", spec.langs)
+            hashes[name][domain.name] = write_sides(text, files, folder / "hashes", run)
+    return hashes
+
+
+def _write_pools(folder: Path, spec: TaskSpec, splits: Sequence[DomainSplit], run: ParallelMap) -> None:
+    """Write the training text before the removal of leaks, and which of its lines are left, where any was removed."""
+    for domain in splits:
+        pool, train = domain.pool, domain.splits["train"]
+        if len(pool) > len(train):
+            write_sides(pool, side_paths(folder / f"pool.{domain.name}", spec.langs), folder / "hashes", run)
+            np.save(folder / f"pool.{domain.name}.train.npy", train.kept[pool.kept], allow_pickle=False)
+
+
+def read_splits(folder: Path, spec: TaskSpec, lines_per_chunk: int) -> list[DomainSplit]:
+    """Return the text of all domains, as `make_text` wrote it."""
+    found = []
+    for domain in (domain.name for domain in spec.domains):
+        texts = {name: open_pairs(folder / f"{name}.{domain}", spec.langs, lines_per_chunk) for name in SPLITS}
+        pool, mask = texts["train"], folder / f"pool.{domain}.train.npy"
+        if mask.is_file():
+            pool = open_pairs(folder / f"pool.{domain}", spec.langs, lines_per_chunk)
+            texts["train"] = PairText(pool.chunks, np.load(mask, allow_pickle=False))
+        found.append(DomainSplit(domain, pool, texts))
+    return found
+
+
+def _check_corpora(spec: TaskSpec, corpora: Path) -> None:
+    """Check that every corpus was fetched, before anything is read.
+
+    Raises:
+        DataError: a corpus has no folder.
+    """
+    for domain in spec.domains:
+        for corpus in domain.corpora:
+            if not (corpora / corpus.name).is_dir():
+                raise DataError(f"{corpora / corpus.name}: no such folder; fetch the corpus {corpus.name!r} first")
