@@ -43,7 +43,7 @@ from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.tasks import build
+from mdnmt.tasks import arrays_stage, build, codes_stage, text_stage
 from mdnmt.tasks.segmentation import token_encoder as encode
 from mdnmt.tasks.task_spec import task_spec
 
@@ -51,16 +51,16 @@ HELD_OUT = 2000
 DOMAIN = "text"
 SPLITS = ("train", "valid", "test")
 COMPARED = ("tokenise", "learn BPE", "apply BPE", "binarise")
-# Stage -> the function of `build_task` whose time it is, and the stage around it.
+# Part of a stage -> the function whose time it is, and the part around it.
 STAGES: dict[str, tuple[Any, str, str | None]] = {
-    "clean": (build, "domain_texts", None),
-    "split": (build, "split", None),
-    "tokenise": (build, "tokenise_splits", None),
-    "apply BPE": (build, "learn_encoder", None),
+    "clean": (text_stage, "domain_texts", None),
+    "split": (text_stage, "split", None),
+    "leakage": (text_stage, "find_leakage", None),
+    "write text": (text_stage, "write_text", None),
+    "tokenise": (build, "make_tokens", None),
+    "apply BPE": (codes_stage, "learn_encoder", None),
     "learn BPE": (encode, "_learn_codes", "apply BPE"),
-    "leakage": (build, "leakage", None),
-    "binarise": (build, "_write_arrays", None),
-    "write text": (build, "_write_text", None),
+    "binarise": (arrays_stage, "_write_arrays", None),
 }
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mdnmt.tasks.task_data import MANIFEST
-    from mdnmt.tasks.task_lock import Splits, check_or_record
+    from mdnmt.tasks.task_lock import Splits
     from mdnmt.tasks.task_spec import TaskSpec
 
 
@@ -42,6 +41,8 @@ def run(args: argparse.Namespace) -> int | None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.tasks.build import build_task
+    from mdnmt.tasks.task_data import MANIFEST
+    from mdnmt.tasks.task_lock import check_or_record
     from mdnmt.tasks.task_spec import ARRAYS, STAGES, TaskSpec
 
     spec = parse_spec(args.spec, TaskSpec)
