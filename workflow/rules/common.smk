@@ -85,7 +85,6 @@ BUNDLED_RUNS = [name for name in BUNDLE.runs if not Path("results/runs", name, "
 BUNDLED = "|".join(sorted({name[-8:] for name in BUNDLED_RUNS}) or ["none"])
 NOT_BUNDLED = f"(?!{BUNDLED})[0-9a-f]{{8}}"
 
-
 # Tasks, and stages of their data, that are complete: they have no rule.
 NOT_COMPLETE = f"(?!{'|'.join(complete_stages(Path('results/tasks'))) or 'none'})[0-9a-f]{{8}}"
 
@@ -99,11 +98,6 @@ copied_dir, labels_file = PLACES.copied, PLACES.labels
 
 def task_file(name):
     return f"{task_dir(name)}/task.json"
-
-
-def stage_file(stage, task):
-    """Return the manifest of an earlier stage of a task's data."""
-    return f"{PLACES.stage(stage, task.name)}/{stage}.json"
 
 
 def is_made(name):

@@ -30,7 +30,7 @@ rule text:  # clean, de-duplicate, split, find leakage
 
 rule tokens:  # tokenise, count words
     input:
-        text=lambda w: stage_file("text", STUDY.task_at("tokens", w.fp)),
+        text=lambda w: PLACES.stage("text", STUDY.task_at("tokens", w.fp).name),
     output:
         manifest="results/tasks/tokens/{fp}/tokens.json",
     log:
@@ -56,7 +56,7 @@ rule tokens:  # tokenise, count words
 
 rule codes:  # learn BPE merges and vocabularies on the training text
     input:
-        tokens=lambda w: stage_file("tokens", STUDY.task_at("codes", w.fp)),
+        tokens=lambda w: PLACES.stage("tokens", STUDY.task_at("codes", w.fp).name),
     output:
         manifest="results/tasks/codes/{fp}/codes.json",
     log:
@@ -82,9 +82,9 @@ rule codes:  # learn BPE merges and vocabularies on the training text
 
 rule arrays:  # the task's own folder, whose hash covers its whole configuration
     input:
-        text=lambda w: stage_file("text", STUDY.tasks[w.task]),
-        tokens=lambda w: stage_file("tokens", STUDY.tasks[w.task]),
-        codes=lambda w: stage_file("codes", STUDY.tasks[w.task]),
+        text=lambda w: PLACES.stage("text", w.task),
+        tokens=lambda w: PLACES.stage("tokens", w.task),
+        codes=lambda w: PLACES.stage("codes", w.task),
     output:
         manifest="results/tasks/{task}-{fp}/task.json",
         stats="results/tasks/{task}-{fp}/stats.json",

@@ -21,7 +21,7 @@ class ResultPaths:
 
     Attributes:
         task: of a task's folder, by the task's name.
-        stage: of the folder of an earlier stage of a task's data, by the stage and the task's name.
+        stage: of the manifest of an earlier stage of a task's data, by the stage and the task's name.
         run: of a run's folder.
         test: of a run's hypotheses and scores, for its label condition and split.
         comet: of a run's scores by COMET.
@@ -79,7 +79,7 @@ def result_paths(study: Study, results: Path, audited: Collection[str] = ()) -> 
     own = f"{results}/{study.name}"
     return ResultPaths(
         task=task,
-        stage=lambda stage, name: f"{results}/tasks/{stage}/{study.tasks[name].stages[stage]}",
+        stage=lambda stage, name: f"{results}/tasks/{stage}/{study.tasks[name].stages[stage]}/{stage}.json",
         run=run,
         test=test,
         comet=lambda one: f"{test(one)}/comet-{study.comet_fingerprint}.json",

@@ -62,7 +62,7 @@ def task_plans(study: Study, places: ResultPaths, corpora: Path, benchmarks: Pat
 
 def _plan(task: Task, places: ResultPaths, corpora: Path, measured: dict[str, tuple[float, int]]) -> TaskPlan:
     state, pairs = task_state(task, places), _pairs(task)
-    stages = [Path(places.stage(stage, task.name)) for stage in task.stages]
+    stages = [Path(places.stage(stage, task.name)).parent for stage in task.stages]
     used = size_bytes(Path(places.task(task.name)), *stages)
     done = state == "done"
     return TaskPlan(
