@@ -40,8 +40,8 @@ from mdnmt.operations.power.power_text import rows_of
 from mdnmt.operations.power.seed_spread import spread_of
 from mdnmt.score.significance.holm import holm
 from mdnmt.score.significance.variance_components import seed_test
-from mdnmt.statements.claims.decide import ALPHA, combined_verdict, verdict_of
-from mdnmt.statements.claims.seed_samples import compare, of_values
+from mdnmt.statements.claims.decide import combined_verdict, verdict_of
+from mdnmt.statements.claims.seed_samples import ALPHA, compare, of_values
 from mdnmt.studies.resolve import resolve
 
 SEED = 12345

@@ -16,8 +16,8 @@ import numpy as np
 
 from mdnmt.config.claims import Needed, Threshold
 from mdnmt.numbers.verdicts import Printed, judge
-from mdnmt.statements.claims.decide import ALPHA, verdict_of
-from mdnmt.statements.claims.seed_samples import compare, of_values
+from mdnmt.statements.claims.decide import verdict_of
+from mdnmt.statements.claims.seed_samples import ALPHA, compare, of_values
 
 SEED = 12345
 TRUTHS = (0.0, 0.25, 0.5, 1.0, 2.0)

@@ -43,7 +43,10 @@ def standard_error(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
     return math.sqrt(total), 1 / math.fsum((variance / total) ** 2 / (count - 1) for variance, count in variances)
 
 
-def half_width(parts: Sequence[tuple[float, int]]) -> float:
-    """Return half the width of the 95 % interval of a sum of independent means; `parts` as in `standard_error`."""
+def half_width(parts: Sequence[tuple[float, int]]) -> float | None:
+    """Return half the width of the 95 % interval of a sum of independent means; `parts` as in `standard_error`.
+
+    None: no value varies, so nothing can be estimated.
+    """
     error, freedom = standard_error(parts)
-    return quantile(freedom) * error if error else 0.0
+    return quantile(freedom) * error if error else None

@@ -36,6 +36,11 @@ class Threshold(Frozen):
     below: float | None = Field(None, description="less than this")
     within: float | None = Field(None, gt=0, description="closer to 0 than this")
     needed: Needed = Field("all", description="in how many of the comparisons it must hold: all, most, one, or a share")
+    not_tested: str | None = Field(
+        None,
+        min_length=1,
+        description="which choice of ours, and not the method, decides this rule; it gives no verdict",
+    )
 
     @model_validator(mode="after")
     def _one_bound(self) -> Self:
@@ -121,18 +126,6 @@ class MeasureRule(Threshold):
     if_none: str | None = Field(None, description="the measure to take for a run that lacks the named one")
 
 
-class TrendRule(Threshold):
-    """The rank correlation of a figure's measure with a key of `at`, such as the layer."""
-
-    kind: Literal["trend"] = Field(description="a rank correlation along a key of `at`")
-    figure: Name = Field(description="of this paper")
-    name: str = Field(description="the measure, such as entropy")
-    methods: tuple[Name, ...] = Field((), description="one by one; none: all systems of the figure together")
-    at: dict[str, Position] = Field({}, description="where, such as {side: encoder, layer: first}")
-    each: tuple[str, ...] = Field((), description="keys of `at` with a correlation per value; the mean over other keys")
-    over: str = Field(description="the key of `at` to correlate with, such as layer")
-
-
 class LabelsRule(Threshold):
     """What other domain labels cost: the score under gold labels minus the score under others, seed by seed.
 
@@ -173,7 +166,7 @@ class NotedRule(Frozen):
     why: str = Field(min_length=1, description="why nothing here can decide it")
 
 
-AnyRule = CellsRule | StarsRule | MeasureRule | TrendRule | LabelsRule | AgreementRule | NotedRule
+AnyRule = CellsRule | StarsRule | MeasureRule | LabelsRule | AgreementRule | NotedRule
 Rule = Annotated[AnyRule, Field(discriminator="kind")]
 
 
@@ -210,9 +203,9 @@ def uses(rule: AnyRule) -> list[tuple[Literal["tables", "figures"], str, tuple[s
         return [("tables", rule.table, rule.rows)]
     if isinstance(rule, LabelsRule):
         return [("tables", rule.table, (*rule.rows, *rule.than))]
-    if isinstance(rule, MeasureRule | TrendRule):
+    if isinstance(rule, MeasureRule):
         found = [("figures", rule.figure, rule.methods)]
-        if isinstance(rule, MeasureRule) and rule.than is not None:
+        if rule.than is not None:
             found.append(("figures", rule.than.figure or rule.figure, rule.than.methods or rule.methods))
         return found
     return []

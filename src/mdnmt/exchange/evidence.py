@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
+from mdnmt.config.claims import load_claims, without_tables
 from mdnmt.config.loader import parse_spec
 from mdnmt.errors import DataError
 from mdnmt.exchange.bundle import RUNS, STUDIES, TASKS, Bundle, write_back
@@ -29,7 +30,8 @@ from mdnmt.numbers import table as numbers_table
 from mdnmt.numbers.sources import NumberSources
 from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
 from mdnmt.score.test_sets import load_test_sets
-from mdnmt.statements.claims.decide import decide
+from mdnmt.statements.claims.decide import VERSION, decide
+from mdnmt.statements.claims.outcome import Outcomes
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.studies.result_paths import ResultPaths
@@ -67,6 +69,27 @@ def recompute(kind: str, spec: str) -> Any:
         path = Path(folder, "figure.json")
         save_figure.save(parse_figure(spec), None, None, path)
         return without_code(fsio.read_json(path))
+
+
+def by_todays_rules(spec: str, config: Path) -> Outcomes | None:
+    """Return the verdicts on recorded claims by today's rules; None if they were recorded by these (`decide.VERSION`).
+
+    Args:
+        spec: the recorded specification; its rules are replaced.
+        config: the folder with today's rules.
+
+    Raises:
+        MdnmtError: there are no rules for this paper today, or a file is missing or does not fit.
+    """
+    recorded = json.loads(spec)
+    if recorded.get("decision", 1) == VERSION:
+        return None
+    left_out = recorded.get("left_out", {})
+    claims = {
+        name: without_tables(claim, left_out.get(name, ())).model_dump(mode="json")
+        for name, claim in load_claims(config, recorded["paper"]).items()
+    }
+    return decide(parse_spec(json.dumps({**recorded, "claims": claims, "decision": VERSION}), ClaimsSpec))
 
 
 def read_recorded(kind: str, path: Path) -> Any:

@@ -84,4 +84,6 @@ def _difference(scores: dict[str, dict[str, list[float]]], method: str, baseline
     if len(known) < 2:
         return signed(value, 2)
     width = half_width(known)
+    if width is None:
+        return signed(value, 2)
     return f"{signed(value, 2)} {non_breaking(f'[{signed(value - width, 2)}, {signed(value + width, 2)}]')}"

@@ -21,12 +21,21 @@ from typing import Any, Literal
 from mdnmt import fsio
 from mdnmt.config.metrics import METRICS
 from mdnmt.decode.likelihood import LIKELIHOOD
-from mdnmt.errors import MdnmtError, printable
+from mdnmt.errors import ConfigError, MdnmtError, printable
 from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, TASKS, Bundle, key_of
-from mdnmt.exchange.evidence import KINDS, SPECS, link_text, read_recorded, recompute, recorded_at
+from mdnmt.exchange.evidence import (
+    KINDS,
+    SPECS,
+    by_todays_rules,
+    link_text,
+    read_recorded,
+    recompute,
+    recorded_at,
+)
 from mdnmt.fingerprint import sha256_file
 from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
 from mdnmt.score.test_sets import TestSets, load_test_sets
+from mdnmt.statements.claims.decide import VERSION
 from mdnmt.tasks.workers import workers
 
 TOLERANCE = 1e-9  # relative; processors round sums differently
@@ -49,7 +58,7 @@ class Finding:
         return printable(f"{self.what}: {self.status}{': ' if self.detail else ''}{self.detail}")
 
 
-def verify(bundle: Bundle, results: Path, processes: int = 1) -> Iterator[Finding]:
+def verify(bundle: Bundle, results: Path, processes: int = 1, config: Path = Path("config")) -> Iterator[Finding]:
     """Yield a finding for each unlisted or damaged file, and for each task, run and exhibit of a bundle.
 
     Args:
@@ -57,7 +66,9 @@ def verify(bundle: Bundle, results: Path, processes: int = 1) -> Iterator[Findin
         results: folder of results in which tasks may be built; their text is used where the bundle has none; an
             absolute path.
         processes: how many check runs and exhibits at the same time.
+        config: folder with today's rules for claims that were recorded under older ones.
     """
+    config = config.resolve()
     listed = {bundle.folder / MANIFEST, bundle.folder / SIGNATURE, *(bundle.path(key) for key in bundle.archives)}
     for path in sorted(set(bundle.folder.rglob("*")) - listed):
         if path.is_file():
@@ -80,7 +91,7 @@ def verify(bundle: Bundle, results: Path, processes: int = 1) -> Iterator[Findin
         checks: list[Callable[[], list[Finding]]] = [
             partial(_run, Path("results", RUNS, run), missing, rebuild) for run in runs
         ]
-        checks += [check for study in studies for check in _exhibits(study, missing, rebuild)]
+        checks += [check for study in studies for check in _exhibits(study, missing, rebuild, config)]
         with workers(min(processes, len(runs) // RUNS_PER_PROCESS)) as in_parallel:  # they share the current folder
             for findings in in_parallel(_call, checks):
                 yield from findings
@@ -191,7 +202,9 @@ def _limit(hypotheses: Path, test_sets: TestSets, absent: list[str]) -> int | No
     return most if cut and most else None
 
 
-def _exhibits(study: str, missing: dict[str, list[str]], rebuild: str) -> Iterator[Callable[[], list[Finding]]]:
+def _exhibits(
+    study: str, missing: dict[str, list[str]], rebuild: str, config: Path
+) -> Iterator[Callable[[], list[Finding]]]:
     """Yield a check for each recorded exhibit of a study."""
     try:
         found = fsio.read_json(Path("results", study, SPECS))["specs"]
@@ -202,23 +215,59 @@ def _exhibits(study: str, missing: dict[str, list[str]], rebuild: str) -> Iterat
     for kind, key, spec in specs:
         absent = missing.get(Path(json.loads(spec)["task"]).name, []) if kind == "significance" else []
         why = f"references missing for {', '.join(absent)}: build them with `{rebuild}`" if absent else ""
-        yield partial(_exhibit, study, kind, key, spec, why)
+        yield partial(_exhibit, study, kind, key, spec, why, config)
 
 
-def _exhibit(study: str, kind: str, key: str, spec: str, why_not: str) -> list[Finding]:
+def _exhibit(study: str, kind: str, key: str, spec: str, why_not: str, config: Path) -> list[Finding]:
     """Compare a recorded exhibit with the one recomputed from its specification, unless there is a reason not to."""
     what = f"{STUDIES}/{study}/{kind}/{key}" if kind != "numbers" else f"{STUDIES}/{study}/numbers.csv"
     if why_not:
         return [Finding(what, "not checked", why_not)]
 
-    def check() -> str:
+    def check() -> str | Finding:
         recorded = read_recorded(kind, recorded_at(study, kind, key))
+        if kind == "claims" and json.loads(spec).get("decision", 1) != VERSION:
+            found, text = _older_claims(recorded, spec, config)
+            return found or Finding(what, "not checked", text)
         again = recompute(kind, spec)
         if kind == "numbers":
             recorded, again = (list(csv.DictReader(io.StringIO(text, newline=""))) for text in (recorded, again))
         return difference(recorded, again)
 
     return [_checked(what, check)]
+
+
+def _older_claims(recorded: Any, spec: str, config: Path) -> tuple[str, str]:
+    """Compare claims that were recorded under older rules with those decided by today's.
+
+    The verdicts may differ; the numbers of comparisons that both make may not.
+
+    Returns:
+        The first number that differs ("": none), and which verdicts do.
+    """
+    version = json.loads(spec).get("decision", 1)
+    text = f"verdicts recorded under older rules ({version}, today {VERSION})"
+    try:
+        again = by_todays_rules(spec, config)
+    except ConfigError as error:
+        return "", f"{text}; today's are not here ({error})"
+    assert again is not None
+    verdicts, changed = {}, []
+    numbers: dict[str, Any] = {}
+    for one in recorded["outcomes"]:
+        verdicts[one["id"]] = one["verdict"]
+        numbers |= {f"{one['id']}/{made['what']}": made for made in one["comparisons"]}
+    for outcome in again.outcomes:
+        before = verdicts.get(outcome.id)
+        if before is not None and before != outcome.verdict:
+            changed.append(f"{outcome.id} {before}, now {outcome.verdict}")
+        for made in outcome.comparisons:
+            if (old := numbers.get(f"{outcome.id}/{made.what}")) is not None:
+                for field in ("left", "right", "difference"):
+                    if found := difference(old[field], getattr(made, field), f"{outcome.id}/{made.what}/{field}"):
+                        return found, ""
+    change = f"{len(changed)} of {len(verdicts)} differ by today's: {'; '.join(changed)}" if changed else "none differs"
+    return "", f"{text}; their numbers are as recorded; {change}"
 
 
 def difference(recorded: Any, found: Any, where: str = "") -> str:

@@ -66,15 +66,14 @@ def divergence(shares_DN: Any) -> float:
 
 
 def rank_correlation(one: Any, other: Any) -> float:
-    """Return Spearman's rank correlation, with mean ranks for ties; NaN if undefined or for fewer than three values."""
-    x, y = (_ranks(np.asarray(values, dtype=np.float64)) for values in (one, other))
+    """Return Spearman's rank correlation, with mean ranks for ties; the only one of the project.
+
+    It is NaN where it is undefined or means nothing: if all values of one side are equal, and for fewer than three
+    values (that of two values is always 1 or -1).
+    """
+    from scipy.stats import spearmanr  # type: ignore[import-untyped]  # takes a second to import
+
+    x, y = (np.asarray(values, dtype=np.float64) for values in (one, other))
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
-    return float(np.corrcoef(x, y)[0, 1])
-
-
-def _ranks(values: Floats) -> Floats:
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    found: Floats = (last - (count - 1) / 2.0)[place]
-    return found
+    return float(spearmanr(x, y).statistic)

@@ -47,6 +47,8 @@ def standard_deviation(values: Sequence[float]) -> float | None:
     """Return the sample standard deviation (divided by n - 1), or None for fewer than two values."""
     if len(values) < 2:
         return None
+    if min(values) == max(values):
+        return 0.0  # exactly, without the rounding of the mean
     centre = mean(values)
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 

@@ -16,8 +16,8 @@ from mdnmt.config.margin import Margin
 from mdnmt.numbers.rounding import half_up, mean, standard_deviation
 from mdnmt.welch import quantile
 
-Verdict = Literal["reproduced", "not reproduced", "inconclusive", "not comparable"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "inconclusive", "not comparable")
+Verdict = Literal["reproduced", "not reproduced", "inconclusive", "not comparable", "not tested"]
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "inconclusive", "not comparable", "not tested")
 NOT_MADE, NOT_AVAILABLE = "not made", "not available"
 
 MIN_SEEDS = 3
@@ -77,8 +77,8 @@ def judge(
     taken as one run with the spread of ours, so the 95 % interval of the difference is +- t s sqrt(1 + 1/n), plus half
     a unit of the last printed digit. Reproduced: the interval lies inside the margin. If the spread of the printed run
     alone is as wide as the margin, more seeds do not help, and it is enough that the difference lies inside the margin
-    and is not significant. Not reproduced: the interval lies outside the margin. Inconclusive: neither, or fewer than
-    three seeds. Not comparable: what was measured differs.
+    and is not significant. Not reproduced: the interval lies outside the margin. Inconclusive: neither, fewer
+    than three seeds, or seeds that do not differ at all. Not comparable: what was measured differs.
 
     Args:
         values: one for each seed.
@@ -96,9 +96,12 @@ def judge(
     if count < MIN_SEEDS:
         plural = "" if count == 1 else "s"
         return Judgement(verdict="inconclusive", reason=f"{count} {noun}{plural}; a verdict needs {MIN_SEEDS}")
+    if not (spread := standard_deviation(values)):
+        same = f"all {count} {noun}s have the same value, so how much runs vary is not known"
+        return Judgement(verdict="inconclusive", reason=same)
     found = _Difference(
         value=mean(values) - printed.value,
-        spread=standard_deviation(values) or 0.0,
+        spread=spread,
         count=count,
         rounding=rounding(printed),
         margin=margin + _NOISE * max(1.0, abs(printed.value)),

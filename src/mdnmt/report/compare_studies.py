@@ -14,10 +14,10 @@ from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import NONE, Cell, Grid, GridRow, Header
 from mdnmt.exhibits.significance_stars import Tested, in_words
 from mdnmt.numbers.rounding import half_up, standard_deviation
+from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.welch import half_width
 
 WIDTH = 80
-VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not comparable")
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def summary(comparisons: list[Comparison]) -> str:
 
 
 def _half_width(first: Cell, second: Cell) -> float | None:
-    """Return the half-width of a difference's 95 % interval over seeds; None if a cell has fewer than two seeds."""
+    """Return the half-width of a difference's 95 % interval over seeds; None: fewer than two seeds, or none varies."""
     spreads = [(standard_deviation(cell.values), len(cell.values)) for cell in (first, second) if cell.num_seeds]
     known = [(spread, count) for spread, count in spreads if spread is not None]
     return half_width(known) if len(known) == 2 else None

@@ -31,6 +31,7 @@ RULES_IN_SHORT = {
     **verdict_rules("scores", Margin()),
     "not reproduced": "the interval lies outside these bounds altogether",
     "not comparable": "corpus, split or metric is not the paper's, so the two numbers cannot be compared",
+    "not tested": "only of claims: a choice of ours, not the method, decides the outcome; the reason names it",
 }
 
 

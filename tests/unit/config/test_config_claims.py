@@ -147,7 +147,6 @@ TABLE = {"kind": "cells", "table": "table2", "rows": ["dsa"], "than": ["mixed"]}
             {"kind": "measure", "figure": "figure5", "name": "n", "methods": ["mixed"], "than": {"methods": ["dsa"]}},
             "figure5 does not show 'dsa'",
         ),
-        ({"kind": "trend", "figure": "figure5", "name": "n", "methods": ["dsa"], "over": "layer"}, "does not show"),
         ({"kind": "stars", "table": "table2", "rows": ["wdc"]}, "table2 does not show 'wdc'"),
         ({**TABLE, "metrics": ["comet"]}, "rules.0: table2 has no metric 'comet'; there are: bleu"),
         ({**LABELS, "table": "mdnmt-label"}, "the paper has no table 'mdnmt-label' (did you mean 'mdnmt-labels'?)"),
@@ -170,7 +169,7 @@ def test_what_a_paper_shows_may_be_named() -> None:
                 {**TABLE, "than": ["mixed-enlarged"], "columns": ["law"]},
                 {**TABLE, "table": None, "tables": {"table8": "table2"}, "than": []},
                 {"kind": "measure", "figure": "figure5", "name": "n", "methods": ["waldm-smoothing-0"]},
-                {"kind": "trend", "figure": "figure5", "name": "n", "over": "value"},
+                {"kind": "measure", "figure": "figure5", "name": "n", "not_tested": "the threshold is ours"},
                 {**LABELS, "labels": ["wrong", "missing"], "than": ["dmoe-mix"]},
             )
         },

@@ -6,11 +6,12 @@ What a rule compares is worked out here a second time, from what config/claims s
 from __future__ import annotations
 
 import json
+import zlib
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.claims import AgreementRule, CellsRule, Claim, LabelsRule, MeasureRule, StarsRule, TrendRule
+from mdnmt.config.claims import AgreementRule, CellsRule, Claim, LabelsRule, MeasureRule, StarsRule
 from mdnmt.statements.claims.spec import ClaimsSpec
 
 QUANTITIES = ("num_parameters", "decode_sentences_per_second", "epoch_seconds", "peak_memory_mb")
@@ -21,7 +22,7 @@ VALUES = {
     "expert": [1, 2, 3],
     "value": [0.0, 0.05, 0.5, 1.0],
 }
-GAP, JITTER = 2.0, 0.001  # between two sides of a comparison, and between seeds: nothing is close
+GAP, JITTER = 2.0, 1e-5  # between two sides of a comparison, and between seeds: nothing is close
 Slot = tuple[Any, ...]  # ("table", item, metric, column, row) or ("figure", item, name, method, place)
 
 
@@ -129,7 +130,7 @@ def _raise(values: dict[Slot, float], rule: Any, pair: tuple[Slot, Slot | None],
     return True
 
 
-def write(claim: Claim, folder: Path, *, seeds: int = 3, failing: int | None = None) -> ClaimsSpec:
+def write(claim: Claim, folder: Path, *, seeds: int = 8, failing: int | None = None) -> ClaimsSpec:
     """Write the tables and figures that a claim needs and return the spec that decides it."""
     values = settle(claim, failing)
     domains = domains_of(claim)
@@ -138,7 +139,7 @@ def write(claim: Claim, folder: Path, *, seeds: int = 3, failing: int | None = N
     for slot, value in values.items():
         if slot[0] == "table":
             _, item, metric, column, row = slot
-            tables.setdefault(item, {}).setdefault(row, {})[metric, column] = _cell(value, seeds, metric)
+            tables.setdefault(item, {}).setdefault(row, {})[metric, column] = _cell(value, seeds, metric, _jitter(slot))
     # The rule that is to fail comes last: two rules may read the same cells.
     last = None if failing is None else claim.rules[failing]
     for rule in sorted(claim.rules, key=lambda one: one is last):
@@ -149,9 +150,6 @@ def write(claim: Claim, folder: Path, *, seeds: int = 3, failing: int | None = N
         if isinstance(rule, MeasureRule):
             for slot in dict.fromkeys(s for pair in measure_pairs(rule) for s in pair if s is not None):
                 measures.setdefault(slot[1], []).extend(_measures(slot, values[slot], rule.reduce, seeds))
-        if isinstance(rule, TrendRule):
-            holds = failing is None or claim.rules[failing] is not rule
-            measures.setdefault(rule.figure, []).extend(_trend(rule, seeds, holds))
     spec: dict[str, Any] = {"tables": {}, "figures": {}}
     for item, rows in tables.items():
         path = folder / f"{item}.json"
@@ -164,10 +162,15 @@ def write(claim: Claim, folder: Path, *, seeds: int = 3, failing: int | None = N
     return ClaimsSpec(paper="p", title="P", claims={"claim": claim}, **spec)
 
 
-def _cell(value: float, seeds: int, metric: str = "bleu") -> dict[str, Any]:
+def _jitter(slot: Slot) -> float:
+    """Return the distance between two seeds: another for each slot, so that differences of one model vary as well."""
+    return JITTER * (1 + zlib.crc32(repr(slot).encode()) % 97)
+
+
+def _cell(value: float, seeds: int, metric: str = "bleu", jitter: float = JITTER) -> dict[str, Any]:
     if metric in QUANTITIES:
         return {"mean": value, "num_seeds": 1}
-    found = [value + JITTER * k for k in range(seeds)]
+    found = [value + jitter * (k - (seeds - 1) / 2) for k in range(seeds)]
     centre = sum(found) / seeds
     spread = (sum((v - centre) ** 2 for v in found) / (seeds - 1)) ** 0.5 if seeds > 1 else None
     return {"mean": centre, "sd": spread, "num_seeds": seeds, "values": found}
@@ -192,7 +195,9 @@ def _of_labels(rule: LabelsRule, tables: dict[str, Any], domains: list[str], see
         of_table = tables.setdefault(rule.table, {})
         of_table.setdefault(row, {})[metric, column] = _cell(20.0, seeds)
         for labels in rule.labels:
-            of_table.setdefault(f"{row}@{labels}", {})[metric, column] = _cell(20.0 - cost, seeds)
+            of_table.setdefault(f"{row}@{labels}", {})[metric, column] = _cell(
+                20.0 - cost, seeds, jitter=_jitter((row, labels))
+            )
 
 
 def _measures(slot: Slot, value: float, reduce: dict[str, str], seeds: int) -> list[dict[str, Any]]:
@@ -202,26 +207,10 @@ def _measures(slot: Slot, value: float, reduce: dict[str, str], seeds: int) -> l
         # The first of each key has the number; the others lie where the reduction must leave them.
         away = sum(i if how == "min" else -i for i, how in zip(indices, reduce.values(), strict=True))
         at = dict(place) | {key: VALUES[key][i] for key, i in zip(reduce, indices, strict=True)}
-        number = value + JITTER * seed + away
+        number = value + _jitter(slot) * (seed - (seeds - 1) / 2) + away
         shown = method or f"system-{place}"
         found.append({"method": shown, "label": shown, "seed": seed, "name": name, "at": at, "value": number})
     return found
-
-
-def _trend(rule: TrendRule, seeds: int, holds: bool) -> list[dict[str, Any]]:
-    upwards = (rule.bound[0] == "above") is holds
-    return [
-        {
-            "method": method or f"system-{place}",
-            "label": "S",
-            "seed": seed,
-            "name": rule.name,
-            "at": {**rule.at, **dict(zip(rule.each, each, strict=True)), rule.over: place},
-            "value": (index if upwards else -index) + JITTER * seed,
-        }
-        for method, seed, each in product(rule.methods or ("",), range(seeds), product(*(VALUES[k] for k in rule.each)))
-        for index, place in enumerate(VALUES[rule.over])
-    ]
 
 
 def _grid(rows: dict[str, dict[tuple[str, str], dict[str, Any]]]) -> dict[str, Any]:

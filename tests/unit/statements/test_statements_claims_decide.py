@@ -108,7 +108,7 @@ def test_the_verb_writes_the_same_bytes_each_time(tmp_path: Path) -> None:
     page = (tmp_path / "one.md").read_text()
     assert page == (tmp_path / "two.md").read_text() == to_markdown(found)
     assert page.count("\n| ") == 3 and "<script>" not in page.replace("\\<", "")
-    assert "\n1 reproduced, 0 not reproduced, 0 inconclusive, 1 not comparable.\n" in page
+    assert "\n1 reproduced, 0 not reproduced, 0 inconclusive, 1 not comparable, 0 not tested.\n" in page
     told = "A is better. | reproduced | holds in 2 of 2 comparisons with 3 seeds |"
     assert f"| `x` | sec. 1 | {told}" in page.replace("\\.", ".")
     # A bar inside a cell would begin a new one.

@@ -62,7 +62,9 @@ def test_a_cost_may_be_lower_higher_or_not_known(
 
 
 def test_without_another_system_the_cost_itself_is_compared(tmp_path: Path) -> None:
-    cells = rows(a=GOLD, a__wrong=[score - 4 for score in GOLD], a__missing=[score - 1 for score in GOLD])
+    cost = [-0.1, 0.0, 0.1]
+    wrong, missing = ([score - of_all - one for score, one in zip(GOLD, cost, strict=True)] for of_all in (4, 1))
+    cells = rows(a=GOLD, a__wrong=wrong, a__missing=missing)
     both = found(tmp_path, cells, than=(), labels=("wrong", "missing"), below=None, above=2.0, columns="each")
     assert [(one.difference, one.right, one.holds) for one in both] == [
         (pytest.approx(4.0), None, True),

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from claim_data import figure, measure, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdnmt.config.claims import MeasureRule, TrendRule
+from mdnmt.config.claims import MeasureRule
 from mdnmt.errors import DataError
 from mdnmt.statements.claims.exhibit_values import read_measures
-from mdnmt.statements.claims.figure_rules import measure_comparisons, trend_comparisons
+from mdnmt.statements.claims.figure_rules import measure_comparisons
 from mdnmt.statements.claims.outcome import Comparison
 
 NUMBERS = st.floats(0, 60).map(lambda x: round(x, 2))
@@ -116,19 +116,24 @@ def test_a_number_of_all_seeds_together_stands_fast(tmp_path: Path) -> None:
     assert (one.num_seeds, one.holds, one.toward) == (1, None, True)
 
 
-def test_trends_are_taken_seed_by_seed_and_over_several_systems(tmp_path: Path) -> None:
-    curves = {1: [3.0, 2.0, 1.0], 2: [1.0, 3.0, 2.0], 3: [2.0, 2.0, 2.0]}
-    measures = [measure("e", v, seed=s, layer=i) for s, values in curves.items() for i, v in enumerate(values)]
-    sweep = [measure("bleu", v, method=f"s{i}", value=v) for i, v in enumerate((0.0, 0.5, 1.0))]
-    spec = spec_of(tmp_path, "figures", f=figure(*measures, *sweep, measure("bleu", 9.0, method="mixed")))
-    (one,) = trend_comparisons(
-        TrendRule(kind="trend", figure="f", name="e", methods=["m"], over="layer", below=0), spec
+def test_two_numbers_of_the_same_models_are_compared_seed_by_seed(tmp_path: Path) -> None:
+    first, last = [0.2, 0.5, 0.8], [0.3, 0.61, 0.89]  # the seeds differ more than the layers do
+    measures = [
+        measure("e", value, seed=seed, layer=layer)
+        for layer, values in ((1, first), (2, last))
+        for seed, value in enumerate(values)
+    ]
+    rule = MeasureRule(
+        kind="measure", figure="f", name="e", methods=["m"], at={"layer": "last"}, than={"at": {"layer": "first"}}
     )
-    assert one.left == pytest.approx(statistics.fmean([-1.0, 0.5, 0.0])) and one.num_seeds == 3
-    (one,) = trend_comparisons(TrendRule(kind="trend", figure="f", name="bleu", over="value"), spec)
-    assert (one.left, one.num_seeds) == (1.0, 1)
-    (one,) = trend_comparisons(TrendRule(kind="trend", figure="f", name="bleu", methods=["s0"], over="value"), spec)
-    assert one.missing == "BLEU of S0 for two values of value in F (not measured)"
+    (one,) = measure_comparisons(rule, spec_of(tmp_path, "figures", f=figure(*measures)))
+    assert (one.num_seeds, one.holds) == (3, True)
+    assert one.p == pytest.approx(scipy.stats.ttest_rel(last, first).pvalue)
+    # Models of another system are independent, also with the same seeds.
+    others = [{**one, "method": "n"} if one["at"]["layer"] == 1 else one for one in measures]
+    together = rule.model_copy(update={"methods": ()})
+    (one,) = measure_comparisons(together, spec_of(tmp_path, "figures", f=figure(*others)))
+    assert one.holds is None and one.p == pytest.approx(scipy.stats.ttest_ind(last, first, equal_var=False).pvalue)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"measures": [{"method": "m"}]}', '{"measures": [{"value": "x"}]}'])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mdnmt.numbers.verdicts import MIN_SEEDS
 from mdnmt.operations.power.claim_contrasts import Design
 from mdnmt.operations.power.claim_power import draw, scaled, shares
-from mdnmt.statements.claims.decide import ALPHA
+from mdnmt.statements.claims.seed_samples import ALPHA
 
 DRAWS = 500
 SCALES = (1.0, 0.5, 0.0)  # assumed true effects, equally likely: as printed, half of it, none

@@ -23,7 +23,7 @@ from mdnmt.config.claims import (
     MeasureRule,
     NotedRule,
     StarsRule,
-    TrendRule,
+    Threshold,
     metrics_of,
     uses,
 )
@@ -46,7 +46,7 @@ from mdnmt.statements.claims.wording import title_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
-FigureRule = MeasureRule | TrendRule | LabelsRule | AgreementRule
+FigureRule = MeasureRule | LabelsRule | AgreementRule
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,8 @@ class _Planner:
         """
         if isinstance(rule, NotedRule):
             raise CannotDecideError(rule.why)
+        if isinstance(rule, Threshold) and rule.not_tested is not None:
+            raise CannotDecideError(f"not tested: {rule.not_tested}")
         if not isinstance(rule, CellsRule | StarsRule):
             yield from self._of_figure(rule)
             return
@@ -264,8 +266,6 @@ def _sides(rule: FigureRule) -> Iterator[tuple[str, ...]]:
                 continue
             for other in rule.than.methods or (method,):
                 yield left, f"{other} {rule.than.name or rule.name} {rule.than.figure} {rule.than.at}"
-    elif isinstance(rule, TrendRule):
-        yield from ((f"{method} {rule.name} {rule.at}",) for method in rule.methods or ("all systems",))
     elif isinstance(rule, AgreementRule):
         yield from ((f"{one} {other}",) for one, other in combinations(rule.metrics, 2))
     else:

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt.config.claims import Needed
-from mdnmt.statements.claims.decide import ALPHA, count_needed
+from mdnmt.statements.claims.decide import count_needed
+from mdnmt.statements.claims.seed_samples import ALPHA
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -81,7 +81,7 @@ def seed_test(baseline_S: Array, system_S: Array, baseline_RS: Array, system_RS:
         delta=delta,
         low=delta - reach,
         high=delta + reach,
-        p=two_sided(delta / error, freedom) if error else float(delta == 0),
+        p=two_sided(delta / error, freedom) if error else 1.0,  # nothing varies, so nothing is known of the spread
         freedom=freedom if math.isfinite(freedom) else None,
         seed_sd=math.sqrt(seeds),
         sentence_sd=math.sqrt(sentences),

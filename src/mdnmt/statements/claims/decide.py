@@ -16,18 +16,19 @@ from mdnmt.config.claims import (
     Needed,
     NotedRule,
     StarsRule,
-    TrendRule,
+    Threshold,
     needs,
 )
 from mdnmt.numbers.verdicts import MIN_SEEDS, VERDICTS, Verdict
-from mdnmt.statements.claims.figure_rules import measure_comparisons, trend_comparisons
+from mdnmt.statements.claims.figure_rules import measure_comparisons
 from mdnmt.statements.claims.label_rules import label_comparisons
 from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes
+from mdnmt.statements.claims.seed_samples import ALPHA
 from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.statements.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
 from mdnmt.statements.claims.wording import claim_words, title_of
 
-ALPHA = 0.05  # probability of a wrong verdict on a claim, two-sided
+VERSION = 2  # how rules and numbers become verdicts; a bundle of another version is decided anew, not compared
 MOST_NAMED = 3  # failed or missing comparisons that a reason lists
 
 
@@ -39,8 +40,6 @@ def comparisons(rule: AnyRule, spec: ClaimsSpec) -> Iterator[Comparison]:
         return star_comparisons(rule, spec)
     if isinstance(rule, MeasureRule):
         return measure_comparisons(rule, spec)
-    if isinstance(rule, TrendRule):
-        return trend_comparisons(rule, spec)
     if isinstance(rule, LabelsRule):
         return label_comparisons(rule, spec)
     if isinstance(rule, AgreementRule):
@@ -64,8 +63,10 @@ def verdict_of(needed: Needed, found: Sequence[Comparison], rules: int = 1) -> V
     smallest p in favour is at most 0.05 / (m - k + 1), which is Holm's bound: 0.05 for each if all must hold, and
     0.05 / m for the smallest if one must (Benjamini and Heller 2008, "Screening for partial conjunction hypotheses").
     Fewer than k are shown to hold if m - k + 1 are shown to fail in the same way, at 0.05 / k. This bound is divided
-    by `rules` as well, because a claim fails if any of its rules fails. A comparison that could not be made might hold
-    or fail, so it leaves the rule open unless the others already decide it.
+    by `rules` as well, because a claim fails if any of its rules fails. A comparison that cannot be tested, such as one
+    with a single seed, might hold or fail, but it cannot give a false verdict. So it counts among the m of which k must
+    hold, but not among those that the correction divides by. A comparison that could not be made leaves the rule open
+    unless the others already decide it.
 
     Args:
         needed: how many must hold.
@@ -76,8 +77,9 @@ def verdict_of(needed: Needed, found: Sequence[Comparison], rules: int = 1) -> V
     if not made:
         return "not comparable"
     enough = count_needed(needed, len(made))
-    holds = _shown(made, True, enough, ALPHA)
-    fails = _shown(made, False, len(made) - enough + 1, ALPHA / rules)
+    tested = [one for one in made if one.tested]
+    holds = _shown(tested, True, enough, ALPHA)
+    fails = _shown(tested, False, len(made) - enough + 1, ALPHA / rules)
     if len(made) < len(found):
         if needed == "one" and holds:
             return "reproduced"
@@ -85,10 +87,10 @@ def verdict_of(needed: Needed, found: Sequence[Comparison], rules: int = 1) -> V
     return "reproduced" if holds else "not reproduced" if fails else "inconclusive"
 
 
-def _shown(made: Sequence[Comparison], holds: bool, number: int, alpha: float) -> bool:
+def _shown(tested: Sequence[Comparison], holds: bool, number: int, alpha: float) -> bool:
     """Return whether at least `number` comparisons are shown to hold (or to fail), at an error rate of alpha."""
-    p_values = sorted(_p_value(one, holds) for one in made)
-    return p_values[number - 1] * (len(made) - number + 1) <= alpha
+    p_values = sorted(_p_value(one, holds) for one in tested)
+    return number <= len(tested) and p_values[number - 1] * (len(tested) - number + 1) <= alpha
 
 
 def _p_value(one: Comparison, holds: bool) -> float:
@@ -99,8 +101,8 @@ def _p_value(one: Comparison, holds: bool) -> float:
 
 
 def combined_verdict(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on several that must all hold: not reproduced beats not comparable beats inconclusive."""
-    order: tuple[Verdict, ...] = ("not reproduced", "not comparable", "inconclusive", "reproduced")
+    """Return the verdict on several that must all hold: the first of these that one of them has."""
+    order: tuple[Verdict, ...] = ("not reproduced", "not tested", "not comparable", "inconclusive", "reproduced")
     return min(verdicts, key=order.index)
 
 
@@ -121,12 +123,19 @@ def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
     found = (*made, *missing)
     if isinstance(rule, NotedRule):
         return Decided(rule, found, "not comparable")
+    if made and _not_tested(rule):
+        return Decided(rule, found, "not tested")
     groups = dict.fromkeys(one.group for one in made) or {"": None}
     of_group = [[one for one in made if one.group == group] for group in groups]
     rules *= len(of_group)
     return Decided(
         rule, found, combined_verdict([verdict_of(rule.needed, [*some, *missing], rules) for some in of_group])
     )
+
+
+def _not_tested(rule: AnyRule) -> str | None:
+    """Return which choice of ours, instead of the method, decides a rule; None: none does."""
+    return rule.not_tested if isinstance(rule, Threshold) else None
 
 
 def decide(spec: ClaimsSpec) -> Outcomes:
@@ -185,6 +194,9 @@ def reason(verdict: Verdict, decided: Sequence[Decided]) -> str:
     if verdict == "not reproduced":
         failed = [c.what for one in decided if one.verdict == verdict for c in one.found if c.holds is False]
         return f"does not hold: {_some(failed)}; {so_far}"
+    if verdict == "not tested":
+        choices = [choice for one in decided if one.verdict == verdict and (choice := _not_tested(one.rule))]
+        return f"{'; '.join(dict.fromkeys(choices))}; {so_far}"
     if verdict == "not comparable":
         missing = list(dict.fromkeys(one.missing for one in found if one.missing is not None))
         needed = f"needs {_some(missing, '; ')}" if missing else ""

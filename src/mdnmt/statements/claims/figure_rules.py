@@ -1,12 +1,11 @@
-"""Evaluate claim rules about figures: measures against others or a threshold, and measures that rise or fall."""
+"""Evaluate claim rules about figures: measures against others or a threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mdnmt.config.claims import MeasureRule, Position, TrendRule
+from mdnmt.config.claims import MeasureRule, Position
 from mdnmt.numbers.rounding import mean
-from mdnmt.statements.claims.correlation import spearman
 from mdnmt.statements.claims.exhibit_values import NOT_HERE, Measure, absent, absent_exhibit, read_measures
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, compare, of_values
@@ -104,7 +103,7 @@ def _paired(
     sides: Sequence[tuple[str, str, str, Mapping[str, Position]]],
     spec: ClaimsSpec,
 ) -> Iterator[Comparison]:
-    labels, samples = [], []
+    labels, sides_found, samples = [], [], []
     for exhibit, method, name, at in sides:
         names = _names(spec, exhibit, method)
         label, found = _selected(there[exhibit], names, name, at, rule.each)
@@ -113,6 +112,7 @@ def _paired(
         if not found:
             yield _absent_measure(there[exhibit], exhibit, method, name, at, spec)
         labels.append(label)
+        sides_found.append(found)
         repeated = any(m.seed is not None for m in there[exhibit] if not names or m.method in names)
         samples.append(_samples(found, rule.reduce, repeated))
     if not all(samples):
@@ -124,7 +124,13 @@ def _paired(
     for place in places:
         what = " against ".join(named) + (f", {_where(rule.each, place)}" if rule.each else "")
         right = samples[1][place] if len(samples) > 1 else None
-        yield compare(rule, samples[0][place], right, what=what)
+        same_models = len({frozenset(_models(found[place])) for found in sides_found}) == 1
+        yield compare(rule, samples[0][place], right, paired=same_models, what=what)
+
+
+def _models(seeds: Mapping[int | None, Sequence[Measure]]) -> set[tuple[str, int | None]]:
+    """Return the models that measures are of."""
+    return {(measure.method, seed) for seed, of_seed in seeds.items() for measure in of_seed}
 
 
 def _at(name: str, at: Mapping[str, Position]) -> str:
@@ -140,39 +146,3 @@ def _absent_measure(
     if names and not any(measure.method in names for measure in measures):
         return absent([method], title_of(exhibit), NOT_HERE)
     return absent([_at(name, at) + (f" of {method}" if names else "")], title_of(exhibit), "not measured")
-
-
-def trend_comparisons(rule: TrendRule, spec: ClaimsSpec) -> Iterator[Comparison]:
-    """Yield the rank correlation of a measure with a key of its place, for each method and place."""
-    path = spec.figures.get(rule.figure)
-    if path is None:
-        yield absent_exhibit(rule.figure, spec)
-        return
-    measures = read_measures(path)
-    for method in rule.methods or (ALL,):
-        names = _names(spec, rule.figure, method)
-        label, found = _selected(measures, names, rule.name, rule.at, rule.each)
-        if not found:
-            yield _absent_measure(measures, rule.figure, method, rule.name, rule.at, spec)
-        for place, seeds in found.items():
-            values = [_trend(of_seed, rule.over) for _, of_seed in sorted(seeds.items(), key=str)]
-            where = f", {_where(rule.each, place)}" if rule.each else ""
-            known = [value for value in values if value is not None]
-            if known:
-                what = f"{label} ({_at(rule.name, rule.at)}{where}): rank correlation with {rule.over}"
-                yield compare(rule, of_values(known), what=what)
-            else:
-                text = f"{_at(rule.name, rule.at)} of {label} for two values of {rule.over}"
-                yield absent([text], title_of(rule.figure), "not measured")
-
-
-def _trend(measures: Sequence[Measure], over: str) -> float | None:
-    """Return the rank correlation over the values of a key, each with its mean; None for fewer than two."""
-    by_value: dict[float, list[float]] = {}
-    for measure in measures:
-        position = measure.at.get(over)
-        if isinstance(position, int | float):
-            by_value.setdefault(float(position), []).append(measure.value or 0.0)
-    if len(by_value) < 2:
-        return None
-    return spearman(list(by_value), [mean(values) for values in by_value.values()])

@@ -17,10 +17,11 @@ class Comparison(Frozen):
     left: float | None = None
     right: float | None = None  # None: the number is compared with a threshold only
     difference: float | None = None  # left - times * right, which is compared with the threshold
-    half_width: float | None = None  # of the 95 % interval of the difference; None: too few seeds
+    half_width: float | None = None  # of the 95 % interval of the difference; None: too few seeds, or none differs
     toward: bool | None = None  # whether the difference of the means fulfils the rule, whatever its interval
     holds: bool | None = None  # whether the whole interval fulfils it, uncorrected; None: undecided
     p: float | None = None  # two-sided, that the difference lies at the threshold; None: an exact fact, or undecided
+    tested: bool = True  # False: too few seeds or doubtful numbers, so no p-value was computed
     num_seeds: int | None = None  # the fewer of both sides; None: it does not depend on a seed
     in_print: bool | None = None  # whether the paper's own numbers fulfil the rule; None: it does not print both
     doubt: str | None = None  # why it stays undecided, other than too few seeds

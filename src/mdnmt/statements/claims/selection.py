@@ -12,6 +12,7 @@ from mdnmt.exhibits.figure_request import paper_figure
 from mdnmt.exhibits.headings import why_other
 from mdnmt.exhibits.table_selection import paper_table
 from mdnmt.score.metrics.comet_files import TOY
+from mdnmt.statements.claims.decide import VERSION
 from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study, Task
@@ -40,6 +41,7 @@ def claims_spec(study: Study, paper: str, places: ResultPaths) -> ClaimsSpec:
     return ClaimsSpec(
         paper=paper,
         title=study.papers[paper].title,
+        decision=VERSION,
         claims=claims,
         tables={exhibit: Path(places.table(key, "json")) for exhibit, key in tables.items()},
         figures={exhibit: Path(places.figure(key, "json")) for exhibit, key in figures.items()},

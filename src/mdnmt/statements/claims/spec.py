@@ -28,6 +28,7 @@ class ClaimsSpec(Frozen):
     on_other_text: dict[str, str] = Field({})  # exhibit -> why its text is not the paper's
     left_out: dict[str, tuple[str, ...]] = Field({})  # claim -> exhibits that the study decides it without
     printed_bleu: dict[str, str] = Field({})  # exhibit -> our metric to compare with its printed BLEU; default: bleu
+    decision: int = 1  # `decide.VERSION` of the code that made this specification; 1: before there were versions
     unusable: dict[str, str] = Field({})  # metric -> why its scores decide nothing
 
     def names(self, exhibit: str, method: str) -> tuple[str, ...]:

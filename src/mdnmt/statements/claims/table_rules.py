@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from mdnmt.config.claims import AgreementRule, CellsRule, StarsRule
+from mdnmt.exhibits.figure_numbers import rank_correlation
 from mdnmt.exhibits.grid import Cell, GridRow
 from mdnmt.exhibits.score_files import AVERAGE
 from mdnmt.numbers.verdicts import MIN_SEEDS
-from mdnmt.statements.claims.correlation import spearman
 from mdnmt.statements.claims.exhibit_values import NOT_HERE, Table, absent, absent_exhibit, seed_values
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, compare, fulfils, of_values
@@ -97,11 +98,13 @@ def _one(
         rival += f" of {title_of(other_table.exhibit)}"
     what = f"{table.label(metric, key)}: {row.label} against {rival}"
     printed = [table.published(row, metric, key), other_table.published(other_row, metric, other_key)]
+    same_models = table.exhibit == other_table.exhibit and row.method == other_row.method
     return compare(
         rule,
         samples[0],
         samples[1],
         times=rule.times,
+        paired=same_models,
         what=what,
         group=row.label if rule.per_row else "",
         in_print=_in_print(rule, *printed),
@@ -148,6 +151,7 @@ def star_comparisons(rule: StarsRule, spec: ClaimsSpec) -> Iterator[Comparison]:
                         toward=cell.star,
                         holds=holds,
                         p=cell.p if uncorrected else None,
+                        tested=cell.num_seeds >= MIN_SEEDS,
                         num_seeds=cell.num_seeds,
                     )
 
@@ -189,16 +193,24 @@ def agreement_comparisons(rule: AgreementRule, spec: ClaimsSpec) -> Iterator[Com
                 continue
             where = "averages" if key == AVERAGE else table.label(one, key).partition(" on ")[2]
             what = f"{METRICS[one]} with {METRICS[other]} over {len(found)} systems ({where})"
-            yield compare(rule, _agreement(table, found, (one, other), key), what=what)
+            sample = _agreement(table, found, (one, other), key)
+            if math.isnan(sample.mean):
+                yield absent([what], title_of(rule.table), "undefined: all systems have the same score")
+            else:
+                yield compare(rule, sample, what=what)
 
 
 def _agreement(table: Table, rows: list[GridRow], metrics: tuple[str, str], key: str) -> Sample:
-    """Return the rank correlation for each seed; if the table has only means, that of the means, as for one seed."""
+    """Return the rank correlation for each seed; if the table has only means, that of the means, as for one seed.
+
+    It is NaN if it is undefined for one of the seeds.
+    """
     cells = [[cell for row in rows if (cell := table.cell(row, metric, key))] for metric in metrics]
     values = [[seed_values(cell) for cell in of_metric] for of_metric in cells]
     counts = {len(seeds) for of_metric in values for seeds in of_metric}
     if len(counts) == 1 and (count := counts.pop()) > 0:
-        return of_values([spearman(*([seeds[k] for seeds in of_metric] for of_metric in values)) for k in range(count)])
+        each = (([seeds[k] for seeds in of_metric] for of_metric in values) for k in range(count))
+        return of_values([rank_correlation(*of_seed) for of_seed in each])
     trained = any(cell.num_seeds for of_metric in cells for cell in of_metric)
-    of_means = spearman(*([cell.mean or 0.0 for cell in of_metric] for of_metric in cells))
+    of_means = rank_correlation(*([cell.mean or 0.0 for cell in of_metric] for of_metric in cells))
     return Sample(of_means, slack=None if trained else 0.0)

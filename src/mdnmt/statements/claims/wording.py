@@ -18,7 +18,6 @@ from mdnmt.config.claims import (
     Position,
     StarsRule,
     Threshold,
-    TrendRule,
 )
 
 METRICS = {
@@ -208,12 +207,6 @@ def rule_words(rule: AnyRule) -> str:
         )
     if isinstance(rule, MeasureRule):
         return _measure_words(rule)
-    if isinstance(rule, TrendRule):
-        at, each = f" ({_at(rule.at)})" if rule.at else "", f" for each {_listed(rule.each)}" if rule.each else ""
-        return (
-            f"{title_of(rule.figure)}: the rank correlation of {measure_words(rule.name)}{at}{each} of "
-            f"{_systems(rule.methods)} with the {rule.over} {_alone(rule)}, {needed_words(rule.needed)}."
-        )
     if isinstance(rule, LabelsRule):
         return _labels_words(rule)
     if isinstance(rule, AgreementRule):
@@ -228,8 +221,12 @@ def rule_words(rule: AnyRule) -> str:
 
 
 def claim_words(claim: Claim) -> str:
-    """Return what decides a claim: the sentences of its rules."""
-    return " ".join(rule_words(rule) for rule in claim.rules)
+    """Return what decides a claim: the sentences of its rules, each with the reason why it decides nothing, if any."""
+    return " ".join(
+        rule_words(rule)
+        + (f" Not tested: {rule.not_tested}." if isinstance(rule, Threshold) and rule.not_tested else "")
+        for rule in claim.rules
+    )
 
 
 def listing(claims: Mapping[str, Claim]) -> str:
