@@ -33,6 +33,7 @@ from mdnmt.exchange.evidence import (
     recorded_at,
 )
 from mdnmt.fingerprint import sha256_file
+from mdnmt.score.metrics.sentence_counts import shared
 from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
 from mdnmt.score.test_sets import TestSets, load_test_sets
 from mdnmt.statements.claims.decide import VERSION
@@ -93,12 +94,14 @@ def verify(bundle: Bundle, results: Path, processes: int = 1, config: Path = Pat
         ]
         checks += [check for study in studies for check in _exhibits(study, missing, rebuild, config)]
         with workers(min(processes, len(runs) // RUNS_PER_PROCESS)) as in_parallel:  # they share the current folder
-            for findings in in_parallel(_call, checks):
+            # Most of the time goes into counting n-grams: significance tests take those of the scores.
+            for findings in in_parallel(partial(_call, Path(folder, "counts")), checks):
                 yield from findings
 
 
-def _call(check: Callable[[], list[Finding]]) -> list[Finding]:
-    return check()
+def _call(counts: Path, check: Callable[[], list[Finding]]) -> list[Finding]:
+    with shared(counts):
+        return check()
 
 
 def _checked(what: str, check: Callable[[], Finding | str]) -> Finding:

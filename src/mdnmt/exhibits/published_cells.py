@@ -9,7 +9,7 @@ from mdnmt.numbers.verdicts import MIN_SEEDS, NOT_MADE, VERDICTS, Judgement, Pri
 
 # Short signs that every font has; the notes under each table explain them.
 SIGNS = {"reproduced": "\N{ALMOST EQUAL TO}", "not reproduced": "\N{NOT EQUAL TO}", "inconclusive": "?"}
-SIGNS["not comparable"] = "n/c"
+SIGNS |= {"not comparable": "n/c", "not tested": "n/t"}
 UNAVAILABLE = "not available"
 
 _EQUAL = "ours, rounded like the published number, equals it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +86,10 @@ def _of_text(
         if name in string_based.STRING_BASED
     }
     if "bleu_tok" in metrics and tokenised_bleu.counts_words(lang, tokenizer):
-        lines = tokenised_bleu.words(hypotheses, lang, tokenizer)
-        found["bleu_tok"] = tokenised_bleu.score(lines, _words(tuple(references), lang, tokenizer), lang, tokenizer)
+        words = tokenised_bleu.reference_words(tuple(references), lang, tokenizer)
+        counts = partial(tokenised_bleu.sentence_counts, hypotheses, references, lang, tokenizer)
+        found["bleu_tok"] = tokenised_bleu.score(hypotheses, words, lang, tokenizer, counts)
     return found
-
-
-@lru_cache(maxsize=4)  # references of a few domains, which many systems are scored against
-def _words(references: tuple[str, ...], lang: str, tokenizer: str) -> list[str]:
-    return tokenised_bleu.words(references, lang, tokenizer)
 
 
 def _of_model(

@@ -15,6 +15,7 @@ from mdnmt.config.paper import PaperConfig
 from mdnmt.errors import DataError
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import read_grid
+from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.report import report_page
 from mdnmt.report.plain_tables import any_number
 from mdnmt.report.report_selection import paper_section
@@ -75,9 +76,9 @@ def test_the_overview_counts_what_is_rebuilt_and_how_it_was_judged(study: specs.
     # Two columns of four systems have published numbers; one system was not trained.
     assert rows[1] == ["Somebody, Another and a Third, 1999", "1 of 2", "1 of 2", "6 of 8", "2 of 4", "41"]
     assert rows[2] == ["Nobody, 2001", "0 of 1", "–", "–", "–", "–"]
-    assert rows[4] == ["Somebody, Another and a Third, 1999", "numbers", "0", "4", "1", "1", "2"]
-    assert rows[5] == ["Somebody, Another and a Third, 1999", "claims", "1", "1", "1", "1", "–"]
-    for verdict in ("reproduced", "not reproduced", "inconclusive", "not comparable"):
+    assert rows[4] == ["Somebody, Another and a Third, 1999", "numbers", "0", "4", "1", "1", "0", "2"]
+    assert rows[5] == ["Somebody, Another and a Third, 1999", "claims", "1", "1", "1", "1", "0", "–"]
+    for verdict in VERDICTS:
         assert f"{verdict}</span>" in overview
 
 

@@ -265,6 +265,9 @@ def _sides(rule: FigureRule) -> Iterator[tuple[str, ...]]:
                 yield (left,)
                 continue
             for other in rule.than.methods or (method,):
+                if rule.methods and other == method and rule.than.figure in (None, rule.figure):
+                    yield (f"{left} {rule.than}",)  # of the same models: the seeds' differences are one sample
+                    continue
                 yield left, f"{other} {rule.than.name or rule.name} {rule.than.figure} {rule.than.at}"
     elif isinstance(rule, AgreementRule):
         yield from ((f"{one} {other}",) for one, other in combinations(rule.metrics, 2))

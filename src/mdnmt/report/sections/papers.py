@@ -162,4 +162,4 @@ def verdicts(sections: Iterable[Section]) -> PlainTable:
         if one.claims is not None:
             counts = [number(one.claims.counts[verdict]) for verdict in VERDICTS]
             rows.append([name, Entry("claims"), *counts, Entry(NONE)])
-    return PlainTable("Verdicts", headers, rows, [False, False] + [True] * 5, WIDE)
+    return PlainTable("Verdicts", headers, rows, [False, False] + [True] * (len(headers) - 2), WIDE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mdnmt.errors import DataError
+from mdnmt.score.metrics.sentence_counts import Counts
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,18 @@ class Score:
 
 
 def corpus_score(
-    metric_for: Callable[[tuple[str, ...]], Any], hypotheses: Sequence[str], references: Sequence[str]
+    metric_for: Callable[[tuple[str, ...]], Any],
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    counts: Callable[[], Counts] | None = None,
 ) -> Score:
     """Score `hypotheses` with the sacreBLEU metric that `metric_for` makes for the references.
+
+    Args:
+        metric_for: makes the metric.
+        hypotheses: one sentence each.
+        references: one sentence each.
+        counts: returns what the metric counts in each of the hypotheses; None: they are counted here.
 
     Raises:
         DataError: hypotheses and references differ in number, or there are none.
@@ -35,5 +45,9 @@ def corpus_score(
             f"found {len(hypotheses)} hypotheses and {len(references)} references: expected as many, one at least"
         )
     metric = metric_for(tuple(references))
-    result = metric.corpus_score(list(hypotheses), None)
+    if counts is None:
+        result = metric.corpus_score(list(hypotheses), None)
+    else:
+        # As sacreBLEU's corpus_score does; a private method, but the only way to score from counts.
+        result = metric._aggregate_and_compute(counts().tolist())
     return Score(float(result.score), str(metric.get_signature()))

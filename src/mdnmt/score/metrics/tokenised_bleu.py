@@ -6,7 +6,7 @@ own tokenisation and smoothing are off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from mdnmt.fsio import write_lines
 from mdnmt.languages import language
 from mdnmt.score.metrics.score import Score, corpus_score
+from mdnmt.score.metrics.sentence_counts import Counts, counted
 from mdnmt.score.test_sets import TestSets, hypothesis_path
 from mdnmt.tasks.segmentation.segmenter import Segmenter
 from mdnmt.tasks.text.reversible import without_marks
@@ -49,13 +50,43 @@ def words(lines: Sequence[str], lang: str, tokenizer: str) -> list[str]:
     return [" ".join(without_marks(line) if tokenizer == "reversible" else line) for line in found]
 
 
-def score(hypotheses: Sequence[str], references: Sequence[str], lang: str, tokenizer: str) -> Score:
+@lru_cache(maxsize=4)  # references of a few domains, which many systems are scored against
+def reference_words(references: tuple[str, ...], lang: str, tokenizer: str) -> tuple[str, ...]:
+    """Return `words` of references; they are made once."""
+    return tuple(words(references, lang, tokenizer))
+
+
+def sentence_counts(hypotheses: Sequence[str], references: Sequence[str], lang: str, tokenizer: str) -> Counts:
+    """Return what sacreBLEU counts in each hypothesis, [N, C]; both sides are plain text."""
+
+    def count() -> Any:
+        # A private method, but the only access to sentence statistics; tests compare the results with sacreBLEU's own.
+        counter = metric(reference_words(tuple(references), lang, tokenizer))
+        return counter._extract_corpus_statistics(words(hypotheses, lang, tokenizer), None)
+
+    return counted(("bleu_tok", lang, tokenizer), hypotheses, references, count)
+
+
+def score(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    lang: str,
+    tokenizer: str,
+    counts: Callable[[], Counts] | None = None,
+) -> Score:
     """Return the score of lines that `words` made; the signature is sacreBLEU's, extended by the tokenizer.
+
+    Args:
+        hypotheses: words of each sentence; with `counts`, only their number matters.
+        references: words of each sentence.
+        lang: language code.
+        tokenizer: the task's tokenizer.
+        counts: returns the result of `sentence_counts` for the hypotheses.
 
     Raises:
         DataError: hypotheses and references differ in number, or there are none.
     """
-    found = corpus_score(metric, hypotheses, references)
+    found = corpus_score(metric, hypotheses, references, counts)
     package = _PACKAGE.get(tokenizer)
     cut_by = f"{package}-{version(package)}-{lang}" if package else f"{tokenizer}-{lang}"
     return Score(found.score, f"{found.signature}|words:{cut_by}")

@@ -22,8 +22,7 @@ from mdnmt.config.metrics import Metric
 from mdnmt.decode.likelihood import read_likelihoods
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
-from mdnmt.score.metrics import tokenised_bleu
-from mdnmt.score.metrics.string_based import STRING_BASED
+from mdnmt.score.metrics import string_based, tokenised_bleu
 from mdnmt.score.test_sets import TestSets
 
 Array = npt.NDArray[Any]
@@ -102,32 +101,23 @@ Counter = Callable[[Path, Path | None], SentenceCounts | None]
 def text_counter(
     metric: Metric, references: Sequence[str], target_lang: str, tokenizer: str = "moses"
 ) -> Callable[[Sequence[str]], SentenceCounts]:
-    """Return a function that counts hypotheses with sacreBLEU's own class; the references are counted only once."""
-    cut = partial(tokenised_bleu.words, lang=target_lang, tokenizer=tokenizer) if metric == "bleu_tok" else list
-    sacrebleu, scores = _by_sacrebleu(metric, cut(references), target_lang)
-
-    def count(hypotheses: Sequence[str]) -> SentenceCounts:
-        # A private method, but the only access to sentence statistics; tests compare the results with sacreBLEU's own.
-        counts = sacrebleu._extract_corpus_statistics(cut(hypotheses), None)
-        return SentenceCounts(np.array(counts, dtype=np.int64), scores)
-
-    return count
-
-
-def _by_sacrebleu(metric: Metric, references: Sequence[str], lang: str) -> tuple[Any, Callable[[Any], Any]]:
-    """Return sacreBLEU's metric with cached references, and the function from sums of its statistics to scores."""
+    """Return a function that counts hypotheses with sacreBLEU's own class."""
+    scores: Callable[[Array], Array]
     if metric == "bleu_tok":
-        return tokenised_bleu.metric(tuple(references)), partial(bleu_scores, smooth=False)
-    found = STRING_BASED[metric].metric(lang, references)
-    one_by_one = partial(_scores_one_by_one, found)
-    return found, _SCORES.get(metric, one_by_one)
+        counts = partial(tokenised_bleu.sentence_counts, references=references, lang=target_lang, tokenizer=tokenizer)
+        scores = partial(bleu_scores, smooth=False)
+    else:
+        counts = partial(string_based.sentence_counts, metric, references=references, target_lang=target_lang)
+        scores = _SCORES.get(metric) or partial(_scores_one_by_one, metric, target_lang, tuple(references))
+    return lambda hypotheses: SentenceCounts(counts(hypotheses), scores)
 
 
 # Vectorised over many sums; sacreBLEU itself computes one score at a time.
 _SCORES: dict[str, Callable[[Array], Array]] = {"bleu": bleu_scores, "chrf": chrf_scores, "ter": percent}
 
 
-def _scores_one_by_one(sacrebleu: Any, sums_RC: Array) -> Array:
+def _scores_one_by_one(metric: str, lang: str, references: tuple[str, ...], sums_RC: Array) -> Array:
+    sacrebleu = string_based.cached_metric(metric, lang, references)
     return np.array([sacrebleu._compute_score_from_stats(list(sums_C)).score for sums_C in sums_RC])
 
 

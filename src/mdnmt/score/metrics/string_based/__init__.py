@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from mdnmt.score.metrics.score import Score, corpus_score
+from mdnmt.score.metrics.sentence_counts import Counts, counted
 
 STRING_BASED: Mapping[str, ModuleType] = {
     found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)
@@ -32,9 +33,22 @@ def score(name: str, hypotheses: Sequence[str], references: Sequence[str], targe
     Raises:
         DataError: hypotheses and references differ in number, or there are none.
     """
-    return corpus_score(partial(_metric, name, target_lang), hypotheses, references)
+    counts = partial(sentence_counts, name, hypotheses, references, target_lang)
+    return corpus_score(partial(cached_metric, name, target_lang), hypotheses, references, counts)
+
+
+def sentence_counts(name: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str) -> Counts:
+    """Return what sacreBLEU counts in each hypothesis, [N, C]; arguments as in `score`."""
+
+    def count() -> Any:
+        # A private method, but the only access to sentence statistics; tests compare the results with sacreBLEU's own.
+        metric = cached_metric(name, target_lang, tuple(references))
+        return metric._extract_corpus_statistics(list(hypotheses), None)
+
+    return counted((name, target_lang), hypotheses, references, count)
 
 
 @lru_cache(maxsize=8)  # two metrics of four domains; counting the n-grams of references takes half of a score's time
-def _metric(name: str, target_lang: str, references: tuple[str, ...]) -> Any:
+def cached_metric(name: str, target_lang: str, references: tuple[str, ...]) -> Any:
+    """Return sacreBLEU's metric with references whose n-grams are counted once."""
     return STRING_BASED[name].metric(target_lang, references)
