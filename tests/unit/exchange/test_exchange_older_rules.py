@@ -17,7 +17,7 @@ from mdnmt.statements.claims.spec import ClaimsSpec
 
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], dict[str, Any], Path]:
-    """Return the specification and the outcomes of one claim, and a folder of configuration with another rule for it."""
+    """Return the specification and outcomes of one claim, and a folder of configuration with another rule for it."""
     monkeypatch.chdir(tmp_path)
     measures = [
         {"method": method, "label": method, "seed": seed, "name": "e", "at": {}, "value": value + 0.01 * seed}
