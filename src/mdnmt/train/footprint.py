@@ -10,6 +10,7 @@ import torch
 
 from mdnmt.config.training import Training
 from mdnmt.machine import Memory, TooLarge, host_memory, in_gb, require_space
+from mdnmt.methods.method import Architecture, with_size
 
 FLOAT = 4  # bytes
 # Values per parameter: its weight, gradient and Adam's two moments.
@@ -58,7 +59,9 @@ class Footprint:
             )
 
 
-def footprint(parameters: int, architecture: dict[str, Any], target_vocab: int, training: Training) -> Footprint:
+def footprint(
+    parameters: int, architecture: dict[str, Any], target_vocab: int, training: Training, num_domains: int
+) -> Footprint:
     """Estimate the memory that training needs.
 
     Args:
@@ -66,11 +69,15 @@ def footprint(parameters: int, architecture: dict[str, Any], target_vocab: int, 
         architecture: its options, defaults included.
         target_vocab: size of the target vocabulary.
         training: the recipe; only its batch size matters.
+        num_domains: of the task; the widths of `size: enlarged` depend on it.
     """
     tokens = training.max_tokens
     if training.batch_sentences is not None:
         # Pairs are sorted by length, so the longest ones share a batch, and that batch decides the peak.
         tokens = training.batch_sentences * training.max_length
+    if "model_dim" in architecture:
+        plain = {key: value for key, value in architecture.items() if key in Architecture.model_fields}
+        architecture = with_size(Architecture.model_validate(plain), num_domains).model_dump()
     width, inner = architecture.get("model_dim", 0), architecture.get("ffn_dim", 0)
     encoder_values = architecture.get("encoder_layers", 0) * (ENCODER_WIDTHS * width + INNER_WIDTHS * inner)
     decoder_values = architecture.get("decoder_layers", 0) * (DECODER_WIDTHS * width + INNER_WIDTHS * inner)

@@ -187,7 +187,7 @@ def _load_data(spec: RunSpec, folder: Path) -> TaskData:
 
 
 def _refuse_too_large(spec: RunSpec, data: TaskData, parameters: int, device: torch.device, folder: Path) -> None:
-    needed = footprint(parameters, spec.architecture, len(data.target_vocab), spec.training)
+    needed = footprint(parameters, spec.architecture, len(data.target_vocab), spec.training, len(data.domains))
     needed.require(device_memory(device), f"run {spec.fingerprint}")
     require_disk(folder, parameters, spec.training)
 

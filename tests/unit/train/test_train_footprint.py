@@ -23,15 +23,25 @@ SIZES = {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers
 
 
 def test_the_estimate_grows_with_model_batch_and_vocabulary() -> None:
-    base = footprint(60_000_000, SIZES, 30_000, Training(max_tokens=1000))
+    base = footprint(60_000_000, SIZES, 30_000, Training(max_tokens=1000), 2)
     assert base.states == 16 * 60_000_000
-    assert footprint(60_000_000, SIZES, 30_000, Training(max_tokens=3000)).activations == 3 * base.activations
-    assert footprint(60_000_000, SIZES, 60_000, Training(max_tokens=1000)).activations > base.activations
-    deeper = footprint(60_000_000, {**SIZES, "decoder_layers": 12}, 30_000, Training(max_tokens=1000))
+    assert footprint(60_000_000, SIZES, 30_000, Training(max_tokens=3000), 2).activations == 3 * base.activations
+    assert footprint(60_000_000, SIZES, 60_000, Training(max_tokens=1000), 2).activations > base.activations
+    deeper = footprint(60_000_000, {**SIZES, "decoder_layers": 12}, 30_000, Training(max_tokens=1000), 2)
     assert deeper.activations > base.activations and deeper.states == base.states
     # The longest pairs share a batch.
     in_sentences = Training(batch_sentences=12, max_length=250)
-    assert footprint(60_000_000, SIZES, 30_000, in_sentences).activations == 3 * base.activations
+    assert footprint(60_000_000, SIZES, 30_000, in_sentences, 2).activations == 3 * base.activations
+
+
+def test_the_estimate_counts_the_widths_that_a_size_means() -> None:
+    def activations(num_domains: int, **sizes: Any) -> int:
+        given = {**SIZES, "num_heads": 8, **sizes}
+        return footprint(60_000_000, given, 30_000, Training(max_tokens=1000), num_domains).activations
+
+    big = activations(2, model_dim=1024, ffn_dim=4096, num_heads=16)
+    assert activations(2, size="big") == activations(4, size="enlarged") == big > activations(2, size="enlarged")
+    assert activations(2, size="enlarged") > activations(2)
 
 
 def test_states_alone_decide_and_both_numbers_are_named() -> None:

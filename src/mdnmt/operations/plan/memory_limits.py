@@ -47,8 +47,9 @@ def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | N
             continue
         task = study.tasks[run.task]
         vocab = vocab_sizes(task, places)[0]
-        parameters = work_of(spec.builder, spec.architecture, len(task.config.domains), vocab).parameters
-        needed = footprint(parameters, spec.architecture, vocab.target, spec.training)
+        num_domains = len(task.config.domains)
+        parameters = work_of(spec.builder, spec.architecture, num_domains, vocab).parameters
+        needed = footprint(parameters, spec.architecture, vocab.target, spec.training, num_domains)
         needed.require(limit, f"run {name_of(run)}")
 
 

@@ -105,7 +105,8 @@ class RunPlanner:
             decode = self._decode(to_translate, work) if to_translate else NOTHING
             if state != "done" and updates:
                 target_vocab = self.vocabs[run.task].target
-                memory = footprint(work.parameters, spec.architecture, target_vocab, spec.training).total
+                domains = len(self.study.tasks[run.task].config.domains)
+                memory = footprint(work.parameters, spec.architecture, target_vocab, spec.training, domains).total
                 to_add = time_estimates.kept_sizes(work.parameters, spec.training.average_checkpoints)
         used = size_bytes(paths.folder)
         record = next((one for one in self.records if run.spec is not None and one.spec == run.spec), None)
