@@ -19,6 +19,7 @@ from mdnmt import methods, plugins
 from mdnmt.cli import main
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.figures.architecture import ArchitectureSystem, structure_of
 from mdnmt.methods import build, code_of, validate
 from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths
@@ -80,6 +81,13 @@ def test_a_method_in_the_folder_is_built_like_one_of_the_package(write: Write) -
         validate("own", {"scael": 1}, where="x")
     with pytest.raises(ConfigError, match=r"no builder 'owm' \(did you mean 'own'\?\)"):
         validate("owm", {}, where="x")
+
+
+def test_its_architecture_is_drawn(write: Write) -> None:
+    write("own.py", OWN)
+    options = validate("own", {}, where="x").model_dump(mode="json")
+    system = {"label": "Own", "method": "own", "builder": "own", "architecture": options, "num_domains": 2}
+    assert structure_of(ArchitectureSystem.model_validate(system)) is not None
 
 
 def test_modules_of_the_folder_import_each_other(write: Write) -> None:

@@ -37,8 +37,9 @@ class ArchitectureSystem(Frozen):
 
     label: str
     method: str
-    builder: str  # a module of mdnmt.methods
+    builder: str  # a module of mdnmt.methods, or a plug-in
     architecture: dict[str, Any]  # all options of the builder
+    code: dict[str, str] = Field({})  # of a plug-in: an edit draws the figure again
     num_domains: int = Field(ge=1)
 
 
@@ -59,6 +60,7 @@ class ArchitectureSpec(FigureSpec):
                 method=runs[0].directory,
                 builder=planned.builder,
                 architecture=planned.architecture,
+                code=planned.code,
                 num_domains=len(request.domains),
             )
             for runs in request.systems
@@ -268,6 +270,7 @@ def structure_of(system: ArchitectureSystem) -> Structure | None:
 def _structure(builder: str, architecture: str, num_domains: int) -> Structure | None:
     # Imported here, so that other figures do not wait for torch.
     from mdnmt.exhibits.model_structure import structure
-    from mdnmt.methods import BUILDERS
+    from mdnmt.methods import BUILDERS, find_own
 
-    return structure(builder, json.loads(architecture), num_domains) if builder in BUILDERS else None
+    is_built_here = builder in BUILDERS or find_own(builder) is not None
+    return structure(builder, json.loads(architecture), num_domains) if is_built_here else None
