@@ -36,7 +36,7 @@ class CorpusConfig(Frozen):
         default=(), description="further files of the same corpus; a reader then sees <file>/<member>"
     )
     reader: ReaderConfig = Field(
-        description="how its text is read; a local corpus: plain, files, tsv or tmx; a generated one: generated"
+        description="how its text is read; a local corpus: plain, files, tsv, tmx or xliff; a generated one: generated"
     )
     pairs: int | None = Field(
         None, gt=0, strict=True, description="of segments, where it is known: a download that holds others is refused"
@@ -56,8 +56,8 @@ class CorpusConfig(Frozen):
 
     @model_validator(mode="after")
     def _reader_fits_source(self) -> Self:
-        if self.source.provider == "local" and self.reader.name not in ("plain", "files", "tsv", "tmx"):
-            raise ValueError("a local corpus is read by the reader 'plain', 'files', 'tsv' or 'tmx'")
+        if self.source.provider == "local" and self.reader.name not in ("plain", "files", "tsv", "tmx", "xliff"):
+            raise ValueError("a local corpus is read by the reader 'plain', 'files', 'tsv', 'tmx' or 'xliff'")
         if (self.source.provider == "generated") != (self.reader.name == "generated"):
             raise ValueError("the provider 'generated' and the reader 'generated' go together")
         if self.more_sources:

@@ -180,6 +180,13 @@ class TmxReader(Frozen):
     )
 
 
+class XliffReader(Frozen):
+    """A bilingual file (XLIFF 1.2 or 2): `<split>.xlf` in your folder, plain or packed, or one file by its name."""
+
+    name: Literal["xliff"] = Field(description="the reader")
+    file: str | None = Field(None, min_length=1, description="the one file, or the archive's member; null: <split>.xlf")
+
+
 class TsvReader(Frozen):
     """A table: `<split>.tsv` in your folder, plain or packed, or one file by its name."""
 
@@ -249,6 +256,7 @@ ReaderConfig = Annotated[
     | IwsltReader
     | UmCorpusReader
     | TmxReader
+    | XliffReader
     | TsvReader
     | GeneratedReader,
     Field(discriminator="name"),

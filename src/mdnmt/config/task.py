@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from mdnmt.config.base import Frozen
 from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import Language
-from mdnmt.config.corpus_reader import FilesReader, TmxReader, TsvReader
+from mdnmt.config.corpus_reader import FilesReader, TmxReader, TsvReader, XliffReader
 from mdnmt.config.loader import NAME_PATTERN, find_named, load_model
 from mdnmt.languages import language
 
@@ -58,7 +58,7 @@ class DomainConfig(Frozen):
     files: str | None = Field(
         None, min_length=1, description="instead of corpora: `text/law` for text/law.en and text/law.fr, or one file"
     )
-    reader: FilesReader | TsvReader | TmxReader | None = Field(
+    reader: FilesReader | TsvReader | TmxReader | XliffReader | None = Field(
         None, discriminator="name", description="how folder or files are read; null: found by their names"
     )
     train: Count | None = Field(None, description="largest number of training pairs; null: all that remain")

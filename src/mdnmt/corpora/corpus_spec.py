@@ -24,6 +24,7 @@ from mdnmt.config.corpus_source import (
 from mdnmt.config.task import Name
 from mdnmt.corpora.checksum_cache import ChecksumCache
 from mdnmt.corpora.corpus_lock import LOCK, NO_LOCK, OWN_LOCK, Lock
+from mdnmt.corpora.formats.text_names import stem_and_language, without_role
 from mdnmt.corpora.local_files import local_files
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import sha256_file
@@ -68,7 +69,9 @@ class CorpusSpec(Frozen):
         files = sorted([_PACKED.sub("", file.name), _known(file)] for file in self.files)
         if isinstance(self.reader, FilesReader):
             return {"files": _renamed(files, self.reader), "reader": {"name": "plain"}}
-        return {"files": files, "reader": self.reader.model_dump(mode="json")}
+        reader = self.reader.model_dump(mode="json")
+        # Memories whose codes were removed without a blank between words are another text.
+        return {"files": files, "reader": {**reader, "version": 2} if reader["name"] == "tmx" else reader}
 
 
 class FetchSpec(Frozen):
@@ -92,8 +95,11 @@ def _renamed(files: list[list[str]], reader: FilesReader) -> list[list[str]]:
     for split in ("train", "valid", "test"):
         for number, name in enumerate(getattr(reader, split), start=1):
             names[name] = split if number == 1 else f"{split}.{number}"
-    parts = [(*name.rpartition("."), digest) for name, digest in files]
-    return sorted([f"{names[name]}.{lang}", digest] for name, _, lang, digest in parts)
+    found = []
+    for file, digest in files:
+        stem, lang = stem_and_language(file) or file.rsplit(".", 1)
+        found.append([f"{names[stem if stem in names else without_role(stem)]}.{lang}", digest])
+    return sorted(found)
 
 
 def _known(file: FileSpec) -> str:

@@ -6,14 +6,16 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from mdnmt.config.corpus import CorpusConfig, load_corpus
-from mdnmt.config.corpus_reader import FilesReader, PlainReader, TmxReader, TsvReader
+from mdnmt.config.corpus_reader import FilesReader, PlainReader, TmxReader, TsvReader, XliffReader
 from mdnmt.config.corpus_source import LocalSource
 from mdnmt.config.task import DomainConfig, TaskConfig
-from mdnmt.corpora.formats.folder import COMPRESSION_SUFFIXES, Folder
+from mdnmt.corpora.formats.folder import Folder
+from mdnmt.corpora.formats.text_names import is_other_format, not_read, stems, text_file, unpacked_name
 from mdnmt.corpora.readers import HELD_OUT
 from mdnmt.errors import DataError
 
-OwnReader = PlainReader | FilesReader | TsvReader | TmxReader
+OwnReader = PlainReader | FilesReader | TsvReader | TmxReader | XliffReader
+KINDS = (".tsv", ".tmx", ".xlf")  # of files that hold both languages
 
 
 def corpora_of(config_folder: Path, task: TaskConfig) -> dict[str, CorpusConfig]:
@@ -87,13 +89,13 @@ def _names(folder: Path) -> set[str]:
 
 def _reader_of_file(where: str, file: str, names: Collection[str], languages: Sequence[str]) -> OwnReader:
     """Return the reader of `<file>.en` and `<file>.fr`, or of one table or translation memory."""
-    if all(_is_there(f"{file}.{lang}", names) for lang in languages):
+    archive = Folder(Path(where), unpacked_bytes_max=0)
+    if all(text_file(archive, file, lang) for lang in languages):
         return FilesReader(name="files", train=(file,))
-    kind = Path(_plain(file)).suffix
-    if file in names and kind in (".tsv", ".tmx"):
-        return _table(file, languages) if kind == ".tsv" else TmxReader(name="tmx", file=file)
+    if file in names and (kind := _kind(file)):
+        return _of_kind(kind, file, languages)
     if file in names:
-        raise DataError(f"{where}/{file}: is neither .tsv nor .tmx; set `reader` to say how to read it")
+        raise DataError(f"{where}/{file}: is none of {', '.join(KINDS)}; set `reader` to say how to read it")
     both = " and ".join(f"{file}.{lang}" for lang in languages)
     raise DataError(f"{where}: has neither {both} nor a file {file}; put them there (plain, .gz, .xz or .zst)")
 
@@ -104,13 +106,18 @@ def _reader(where: str, names: Collection[str], languages: Sequence[str]) -> Own
     Raises:
         DataError: it holds none of that, or several.
     """
-    plain = {_plain(name) for name in names}
-    texts = _texts(where, plain, languages)
-    tables = {kind: sorted(name for name in names if _plain(name).endswith(kind)) for kind in (".tsv", ".tmx")}
+    texts, alone = stems(names, languages)
+    if alone:
+        stem, _, lang = alone[0].rpartition(".")
+        lacking = next(one for one in languages if one != lang)
+        raise DataError(f"{where}: has {alone[0]} but no {stem}.{lacking}; put it there, or remove the other")
+    tables = {kind: sorted(name for name in names if _kind(name) == kind) for kind in KINDS}
     found = [", ".join(some) for some in ([f"{text}.{languages[0]}" for text in texts], *tables.values()) if some]
     if not found:
         both = " and ".join(f"<name>.{lang}" for lang in languages)
-        raise DataError(f"{where}: has no text; expected {both}, one .tsv or one .tmx (plain, .gz, .xz or .zst)")
+        said = f"has no text; expected {both}, one .tsv, one .tmx or one .xlf (plain, .gz, .xz or .zst)"
+        other = [name for name in sorted(names) if is_other_format(name)]
+        raise DataError(f"{where}: {said}" + (f"; {other[0]}: {not_read(other[0])}" if other else ""))
     if len(found) > 1:
         raise DataError(f"{where}: has {' and '.join(found)}; keep one kind there, or name one in `files`")
     if texts:
@@ -119,32 +126,23 @@ def _reader(where: str, names: Collection[str], languages: Sequence[str]) -> Own
         if not train:
             raise DataError(f"{where}: has {found[0]}, but no text to train on; put one there")
         return PlainReader(name="plain") if train == ("train",) else FilesReader(name="files", train=train, **own)
-    kind = ".tsv" if tables[".tsv"] else ".tmx"
-    files = tables[kind]
-    if any(_plain(name) == f"train{kind}" for name in files):
-        return _table(None, languages) if kind == ".tsv" else TmxReader(name="tmx")
+    kind, files = next((kind, files) for kind, files in tables.items() if files)
+    if any(unpacked_name(name) == f"train{kind}" for name in files):
+        return _of_kind(kind, None, languages)
     if len(files) > 1:
         raise DataError(f"{where}: has {found[0]}; call them train{kind}, valid{kind} and test{kind}, or name one")
-    return _table(files[0], languages) if kind == ".tsv" else TmxReader(name="tmx", file=files[0])
+    return _of_kind(kind, files[0], languages)
 
 
-def _texts(where: str, plain: Collection[str], languages: Sequence[str]) -> list[str]:
-    """Return the names, without the language, of files that exist in both languages."""
-    sides = [{name.removesuffix(f".{lang}") for name in plain if name.endswith(f".{lang}")} for lang in languages]
-    for name in sorted(sides[0] ^ sides[1]):
-        here, lacking = languages if name in sides[0] else reversed(languages)
-        raise DataError(f"{where}: has {name}.{here} but no {name}.{lacking}; put it there, or remove the other")
-    return sorted(sides[0])
+def _kind(name: str) -> str | None:
+    """Return the kind of table or memory that a file is, by its name."""
+    end = Path(unpacked_name(name)).suffix.lower()
+    end = ".xlf" if end == ".xliff" else end
+    return end if end in KINDS else None
 
 
-def _table(file: str | None, languages: Sequence[str]) -> TsvReader:
-    return TsvReader(name="tsv", file=file, columns={lang: index for index, lang in enumerate(languages, start=1)})
-
-
-def _plain(name: str) -> str:
-    """Return a file's name without the suffix of its compression."""
-    return next((name.removesuffix(end) for end in COMPRESSION_SUFFIXES if end and name.endswith(end)), name)
-
-
-def _is_there(name: str, names: Collection[str]) -> bool:
-    return any(name + end in names for end in COMPRESSION_SUFFIXES)
+def _of_kind(kind: str, file: str | None, languages: Sequence[str]) -> OwnReader:
+    if kind == ".tsv":
+        columns = {lang: index for index, lang in enumerate(languages, start=1)}
+        return TsvReader(name="tsv", file=file, columns=columns)
+    return TmxReader(name="tmx", file=file) if kind == ".tmx" else XliffReader(name="xliff", file=file)

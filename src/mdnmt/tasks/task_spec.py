@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from mdnmt.config.task import (
 from mdnmt.corpora.checksum_cache import ChecksumCache
 from mdnmt.corpora.corpus_lock import NO_LOCK, Lock
 from mdnmt.corpora.corpus_spec import CorpusSpec, corpus_spec
+from mdnmt.corpora.formats.text_names import stem_and_language
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import fingerprint
 from mdnmt.languages import language
@@ -199,5 +199,6 @@ def _needed(spec: CorpusSpec, task: TaskConfig) -> CorpusSpec:
     """Leave out a local corpus' files of other languages: a change in them changes nothing here."""
     if spec.reader.name not in ("plain", "files") or len(spec.files) == 1:
         return spec
-    ends = re.compile(rf"\.({task.source_lang}|{task.target_lang})(\.(gz|xz|zst))?$")
-    return spec.model_copy(update={"files": tuple(file for file in spec.files if ends.search(file.name))})
+    wanted = (task.source_lang, task.target_lang)
+    said = [(file, stem_and_language(file.name, wanted)) for file in spec.files]
+    return spec.model_copy(update={"files": tuple(file for file, one in said if one is not None and one[1] in wanted)})

@@ -127,7 +127,9 @@ def test_what_is_not_clear_is_refused_in_one_line(mine: Mine) -> None:
     assert mine.refused(folder=str(mine.text / "no")) == (
         "TEXT/no: no such folder; put your text there, or correct it in the task's file"
     )
-    assert mine.refused().startswith("TEXT: has no text; expected <name>.en and <name>.fr, one .tsv or one .tmx")
+    assert mine.refused().startswith(
+        "TEXT: has no text; expected <name>.en and <name>.fr, one .tsv, one .tmx or one .xlf"
+    )
     assert "neither law.en and law.fr nor a file law" in mine.refused(files=f"{mine.text}/law")
     mine.put(acts__en="one\n")
     assert mine.refused() == "TEXT: has acts.en but no acts.fr; put it there, or remove the other"
@@ -138,7 +140,7 @@ def test_what_is_not_clear_is_refused_in_one_line(mine: Mine) -> None:
     mine.put(valid__tmx=TMX)
     assert mine.refused().startswith("TEXT: has valid.tmx, x.tmx; call them train.tmx, valid.tmx and test.tmx")
     mine.put(note__txt="x")
-    assert "note.txt: is neither .tsv nor .tmx; set `reader`" in mine.refused(files=f"{mine.text}/note.txt")
+    assert "note.txt: is none of .tsv, .tmx, .xlf; set `reader`" in mine.refused(files=f"{mine.text}/note.txt")
 
 
 def test_held_out_text_alone_is_not_trained_on(mine: Mine) -> None:

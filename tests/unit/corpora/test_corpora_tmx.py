@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reader_archives import BOUND, Memory, gives_pairs_or_says_why, grows, pairs_of, segments, zipped
 
-from mdnmt.config.corpus_reader import TmxReader
+from mdnmt.config.corpus_reader import TmxReader, XliffReader
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
@@ -60,6 +60,32 @@ def test_of_several_regions_the_first_is_taken_or_the_one_that_is_named() -> Non
 def test_codes_of_the_layout_are_no_text_and_marked_text_is() -> None:
     codes = '<bpt i="1">&lt;b&gt;</bpt><hi>bold</hi><ept i="1">&lt;/b&gt;</ept> and<ph x="1">{<sub>no</sub>}</ph> on'
     assert read(tmx(unit(en=codes, fr="f"))) == [("bold and on", "f")]
+
+
+@pytest.mark.parametrize(
+    ("segment", "text"),
+    [
+        ('Click<ph x="1"/>here', "Click here"),
+        ('un<bpt i="1">&lt;b&gt;</bpt>believ<ept i="1">&lt;/b&gt;</ept>able', "unbelievable"),
+        ('H<bpt i="1">&lt;sub&gt;</bpt>2<ept i="1">&lt;/sub&gt;</ept>O', "H2O"),
+        ("one<ph>&lt;br/&gt;</ph>two", "one two"),
+        ('one.<bpt i="1"/>Two<ept i="1"/>', "one. Two"),
+        ('Press <ph x="1"/>.', "Press."),
+        ("中<ph/>文", "中文"),
+        ("C<ph>&lt;i&gt;</ph>at", "Cat"),
+        ("<ph/>a <hi>b</hi>c<ph/>", "a bc"),
+    ],
+)
+def test_words_beside_a_code_stay_apart_and_a_word_stays_whole(segment: str, text: str) -> None:
+    assert read(tmx(unit(en=segment, fr="f"))) == [(text, "f")]
+    file = f'<file source-language="en-GB" target-language="fr"><body><trans-unit><source>{segment}</source>'
+    proposal = "<alt-trans><source>no</source><target>no</target></alt-trans>"
+    one = f"<xliff>{file}<target>f</target>{proposal}</trans-unit></body></file></xliff>"
+    two = f'<xliff srcLang="en" trgLang="fr"><file><unit><segment><source>{segment}</source><target>f</target>'
+    for data in (one, f"{two}</segment></unit></file></xliff>"):
+        archive = Memory({"train.xlf": data.encode()}, 64)
+        assert list(segments(archive, XliffReader(name="xliff"), "en", "fr")) == [(text, "f")]
+        assert list(segments(archive, XliffReader(name="xliff"), "fr", "en")) == [("f", text)]
 
 
 def test_the_older_attribute_and_utf_16_are_read() -> None:

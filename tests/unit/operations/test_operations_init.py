@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mdnmt.cli import main
 from mdnmt.config.study import load_study
-from mdnmt.config.task import load_task
+from mdnmt.config.task import TaskConfig, load_task
+from mdnmt.corpora.task_corpora import check_own
 from mdnmt.errors import ConfigError
 from mdnmt.operations.init.find_text import FoundDomain, domain_name, find_domains
 from mdnmt.operations.init.write_study import METHODS, check_amount, held_out, size_for, write_new
@@ -66,9 +68,71 @@ def test_one_folder_with_files_of_several_names_is_a_domain_per_name(tmp_path: P
 def test_tables_and_memories_are_counted_and_need_their_languages(tmp_path: Path) -> None:
     (tmp_path / "law").mkdir()
     (tmp_path / "law/acts.tsv").write_text("a\tb\nc\td")
-    (tmp_path / "talk").mkdir()
-    (tmp_path / "talk/talk.tmx").write_text("<tmx>" + "<tu></tu>" * 5 + "</tmx>")
-    assert found(tmp_path) == ([("law", "folder", 2), ("talk", "folder", 5)], ())
+    assert found(tmp_path)[1] == ()
+    domains, _ = find_domains([tmp_path], ("en", "fr"))
+    assert [(one.key, one.pairs, one.reader) for one in domains] == [("folder", 2, None)]
+    units = '<tu><tuv xml:lang="en-US"><seg>a</seg></tuv><tuv xml:lang="fr"><seg>b</seg></tuv></tu>' * 5
+    memory = f'<?xml version="1.0" encoding="utf-16"?><tmx version="1.4"><body>{units}</body></tmx>'
+    (tmp_path / "law/acts.tsv").unlink()
+    (tmp_path / "law/acts.tmx").write_bytes(memory.encode("utf-16"))
+    assert found(tmp_path) == ([("law", "folder", 5)], ("en", "fr"))
+
+
+LINES = ["un", "deux", "trois"]
+
+
+@pytest.mark.parametrize(
+    ("files", "reader"),
+    [
+        ({"acts.en.txt": LINES, "acts.fr.txt": LINES}, None),
+        ({"ACTS.EN": LINES, "ACTS.FR": LINES}, None),
+        ({"v1.2.acts.en": LINES, "v1.2.acts.fr": LINES, "notes.txt": ["x"]}, None),
+        ({"newstest2014-fren-src.en": LINES, "newstest2014-fren-ref.fr": LINES}, None),
+        (
+            {"law.en-fr.en": LINES, "law.en-fr.fr": LINES, "law.en-fr.xml": ["x"], "README": ["x"], "LICENSE": [""]},
+            None,
+        ),
+        (
+            {"acts.csv": ["English,French", *(f'"{line}, ""a""",b' for line in LINES)]},
+            {"separator": "comma", "header": True},
+        ),
+        ({"acts.csv": ["en;fr", *(f"{line};b" for line in LINES)]}, {"separator": "semicolon", "header": True}),
+        ({"a.tsv": ["English\tFrench", *(f'"{line} ""a"""\tb' for line in LINES)]}, {"quotes": True, "header": True}),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_names_and_tables_that_people_have_are_read(
+    tmp_path: Path, files: dict[str, list[str]], reader: dict[str, Any] | None, end: str
+) -> None:
+    (tmp_path / "law").mkdir()
+    for name, lines in files.items():
+        (tmp_path / "law" / name).write_bytes("".join(line + end for line in lines).encode())
+    [domain], languages = find_domains([tmp_path])
+    assert (domain.name, domain.pairs, languages) == ("law", 3, ("en", "fr"))
+    options = None if domain.reader is None else domain.reader.model_dump()
+    assert options == (None if reader is None else {**(options or {}), **reader})
+    value = {"valid": 1, "test": 1, domain.key: str(domain.path)}
+    value |= {} if domain.reader is None else {"reader": domain.reader}
+    task = {"title": "x", "source_lang": "en", "target_lang": "fr", "domains": {"law": value}}
+    check_own(TaskConfig.model_validate(task))
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("fr.po", "po2tmx"),
+        ("newstest2014-fren-src.en.sgm", "sacrebleu"),
+        ("en-fr.txt.zip", "unpack it there"),
+        ("english.txt", "does not say its language"),
+        ("acts.xlsx", "save it as a table"),
+    ],
+)
+def test_a_format_that_is_not_read_is_named_with_what_to_do(tmp_path: Path, file: str, said: str) -> None:
+    text(tmp_path / "law" / file, 3, "x")
+    with pytest.raises(ConfigError, match="found no parallel text") as caught:
+        find_domains([tmp_path])
+    assert file in str(caught.value)
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ def _decoded(data: bytes, before: int, where: str) -> list[str]:
     if len(data) > LINE_BYTES_MAX:
         for number, line in enumerate(data.split(b"\n"), start=before + 1):
             _check_length(line, where, number)
+    if not before and data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{where}: is UTF-16; convert it: `iconv -f UTF-16 -t UTF-8 OLD > NEW`")
     if (nul := data.find(b"\0")) >= 0:
         number = before + data.count(10, 0, nul) + 1
         raise DataError(f"{where}:{number}: has a NUL byte; expected UTF-8; `mdnmt doctor` says what to mend")

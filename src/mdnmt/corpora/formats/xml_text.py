@@ -6,15 +6,17 @@ whose text, tags or nesting exceed a limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 from xml.parsers import expat
 
+from mdnmt.corpora.formats.inline_codes import Code, without_codes
 from mdnmt.errors import DataError
 
 TEXT_CHARACTERS_MAX = 1 << 20
 _TOKEN_BYTES_MAX = 1 << 21
 _DEPTH_MAX = 100
+_NATIVE_CHARACTERS = 200  # of a formatting code; its beginning says what it is
 
 
 class Event(NamedTuple):
@@ -28,20 +30,28 @@ class Event(NamedTuple):
 
 
 def events(
-    blocks: Iterable[bytes], where: str, gathered: str, dropped: frozenset[str] = frozenset()
+    blocks: Iterable[bytes],
+    where: str,
+    gathered: str | Collection[str],
+    dropped: frozenset[str] = frozenset(),
+    joins_words: bool = True,
 ) -> Iterator[Event]:
     """Yield the events of an XML document in order.
 
     Args:
         blocks: the document, in blocks of any size.
         where: its name, for messages.
-        gathered: the element whose text is wanted. It yields one event at its end; elements within it yield none.
+        gathered: the element (or elements) whose text is wanted. It yields one event at its end; elements within it
+            yield none.
         dropped: elements within the gathered one whose content is left out of the text.
+        joins_words: leave out elements within the gathered one without a trace; False: leave a blank where the words
+            beside an element are two words (see `inline_codes`).
 
     Raises:
         DataError: it is not well-formed, declares entities, or exceeds a limit; the message names file and line.
     """
-    handlers = _Handlers(where, gathered, dropped)
+    names = frozenset([gathered] if isinstance(gathered, str) else gathered)
+    handlers = _Handlers(where, names, dropped, joins_words)
     parser = handlers.parser
     try:
         fed = 0
@@ -63,8 +73,8 @@ def events(
 class _Handlers:
     """The handlers that expat calls, and the events since the last `take_events`."""
 
-    def __init__(self, where: str, gathered: str, dropped: frozenset[str]) -> None:
-        self.where, self.gathered, self.dropped = where, gathered, dropped
+    def __init__(self, where: str, gathered: frozenset[str], dropped: frozenset[str], joins_words: bool) -> None:
+        self.where, self.gathered, self.dropped, self.joins_words = where, gathered, dropped, joins_words
         self.parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self.start
@@ -79,7 +89,8 @@ class _Handlers:
         self.dropped_depth = 0  # likewise within a dropped element
         self.attributes: dict[str, str] = {}
         self.start_line = 0
-        self.parts: list[str] = []
+        self.parts: list[str | Code] = []
+        self.native: list[str] = []  # text of the dropped element
         self.length = 0
 
     def take_events(self) -> list[Event]:
@@ -94,11 +105,13 @@ class _Handlers:
         if self.depth > _DEPTH_MAX:
             raise self.error(f"elements nested more than {_DEPTH_MAX} deep")
         if self.gathered_depth:
-            if name == self.gathered:
+            if name in self.gathered:
                 raise self.error(f"a <{name}> within a <{name}>")
             self.gathered_depth += 1
             self.dropped_depth += bool(self.dropped_depth or name in self.dropped)
-        elif name == self.gathered:
+            if not self.dropped_depth:
+                self.parts.append(Code(name))
+        elif name in self.gathered:
             self.gathered_depth, self.attributes, self.start_line = 1, attributes, self.parser.CurrentLineNumber
             self.parts, self.length = [], 0
         else:
@@ -110,16 +123,24 @@ class _Handlers:
             self.found.append(Event("end", name, {}, self.parser.CurrentLineNumber))
             return
         self.gathered_depth -= 1
-        self.dropped_depth -= bool(self.dropped_depth)
+        was_dropped, self.dropped_depth = self.dropped_depth, max(0, self.dropped_depth - 1)
         if not self.gathered_depth:
-            self.found.append(Event("text", name, self.attributes, self.start_line, "".join(self.parts)))
+            text = [part for part in self.parts if isinstance(part, str)]
+            said = "".join(text) if self.joins_words else without_codes(self.parts)
+            self.found.append(Event("text", name, self.attributes, self.start_line, said))
+        elif not self.dropped_depth:
+            self.parts.append(Code(name, "".join(self.native) if was_dropped else ""))
+            self.native = []
 
     def text(self, data: str) -> None:
-        if self.gathered_depth and not self.dropped_depth:
-            self.length += len(data)
+        if self.gathered_depth:
+            self.length += len(data) * (not self.dropped_depth)
             if self.length > TEXT_CHARACTERS_MAX:
                 raise self.error(f"a text of more than {TEXT_CHARACTERS_MAX} characters")
-            self.parts.append(data)
+            if not self.dropped_depth:
+                self.parts.append(data)
+            elif sum(map(len, self.native)) < _NATIVE_CHARACTERS:
+                self.native.append(data)
 
     def doctype(self, name: str, system_id: str | None, public_id: str | None, has_subset: int) -> None:
         # A reference to an external DTD is common and harmless: it is never fetched.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from mdnmt.config.corpus_reader import FilesReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.folder import packed_name
 from mdnmt.corpora.formats.lines import side_by_side
+from mdnmt.corpora.formats.text_names import text_file
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the options name the files
@@ -48,7 +48,7 @@ def _read_split(
 
 
 def _member(archive: Archive, name: str, lang: str) -> str:
-    found = packed_name(archive, f"{name}.{lang}")
+    found = text_file(archive, name, lang)
     if found is None:
         raise DataError(f"{archive.label}: has no {name}.{lang}; put it there, plain or packed (.gz, .xz, .zst)")
     return found

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from mdnmt.config.corpus_reader import PlainReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.folder import packed_name
 from mdnmt.corpora.formats.lines import side_by_side
+from mdnmt.corpora.formats.text_names import text_file
 from mdnmt.errors import DataError
 
 REQUIRED: tuple[str, ...] = ()  # the names depend on the languages: `_member` says what is missing
@@ -41,7 +41,7 @@ def split_files(archive: Archive, split: str, languages: Sequence[str], options:
     Raises:
         DataError: some of the languages are missing, or one exists twice.
     """
-    there = [lang for lang in languages if packed_name(archive, f"{split}.{lang}")]
+    there = [lang for lang in languages if text_file(archive, split, lang)]
     return [_member(archive, split, lang) for lang in languages] if there or split == "train" else []
 
 
@@ -51,7 +51,7 @@ def _read_split(archive: Archive, split: str, source_lang: str, target_lang: str
 
 
 def _member(archive: Archive, split: str, lang: str) -> str:
-    name = packed_name(archive, f"{split}.{lang}")
+    name = text_file(archive, split, lang)
     if name is None:
         said = f"has no {split}.{lang}; put it there, plain or packed (.gz, .xz, .zst)"
         raise DataError(f"{archive.label}: {said}")

@@ -51,7 +51,7 @@ def _units(
     started = False
     sides: dict[str, str] = {}
     current: str | None = None
-    for event in events(archive.blocks(name), where, gathered="seg", dropped=_CODES):
+    for event in events(archive.blocks(name), where, gathered="seg", dropped=_CODES, joins_words=False):
         if not started and event.name != "tmx":
             raise DataError(f"{where}:{event.line}: begins with <{event.name}>; expected a TMX file, <tmx>")
         started = True
@@ -61,7 +61,7 @@ def _units(
             code = event.attributes.get("xml:lang") or event.attributes.get("lang")
             if not code:
                 raise DataError(f"{where}:{event.line}: a <tuv> without xml:lang; name its language")
-            current = next((lang for lang, one in wanted.items() if _is_language(code, one)), None)
+            current = next((lang for lang, one in wanted.items() if is_language(code, one)), None)
         elif event.kind == "text" and current is not None:
             sides.setdefault(current, event.text)
         elif event.kind == "end" and event.name == "tu" and len(sides) == 2:
@@ -72,7 +72,7 @@ def _units(
         raise DataError(f"{where}: none of its {units} units has both {' and '.join(wanted.values())}")
 
 
-def _is_language(code: str, wanted: str) -> bool:
+def is_language(code: str, wanted: str) -> bool:
     """Say whether a code is the wanted one, or a region of it (`en-GB` for `en` or `eng`)."""
     code, wanted = (text.lower().replace("_", "-") for text in (code, wanted))
     is_region = code.startswith(wanted + "-") or ("-" not in wanted and language(code).base == language(wanted).base)

@@ -7,14 +7,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdnmt.config.corpus_reader import TsvReader
 from mdnmt.config.task import AVERAGES
-from mdnmt.corpora.formats.folder import COMPRESSION_SUFFIXES, Folder
+from mdnmt.corpora.formats.folder import Folder
+from mdnmt.corpora.formats.lines import unix_line_ends
+from mdnmt.corpora.formats.text_names import (
+    is_other_format,
+    not_read,
+    stem_and_language,
+    stems,
+    text_file,
+    unpacked_name,
+    without_role,
+)
+from mdnmt.corpora.task_corpora import KINDS
 from mdnmt.errors import ConfigError
-from mdnmt.languages import PATTERN
+from mdnmt.operations.init.look_at_table import look_at_table, table_languages
 
 HELD_OUT = ("valid", "test")
-TABLES = (".tsv", ".tmx")
-_LANGUAGE = re.compile(PATTERN)
+TABLES = (*KINDS, ".xliff", ".csv")
 _BYTES_MAX = 1 << 40  # of one unpacked file; text is counted in blocks, never kept
 
 
@@ -29,6 +40,7 @@ class FoundDomain:
         pairs: lines (or units of a translation memory) of the training text.
         has_valid: whether the folder has its own validation text.
         has_test: whether the folder has its own test text.
+        reader: how its table is read, if that is not the default.
     """
 
     name: str
@@ -37,6 +49,7 @@ class FoundDomain:
     pairs: int
     has_valid: bool = False
     has_test: bool = False
+    reader: TsvReader | None = None
 
 
 def find_domains(paths: Sequence[Path], languages: Sequence[str] = ()) -> tuple[list[FoundDomain], tuple[str, ...]]:
@@ -55,8 +68,8 @@ def find_domains(paths: Sequence[Path], languages: Sequence[str] = ()) -> tuple[
     """
     folders = [inner for path in paths for inner in _with_text(path)]
     found_languages = tuple(sorted(languages)) or _languages(folders)
-    if len(folders) == 1 and found_languages and len(stems := _stems(folders[0], found_languages)) > 1:
-        domains = [_domain_of_files(folders[0], stem, found_languages[0]) for stem in stems]
+    if len(folders) == 1 and found_languages and len(names := _stems(folders[0], found_languages)) > 1:
+        domains = [_domain_of_files(folders[0], stem, found_languages) for stem in names]
     else:
         domains = [_domain_of_folder(folder, found_languages) for folder in folders]
     names = [one.name for one in domains]
@@ -75,39 +88,55 @@ def _with_text(path: Path) -> list[Path]:
     inner = [one for one in sorted(path.iterdir()) if one.is_dir() and not one.name.startswith(".") and _texts(one)]
     if not inner:
         raise ConfigError(
-            f"{path}: found no parallel text; expected files like law.en and law.fr (or .tsv, .tmx; .gz, .xz, .zst), "
-            "or a folder of them per domain"
+            f"{path}: found no parallel text; expected files like law.en and law.fr (or law.en.txt; .tsv, .csv, .tmx, "
+            f".xlf; .gz, .xz, .zst), or a folder of them per domain{_other_formats(path)}"
         )
     return inner
 
 
-def _plain(name: str) -> str:
-    """Return a file's name without its compression suffix."""
-    return next((name.removesuffix(end) for end in COMPRESSION_SUFFIXES[1:] if name.endswith(end)), name)
+def _is_table(name: str) -> bool:
+    return unpacked_name(name).lower().endswith(TABLES)
 
 
 def _texts(folder: Path) -> list[str]:
     """Return the names of files that may hold text, without compression suffixes."""
-    names = [_plain(path.name) for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] != "."]
-    return [name for name in names if name.endswith(TABLES) or _LANGUAGE.fullmatch(Path(name).suffix[1:])]
+    names = [unpacked_name(path.name) for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] != "."]
+    return [name for name in names if _is_table(name) or stem_and_language(name)]
+
+
+def _other_formats(folder: Path) -> str:
+    """Return what to do with a file of another format in a folder or one below it; empty if there is none."""
+    for path in (*sorted(folder.iterdir()), *sorted(folder.glob("*/*"))):
+        if path.is_file() and path.name[0] != "." and is_other_format(path.name):
+            return f"; {path}: {not_read(path.name)}"
+    return ""
 
 
 def _languages(folders: Iterable[Path]) -> tuple[str, ...]:
-    """Return the two languages that have files of the same name in every folder of plain text."""
+    """Return the two languages that have files of the same name in every folder, or that its tables name."""
     common: set[str] | None = None
     where = ""
     for folder in folders:
-        texts = [name for name in _texts(folder) if not name.endswith(TABLES)]
-        if not texts:
-            continue
+        texts = _texts(folder)
+        lines = [one for name in texts if not _is_table(name) and (one := stem_and_language(name))]
         of_stem: dict[str, set[str]] = {}
-        for name in texts:
-            of_stem.setdefault(Path(name).stem, set()).add(Path(name).suffix[1:])
-        paired = {lang for langs in of_stem.values() if len(langs) > 1 for lang in langs}
-        if not paired:
-            alone = texts[0]
-            raise ConfigError(f"{folder}: has {alone}, but no {Path(alone).stem} in another language; put it there")
-        common, where = (paired if common is None else common & paired), str(folder)
+        for stem, lang in lines:
+            of_stem.setdefault(stem, set()).add(lang)
+            of_stem.setdefault(without_role(stem), set()).add(lang)
+        found = {lang for langs in of_stem.values() if len(langs) > 1 for lang in langs}
+        if not found and lines and len(lines) == len(texts):
+            stem, lang = lines[0]
+            raise ConfigError(
+                f"{folder}: has {stem}.{lang}, but no {stem} in another language; put it there, with the other "
+                f"language's code instead of {lang}{_other_formats(folder)}"
+            )
+        if not found and texts:
+            found = next(
+                (set(langs) for name in texts if _is_table(name) and (langs := table_languages(folder, name))), set()
+            )
+        if not found:
+            continue
+        common, where = (found if common is None else common & found), str(folder)
     if common is None:
         return ()
     if len(common) != 2:
@@ -120,39 +149,41 @@ def _languages(folders: Iterable[Path]) -> tuple[str, ...]:
 
 def _stems(folder: Path, languages: Sequence[str]) -> list[str]:
     """Return the names that have a file in both languages, without held-out text."""
-    texts = _texts(folder)
-    stems = dict.fromkeys(Path(name).stem for name in texts if not name.endswith(TABLES))
-    return [stem for stem in stems if stem not in HELD_OUT and all(f"{stem}.{lang}" in texts for lang in languages)]
+    texts = [name for name in _texts(folder) if not _is_table(name)]
+    return [stem for stem in stems(texts, languages)[0] if stem not in HELD_OUT]
 
 
-def _domain_of_files(folder: Path, stem: str, language: str) -> FoundDomain:
-    return FoundDomain(domain_name(stem), "files", folder / stem, _count(folder, f"{stem}.{language}"))
+def _domain_of_files(folder: Path, stem: str, languages: Sequence[str]) -> FoundDomain:
+    return FoundDomain(domain_name(stem), "files", folder / stem, _lines(folder, stem, languages[0]))
 
 
 def _domain_of_folder(folder: Path, languages: Sequence[str]) -> FoundDomain:
     texts = _texts(folder)
-    held = {split: any(Path(name).stem == split for name in texts) for split in HELD_OUT}
-    tables = [name for name in texts if name.endswith(TABLES) and Path(name).stem not in HELD_OUT]
-    if tables:
-        pairs = _count(folder, tables[0])
-    else:
-        pairs = sum(_count(folder, f"{stem}.{languages[0]}") for stem in _stems(folder, languages)) if languages else 0
     name = domain_name(folder.resolve().name)
-    return FoundDomain(name, "folder", folder, pairs, held["valid"], held["test"])
+    pairs = sum(_lines(folder, stem, languages[0]) for stem in _stems(folder, languages)) if languages else 0
+    whole = {*stems(texts, languages)[0], *(Path(one).stem for one in texts if _is_table(one))} if languages else ()
+    held = {split: split in whole for split in HELD_OUT}
+    tables = [one for one in texts if _is_table(one) and Path(one).stem not in HELD_OUT]
+    if not tables or pairs:
+        return FoundDomain(name, "folder", folder, pairs, held["valid"], held["test"])
+    there = next(one for one in Folder(folder, _BYTES_MAX).names() if unpacked_name(one) == tables[0])
+    if not languages:  # not counted: `init` asks for the languages first
+        return FoundDomain(name, "folder", folder, 0, held["valid"], held["test"])
+    pairs, reader = look_at_table(folder, there, languages)
+    if reader is None:
+        return FoundDomain(name, "folder", folder, pairs, held["valid"], held["test"])
+    return FoundDomain(name, "files", folder / there, pairs, reader=reader)
 
 
-def _count(folder: Path, name: str) -> int:
-    """Count the lines of a file, or the units of a translation memory; `mdnmt doctor` checks them one by one."""
+def _lines(folder: Path, stem: str, language: str) -> int:
+    """Count the lines of a file; `mdnmt doctor` checks them one by one."""
     archive = Folder(folder, _BYTES_MAX)
-    there = next(one for one in archive.names() if _plain(one) == name)
-    sought = b"</tu>" if name.endswith(".tmx") else b"\n"
+    there = text_file(archive, stem, language)
+    assert there is not None  # the stem is that of an existing file
     count, last = 0, b""
-    for block in archive.blocks(there):
-        count += block.count(sought)
-        if len(sought) > 1:  # a match may span two blocks
-            count += (last[-(len(sought) - 1) :] + block[: len(sought) - 1]).count(sought)
-        last = block
-    return count + (sought == b"\n" and last[-1:] not in (b"", b"\n"))
+    for block in unix_line_ends(archive.blocks(there)):
+        count, last = count + block.count(b"\n"), block or last
+    return count + (last[-1:] not in (b"", b"\n"))
 
 
 def domain_name(text: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.corpus_reader import TsvReader
 from mdnmt.config.loader import validate_model
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
@@ -105,6 +106,7 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         lines += [
             f"  {one.name}:{'':<{max(1, 34 - len(one.name))}}# {one.pairs:,} lines",
             f"    {one.key}: {_quoted(str(one.path))}",
+            *([f"    reader: {_quoted_map(one.reader)}"] if one.reader is not None else []),
             f"    valid: {valid}",
             f"    test: {test}",
         ]
@@ -173,6 +175,13 @@ def _quoted(text: str) -> str:
     import json
 
     return json.dumps(text, ensure_ascii=False)
+
+
+def _quoted_map(reader: TsvReader) -> str:
+    """Return a reader's options in one line, which YAML reads as it reads JSON."""
+    import json
+
+    return json.dumps(reader.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
 
 
 def _check(text: str, model: type[TaskConfig] | type[StudyConfig], what: str) -> None:

@@ -165,7 +165,7 @@ class _LineCheck:
         self.lines += 1
         raw = (line.source, line.target)
         for index, (text, side) in enumerate(zip((pair.source, pair.target), self.sides, strict=True)):
-            for oddity in oddities(_SIDES[index], raw[index], text, side.lang):
+            for oddity in oddities(_SIDES[index], raw[index], text, language(side.lang).base):
                 self._add(oddity, line)
             suspected = suspect(text, side.lang)
             if suspected is not None:

@@ -23,6 +23,7 @@ from mdnmt.corpora.formats.lines import LINE_BYTES_MAX, unix_line_ends
 from mdnmt.corpora.readers import HELD_OUT, folder_reader, reader
 from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
+from mdnmt.languages import language
 from mdnmt.tasks.doctor.encoding import find_encoding, what_is_wrong, wide_advice
 from mdnmt.tasks.doctor.findings import Findings
 
@@ -128,7 +129,7 @@ class _Side:
         self._archive, self._found, self._lang = archive, found, lang
 
     def lines(self) -> Iterator[str]:
-        self._encoding = find_encoding(partial(self._archive.blocks, self.name), self._lang)
+        self._encoding = find_encoding(partial(self._archive.blocks, self.name), language(self._lang).base)
         blocks = self._archive.blocks(self.name)
         if wide := self._encoding.wide:
             self._found.add("error", *wide_advice(wide, self.name))
@@ -170,7 +171,7 @@ class _Side:
 
 def _look_at_table(archive: Archive, name: str, lang: str, found: Findings) -> None:
     """Report the encoding of a file that its reader would refuse at the first line."""
-    encoding = find_encoding(partial(archive.blocks, name), lang)
+    encoding = find_encoding(partial(archive.blocks, name), language(lang).base)
     if encoding.wide:
         found.add("error", *wide_advice(encoding.wide, name))
     elif encoding.invalid:
@@ -235,7 +236,7 @@ def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[
             read = partial(_read, corpus.reader, archive, split, *languages)
             segments = Segments(f"{archive.label}/{files[0]}", read)
             if corpus.reader.name == "tsv":
-                lang = task.source_lang if task.target_lang == "en" else task.target_lang
+                lang = task.source_lang if language(task.target_lang).base == "en" else task.target_lang
                 segments.look = partial(_look_at_table, archive, files[0], lang)
             texts[split] = [segments]
     return texts
