@@ -154,7 +154,7 @@ def main(commits: list[str]) -> int:
                 said = why or ("equivalent" if hashes[0] != hashes[1] else "the same code")
                 print(f"{commit}: {builder} {' '.join(dict.fromkeys(hashes))}: {said}", flush=True)
             status = status or int(not before["runs"])
-    FILE.write_text(HEAD + yaml.safe_dump(sets, sort_keys=True, width=120), encoding="utf-8")
+            FILE.write_text(HEAD + yaml.safe_dump(sets, sort_keys=True, width=120), encoding="utf-8")
     return status
 
 
