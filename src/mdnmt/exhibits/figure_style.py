@@ -30,6 +30,7 @@ DASHES: tuple[tuple[float, tuple[float, ...]] | Literal["-"], ...] = (
     (0, (6, 1.5, 1.5, 1.5)),
 )
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+MOST_SERIES = 14  # marks or lines in one picture that a reader can still tell apart
 
 # From almost white to dark blue in even steps of lightness, so that it also works in grey.
 SHADES = ("#f7f9fb", "#b9d3e6", "#5a9bc8", "#1c5f93", "#08253f")
@@ -105,6 +106,25 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context(rc=settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # `font_note` tells the reader
         yield
+
+
+def mark(number: int) -> tuple[str, str]:
+    """Return colour and marker of a series; the first 49 differ in at least one of them."""
+    again, place = divmod(number, len(COLOURS))
+    return COLOURS[place], MARKERS[(place + again) % len(MARKERS)]
+
+
+def stroke(number: int) -> tuple[str, tuple[float, tuple[float, ...]] | Literal["-"]]:
+    """Return colour and dashes of a series; the first 28 differ in at least one of them."""
+    again, place = divmod(number, len(COLOURS))
+    return COLOURS[place], DASHES[(place + again) % len(DASHES)]
+
+
+def too_many(what: str, number: int, most: int = MOST_SERIES) -> str:
+    """Return why a picture of so many series or panels cannot be read; empty if it can."""
+    if number <= most:
+        return ""
+    return f"{number} {what} cannot be told apart in one picture (at most {most}); the numbers are in its JSON file"
 
 
 def new_figure(height: float) -> Figure:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_LABELLED = 10  # parts of a scale
 LONGEST = 14  # characters of a word that are shown
 
 
@@ -57,7 +58,9 @@ def scale(figure: Figure, image: Any, parts: int, left: float, label: str, botto
     left = min(left, 0.9)  # or the label would leave the page
     bar = figure.add_axes((left / width, bottom / height, 2.2 / width, 0.09 / height))
     colour_bar = figure.colorbar(image, cax=bar, orientation="horizontal")
-    colour_bar.set_ticks([0, 1 / parts, 1], labels=["0", f"1/{parts}", "1"])
+    even = {1 / parts: f"1/{parts}"} if parts <= MOST_LABELLED else {}  # a smaller share lies under the 0
+    ticks = {0.0: "0", **even, 1.0: "1"}
+    colour_bar.set_ticks(list(ticks), labels=list(ticks.values()))
     colour_bar.outline.set_visible(False)
     bar.tick_params(length=0, pad=2)
     figure.text((left + 2.35) / width, bottom / height, label, size=8.5, color=GREY, va="bottom")

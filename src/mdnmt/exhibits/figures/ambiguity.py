@@ -11,15 +11,15 @@ from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import (
-    COLOURS,
     FAINT,
     GREY,
-    MARKERS,
     WIDTH,
     detail_height,
     heading,
     legend_grid,
+    mark,
     new_figure,
+    too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.spec_fields import Column
@@ -105,6 +105,8 @@ class AmbiguitySpec(FigureSpec):
             no_words = "no test sentence has an ambiguous word whose translation is known"
             reason = self.missing or (no_words if made else "; ".join(absent) or "no system was judged")
             return self.not_drawn(reason)
+        if reason := too_many("domains", len(names)):
+            return self.not_drawn(reason)
         labels = analysis_files.labels(names, self.domains)
         detail = f"{self.task_first}{_seeds_note(runs, made)} In brackets: number of words."
         text_height = detail_height(detail)
@@ -121,7 +123,7 @@ class AmbiguitySpec(FigureSpec):
         figure.subplots_adjust(left=left / WIDTH, right=0.97, bottom=foot / height, top=1 - (head + 0.02) / height)
         figure.text(0.5 + left / WIDTH / 2, (foot - 0.4) / height, "% translated as the domain does", ha="center")
         handles = [
-            Line2D([], [], marker=MARKERS[k], color=COLOURS[k], linestyle="", label=f"{label} ({cases[name]['words']})")
+            Line2D([], [], color=mark(k)[0], marker=mark(k)[1], linestyle="", label=f"{label} ({cases[name]['words']})")
             for k, (name, label) in enumerate(zip(names, labels, strict=True))
         ]
         figure.legend(
@@ -165,11 +167,8 @@ def _dots(axes: Axes, labels: list[str], shares: list[list[float]]) -> None:
     for place, values in zip(places, shares, strict=True):
         axes.plot([min(values), max(values)], [place, place], color=FAINT, linewidth=2, zorder=1)
     for domain, of_systems in enumerate(zip(*shares, strict=True)):
-        axes.plot(
-            of_systems, places,
-            marker=MARKERS[domain % len(MARKERS)], color=COLOURS[domain % len(COLOURS)], linestyle="",
-            markersize=6, alpha=0.9, clip_on=False,
-        )  # fmt: skip
+        colour, marker = mark(domain)
+        axes.plot(of_systems, places, marker=marker, color=colour, linestyle="", markersize=6, alpha=0.9, clip_on=False)
     axes.set_yticks(places, labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlim(0, 100)

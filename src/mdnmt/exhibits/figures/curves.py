@@ -17,8 +17,6 @@ from mdnmt.errors import DataError
 from mdnmt.exhibits import curve_measures
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import (
-    COLOURS,
-    DASHES,
     GREY,
     LEGEND_ROW,
     detail_height,
@@ -26,6 +24,7 @@ from mdnmt.exhibits.figure_style import (
     legend_grid,
     new_figure,
     remove_frame,
+    stroke,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.fsio import read_text
@@ -144,7 +143,7 @@ class CurvesSpec(FigureSpec):
         )
         figure.text(0.53, (foot - 0.36) / height, self.x, ha="center")
         handles = [
-            Line2D([], [], color=COLOURS[k % len(COLOURS)], linestyle=DASHES[k % len(DASHES)], label=system.label)
+            Line2D([], [], color=stroke(k)[0], linestyle=stroke(k)[1], label=system.label)
             for k, system in enumerate(systems)
         ]
         figure.legend(
@@ -232,7 +231,7 @@ def _panel(axes: Axes, title: str, key: tuple[str, str], factor: float, lines: l
         if line is None or not line.updates:
             continue
         drawn = True
-        colour, dashes = COLOURS[index % len(COLOURS)], DASHES[index % len(DASHES)]
+        colour, dashes = stroke(index)
         marker = "o" if len(line.updates) == 1 else ""
         scaled = [[factor * value for value in values] for values in (line.middle, line.low, line.high)]
         axes.plot(line.places, scaled[0], color=colour, linestyle=dashes, marker=marker, markersize=3)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SPARE = "(spare)"
 ROW, LINE = 0.2, 0.155  # inches: a domain vector, a line of the lists
+COLUMNS = 4  # lists of top words side by side
 
 
 @register
@@ -156,7 +157,9 @@ def slot_names(spec: DomainAttentionSpec, count: int) -> list[str]:
 
 def _figure(a_NT: Floats, words: list[str], names: list[str], tops: list[list[str]], gold: str, more: float) -> Figure:
     head, foot, between = 0.55 + more, 0.68, 0.42
-    room, lists = shading.word_room(words), LINE * max(len(top) for top in tops)
+    room, rows = shading.word_room(words), -(-len(tops) // COLUMNS)
+    block = LINE * max(len(top) for top in tops) + LINE + 0.1  # the top words of a row of domains, and space below
+    lists = block * rows - LINE - 0.1
     height = head + ROW * len(names) + room + between + lists + foot
     figure = new_figure(height)
     left = 0.3 + 0.085 * max(map(len, names))
@@ -169,12 +172,12 @@ def _figure(a_NT: Floats, words: list[str], names: list[str], tops: list[list[st
         label.set_fontweight("bold" if name == gold else "normal")
     shading.words_below(axes, words)
     top = bottom - room - between + 0.2
-    column = (WIDTH - 0.2) / len(tops)
+    column = (WIDTH - 0.2) / min(len(tops), COLUMNS)
     figure.text(0.1 / WIDTH, (top + 0.06) / height, "Top words", weight="bold", va="bottom")
     for slot, (name, listed) in enumerate(zip(names, tops, strict=False)):
-        at = (0.1 + slot * column) / WIDTH
-        figure.text(at, (top - 0.04) / height, name, color=GREY, va="top", size=8.5)
+        at, low = (0.1 + slot % COLUMNS * column) / WIDTH, top - 0.04 - block * (slot // COLUMNS)
+        figure.text(at, low / height, shading.short(name), color=GREY, va="top", size=8.5)
         for line, word in enumerate(listed, start=1):
-            figure.text(at, (top - 0.04 - LINE * line) / height, shading.short(word), color=INK, va="top", size=8.5)
+            figure.text(at, (low - LINE * line) / height, shading.short(word), color=INK, va="top", size=8.5)
     shading.scale(figure, image, len(names), 0.1, "attention of the word")
     return figure

@@ -11,7 +11,7 @@ import numpy as np
 from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files, shading
 from mdnmt.exhibits.figure_numbers import Measure, divergence, entropy
-from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, heading, new_figure
+from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, heading, new_figure, too_many
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.spec_fields import AnalysedRun, Column, WordRow
 from mdnmt.exhibits.tables.generated_words import gate_use, read_words
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mdnmt.exhibits.figure_request import FigureRequest
 
 CELL, TITLE, GAP = 0.17, 0.2, 0.12  # inches: height of a layer and of a title, space between two systems
+ACROSS, MOST_DOMAINS = 4, 12  # panels side by side, and in all
 LETTER = 0.08  # inches per letter of a domain's name
 
 Gates = dict[str, list[list[float]]]  # domain -> [L][N]
@@ -99,6 +100,8 @@ class GateUseSpec(FigureSpec):
             return self.not_drawn(reason)
         measured = next(iter(systems.values())).gates
         names = [column.name for column in self.domains if column.name in measured] or list(measured)
+        if reason := too_many("domains", len(names), MOST_DOMAINS):
+            return self.not_drawn(reason)
         seeds = {run.seed for run in systems.values()} - {None}
         detail = f"{self.task_first}Mean weight of each expert (E) in each layer (L); darker is more."
         detail += (
@@ -149,17 +152,20 @@ def _checked(found: Any, path: Path) -> Gates:
 def _figure(systems: dict[str, _Read], names: list[str], labels: list[str], more: float, absent: list[str]) -> Figure:
     depths = [len(next(iter(run.gates.values()))) for run in systems.values()]
     head, foot, below = 0.5 + more, 0.62 + 0.15 * len(absent), 0.2
-    panels = [2 * TITLE + CELL * depth + below + GAP for depth in depths]
+    rows, across = -(-len(names) // ACROSS), min(len(names), ACROSS)
+    panels = [TITLE + rows * (TITLE + CELL * depth + below) + GAP for depth in depths]
     height = head + sum(panels) + foot
     figure = new_figure(height)
     left, between = 0.34, 0.14
-    width = (WIDTH - left - 0.1 - between * (len(names) - 1)) / len(names)
+    width = (WIDTH - left - 0.1 - between * (across - 1)) / across
     top, image, num_experts = height - head, None, 1
     for (label, run), depth, room in zip(systems.items(), depths, panels, strict=True):
         figure.text(0.012, top / height, label, weight="bold", va="top", color=INK)
         figure.text(1 - 0.1 / WIDTH, top / height, _apart(run.gates), ha="right", va="top", color=GREY, size=8.5)
-        for column, (name, shown) in enumerate(zip(names, labels, strict=True)):
-            place = (left + column * (width + between), top - 2 * TITLE - CELL * depth, width, CELL * depth)
+        for number, (name, shown) in enumerate(zip(names, labels, strict=True)):
+            row, column = divmod(number, ACROSS)
+            low = top - TITLE - row * (TITLE + CELL * depth + below) - TITLE - CELL * depth
+            place = (left + column * (width + between), low, width, CELL * depth)
             axes = figure.add_axes((place[0] / WIDTH, place[1] / height, place[2] / WIDTH, place[3] / height))
             g_LN = np.asarray(run.gates[name], dtype=np.float64)
             image, num_experts = shading.shade(axes, g_LN), g_LN.shape[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from mdnmt.config.base import Frozen
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, FAINT, INK, MARKERS, WIDTH, detail_height, heading, new_figure
+from mdnmt.exhibits.figure_style import FAINT, INK, WIDTH, detail_height, heading, mark, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class LearningRatesSpec(FigureSpec):
         places = [-number for number in range(len(self.systems))]
         for number, rate in enumerate(rates):
             found = [(loss, at) for one, at in zip(self.systems, places, strict=True) if (loss := one.losses.get(rate))]
-            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+            colour, marker = mark(number)
             axes.plot(
                 [loss for loss, _ in found],
                 [at for _, at in found],

@@ -12,14 +12,14 @@ from pydantic import Field
 from mdnmt.exhibits import analysis_files, proportion_measures
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import (
-    COLOURS,
-    DASHES,
     GREY,
     detail_height,
     heading,
     legend_grid,
     new_figure,
     remove_frame,
+    stroke,
+    too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.spec_fields import AnalysedRun, Column
@@ -74,6 +74,8 @@ class HistogramsSpec(FigureSpec):
         if not sides:
             reason = f"{self.run.name} mixes no domains"
             return self.not_drawn(reason)
+        if reason := too_many("domains", len(names)):
+            return self.not_drawn(reason)
         layers = max(p_LNK.shape[0] for _, p_LNK, _ in sides)
         detail = f"{self.task_first}{self.run.name}. Last layer on top. Dashed: no preference."
         columns, rows_room = legend_grid([f"{name} tokens" for name in names], 0.48)
@@ -112,8 +114,8 @@ def _panel(axes: Axes, p_LNK: Any, domain_N: Any, layer: int, spec: HistogramsSp
         if not len(values):
             continue
         shares = np.histogram(np.clip(values, 0, 1), bins=edges)[0] / len(values) * 100
-        colour = COLOURS[domain % len(COLOURS)]
-        axes.stairs(shares, edges, color=colour, linewidth=1.4, linestyle=DASHES[domain % len(DASHES)])
+        colour, dashes = stroke(domain)
+        axes.stairs(shares, edges, color=colour, linewidth=1.4, linestyle=dashes)
         axes.stairs(shares, edges, color=colour, alpha=0.13, fill=True)
     axes.axvline(1 / p_LNK.shape[2], color=GREY, linewidth=0.9, linestyle=(0, (2, 2)))
     remove_frame(axes)
@@ -125,7 +127,7 @@ def _legend(figure: Figure, names: list[str], top: float, columns: int) -> None:
     from matplotlib.lines import Line2D
 
     lines = [
-        Line2D([], [], color=COLOURS[k % len(COLOURS)], linestyle=DASHES[k % len(DASHES)], label=f"{name} tokens")
+        Line2D([], [], color=stroke(k)[0], linestyle=stroke(k)[1], label=f"{name} tokens")
         for k, name in enumerate(names)
     ]
     figure.legend(

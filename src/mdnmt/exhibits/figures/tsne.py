@@ -16,15 +16,15 @@ from mdnmt.exhibits import analysis_files
 from mdnmt.exhibits.analysis_files import Floats, Ints
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import (
-    COLOURS,
     FAINT,
     GREY,
-    MARKERS,
     WIDTH,
     detail_height,
     heading,
     legend_grid,
+    mark,
     new_figure,
+    too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.spec_fields import AnalysedRun, Column
@@ -88,6 +88,8 @@ class TsneSpec(FigureSpec):
         if not systems:
             reason = "; ".join(absent) or "no system was analysed"
             return self.not_drawn(reason)
+        if reason := too_many("domains", len(names)):
+            return self.not_drawn(reason)
         columns = len(systems) if len(systems) <= 3 else 2
         rows = -(-len(systems) // columns)
         panel = {1: 3.4, 2: 2.25, 3: 1.7}[columns]
@@ -120,7 +122,7 @@ class TsneSpec(FigureSpec):
             axes.set_title(titles[position], pad=4)
             axes.set_xlabel(_measures(system), size=8.5, color=GREY, labelpad=4, loc="left")
         handles = [
-            Line2D([], [], marker=MARKERS[k % len(MARKERS)], color=COLOURS[k % len(COLOURS)], linestyle="", label=name)
+            Line2D([], [], color=mark(k)[0], marker=mark(k)[1], linestyle="", label=name)
             for k, name in enumerate(names)
         ]
         figure.legend(
@@ -225,9 +227,10 @@ def _scatter(axes: Axes, system: Projected, seed: int) -> None:
     for some in np.array_split(order, 12):
         for domain in np.unique(system.domain[some]):
             at = some[system.domain[some] == domain]
+            colour, marker = mark(int(domain))
             axes.plot(
-                system.points[at, 0], system.points[at, 1], marker=MARKERS[domain % len(MARKERS)], markersize=3.2,
-                alpha=0.65, color=COLOURS[domain % len(COLOURS)], markeredgewidth=0, linestyle="",
+                system.points[at, 0], system.points[at, 1], marker=marker, markersize=3.2,
+                alpha=0.65, color=colour, markeredgewidth=0, linestyle="",
             )  # fmt: skip
 
 

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import Field
 
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, DASHES, GREY, MARKERS, detail_height, heading, new_figure, remove_frame
+from mdnmt.exhibits.figure_style import (
+    COLOURS,
+    DASHES,
+    GREY,
+    MARKERS,
+    detail_height,
+    heading,
+    new_figure,
+    remove_frame,
+    too_many,
+)
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.spec_fields import WordRow
 from mdnmt.exhibits.tables.generated_words import KINDS, accuracy, read_words
@@ -20,6 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mdnmt.exhibits.figure_request import FigureRequest
+
+
+MOST_SYSTEMS = 8  # labels side by side
 
 
 @register
@@ -57,6 +70,8 @@ class SweepSpec(FigureSpec):
             reason = next(
                 (system.missing for system in self.systems if system.missing), "the study has none of its methods"
             )
+            return self.not_drawn(reason)
+        if reason := too_many("systems", len(made), MOST_SYSTEMS):
             return self.not_drawn(reason)
         found = [[accuracy(read_words(run.scores)) for run in system.runs] for system in made]
         detail = f"{self.task_first}Right words in percent. Dashed: chance level."
