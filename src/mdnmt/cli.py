@@ -12,10 +12,12 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mdnmt import __version__, commands
-from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, printable
+from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, printable, refuse_special_file
 from mdnmt.machine import require_own_package, require_plain_path
 from mdnmt.paths import to_remove
 
@@ -67,6 +69,33 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _reserve_closed_streams() -> None:
+    """Give the null device the numbers of standard streams that were closed (`>&-`), which our files would get."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+
+
+# Pipes and devices that may be opened by name: what the shell passes, and what libraries use.
+_OPENED_BY_NAME = (os.devnull, "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts/", "/dev/std", "/dev/fd/", "/proc/")
+_watched = False  # a verb is running in this process
+
+
+def _refuse_special_input(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse to read a pipe or device that the user named, in whatever verb or library (an audit hook of Python)."""
+    if event != "open" or not _watched or not isinstance(arguments[0], str | bytes):
+        return
+    name, mode, flags = arguments
+    reads = mode.startswith("r") if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_RDONLY
+    if reads and not os.fsdecode(name).startswith(_OPENED_BY_NAME):
+        refuse_special_file(name)
+
+
+@cache
+def _install_hook() -> None:
+    sys.addaudithook(_refuse_special_input)  # Python can remove none, so it is added once
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run verbs and return the exit status: 0 done, 2 user error, 75 saved (start again), 128 + n ended by signal n.
 
@@ -75,63 +104,73 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments from a file, one per line, because the length of a command line is limited. A bug raises: Python exits
     with 1.
     """
+    global _watched
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if len(arguments) == 1 and arguments[0].startswith("@"):
-        try:
-            arguments = Path(arguments[0][1:]).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            print(f"mdnmt: {arguments[0][1:]}: cannot read the command from this file ({error})", file=sys.stderr)
-            return EXIT_USER
+    _reserve_closed_streams()
+    _install_hook()
+    was_watched, _watched = _watched, True
     try:
+        if len(arguments) == 1 and arguments[0].startswith("@"):
+            arguments = _read_arguments(arguments[0][1:])
         while THEN in arguments:
             end = arguments.index(THEN)
             if status := _one(arguments[:end]):
                 return status
             arguments = arguments[end + 1 :]
         return _one(arguments)
+    except MdnmtError as error:
+        _say(f"mdnmt: {error}")
+        return error.exit_code
     except KeyboardInterrupt:
-        print(f"mdnmt {arguments[0] if arguments else ''}: stopped by Ctrl-C", file=sys.stderr)
+        _say(f"mdnmt {arguments[0] if arguments else ''}: stopped by Ctrl-C")
         return 128 + signal.SIGINT
+    finally:
+        _watched = was_watched
+
+
+def _read_arguments(file: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
+        raise MdnmtError(f"{file}: cannot read the command from this file ({error})") from None
 
 
 def _one(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in {"-h", "--help", "help"}:
-        try:
-            print(_usage(), flush=True)
-        except BrokenPipeError:
-            _drop_output()
-        return 0
-    if arguments[0] == "--version":
-        print(__version__)
-        return 0
-    verb = arguments[0]
-    if verb not in verbs():
-        print(f"mdnmt: no verb {verb!r}; there are: {', '.join(verbs())}", file=sys.stderr)
-        return EXIT_USER
-    # Only the module of the verb is imported, so that a verb without torch starts at once.
-    module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
-    # `@FILE` is replaced by the content of that file: specs may be too long for a command line.
-    parser = argparse.ArgumentParser(prog=f"mdnmt {verb}", description=module.__doc__, fromfile_prefix_chars="@")
-    module.add_arguments(parser)
-    args = parser.parse_args(arguments[1:])
+    verb = arguments[0] if arguments else "help"
+    name, args = f"mdnmt {verb}" if verb in verbs() else "mdnmt", argparse.Namespace()
     try:
-        if Path("Snakefile").is_file():
-            require_plain_path(Path.cwd())
-        require_own_package(Path.cwd())
-        status: int | None = module.run(args)
-        sys.stdout.flush()  # flushed here, while a full disk can still be reported
+        if verb in {"-h", "--help", "help"}:
+            print(_usage())
+        elif verb == "--version":
+            print(__version__)
+        elif verb not in verbs():
+            raise MdnmtError(f"no verb {verb!r}; there are: {', '.join(verbs())}")
+        else:
+            # Only the module of the verb is imported, so that a verb without torch starts at once.
+            module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+            # `@FILE` is replaced by the content of that file: specs may be too long for a command line.
+            parser = argparse.ArgumentParser(prog=name, description=module.__doc__, fromfile_prefix_chars="@")
+            module.add_arguments(parser)
+            args = parser.parse_args(arguments[1:])
+            if Path("Snakefile").is_file():
+                require_plain_path(Path.cwd())
+            require_own_package(Path.cwd())
+            return _flushed(module.run(args))
+        return _flushed(0)
     except MdnmtError as error:
-        _say(f"mdnmt {verb}: {error}")
+        _say(f"{name}: {error}")
         return error.exit_code
     except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        if name in {"", "mdnmt"}:
+        package = (error.name or "").partition(".")[0]
+        if package in {"", "mdnmt"}:
             raise
-        print(
-            f"mdnmt {verb}: needs the Python package {name}, which is not installed; "
-            "run `make setup`, or `pip install 'mdnmt[workflow]'`",
-            file=sys.stderr,
+        _say(
+            f"{name}: needs the Python package {package}, which is not installed; "
+            "run `make setup`, or `pip install 'mdnmt[workflow]'`"
         )
+        return EXIT_USER
+    except MemoryError:
+        _say(f"{name}: this process has no memory left; files made before are untouched: use a larger machine")
         return EXIT_USER
     except BrokenPipeError:
         # The reader of our output is gone (`mdnmt ... | head`): not our error, and nobody would read a message.
@@ -148,12 +187,18 @@ def _one(arguments: list[str]) -> int:
             folder = to_remove(missing := Path(os.fsdecode(place)))
             if folder != missing and folder.is_dir():
                 what += f"; remove the folder {folder}, then start the same command again"
-        _say(printable(f"mdnmt {verb}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"))
+        _say(printable(f"{name}: {where}{what}{WHAT_TO_DO.get(error.errno, '')}"))
         try:
-            sys.stdout.flush()
+            _flushed(0)
         except OSError:
             _drop_output()
         return EXIT_USER
+
+
+def _flushed(status: int | None) -> int:
+    """Flush standard output, while a full disk can still be reported; return the status of a verb as a number."""
+    if sys.stdout is not None:  # None: it was closed before Python started
+        sys.stdout.flush()
     return status or 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 import unicodedata
 from pathlib import Path
 
@@ -41,6 +42,21 @@ def owned_by_another(path: Path) -> str:
     except KeyError:
         name = f"user {owner}"
     return f" ({path} belongs to {name})"
+
+
+def refuse_special_file(path: str | bytes | os.PathLike[str]) -> None:
+    """Refuse a pipe, socket or device where a file is expected: reading may never end, and writing would replace it.
+
+    Raises:
+        DataError: the path is one of them.
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116  (may be bytes)
+    except (OSError, ValueError):
+        return  # whoever opens it reports that
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise DataError(f"{os.fsdecode(path)}: is a {kind}, expected a file; write the text to a file, and name that")
 
 
 class MdnmtError(Exception):

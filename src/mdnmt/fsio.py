@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from mdnmt.errors import DamagedTask, DataError
+from mdnmt.errors import DamagedTask, DataError, refuse_special_file
 from mdnmt.fingerprint import canonical_json, sha256_file
 from mdnmt.paths import address, to_remove
 
@@ -58,7 +58,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     On an error the temporary file is removed and `path` stays as it was. Leftovers of a killed process are removed when
     `path` is next written on the same machine.
+
+    Raises:
+        DataError: the path is a pipe or device, which a file would replace (`/dev/null`, too, for root).
     """
+    refuse_special_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path, "tmp")
     temporary = _beside(path, "tmp")

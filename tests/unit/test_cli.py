@@ -7,14 +7,17 @@ import io
 import json
 import os
 import pwd
+import shlex
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mdnmt import __version__
+from mdnmt import __main__, __version__
 from mdnmt.cli import WHAT_TO_DO, main, verbs
 from mdnmt.commands import OF_THE_WORKFLOW, SECTIONS
 from mdnmt.errors import EXIT_RESUME, EXIT_USER, ConfigError, Interrupted, LeaseError, MdnmtError
@@ -248,6 +251,108 @@ def test_a_reader_that_goes_away_is_no_bug() -> None:
     said = process.stderr.read()
     process.stderr.close()
     assert (process.wait(), said) == (141, b"")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["@FILE"],
+        ["audit", "FILE"],
+        ["compare", "FILE", "FILE", "--reference", "FILE"],
+        ["list-runs", "--spec", "@FILE", "--out", "out.tsv"],
+        ["import", "fairseq", "FILE", "--dict-src", "FILE", "--dict-tgt", "FILE", "--out", "out"],
+        ["audit", "--json", "FILE"],  # would be replaced by a file
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_a_pipe_or_device_is_one_line_and_stays_what_it_is(
+    kind: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Path("/dev/zero")
+    if kind == "pipe" or arguments == ["audit", "--json", "FILE"]:  # as root, a failure would replace the device
+        kind, place = "pipe", tmp_path / "pipe"
+        os.mkfifo(place)
+    assert main([word.replace("FILE", str(place)) for word in arguments]) == EXIT_USER
+    said = capsys.readouterr().err
+    assert f"{place}: is a {kind}, expected a file" in said and said.count("\n") == 1
+    assert not place.is_file() and place.exists()
+
+
+def test_what_the_shell_passes_by_name_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"--version\n")
+    os.close(writing)
+    assert main([f"@/dev/fd/{reading}"]) == 0  # mdnmt @<(echo --version)
+    os.close(reading)
+    assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["unlock"]])
+@pytest.mark.parametrize("closed", [">&-", ">/dev/full", "2>&-"])
+def test_closed_output_is_a_status_and_at_most_one_line(arguments: list[str], closed: str, tmp_path: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "mdnmt", *arguments])
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    full = closed == ">/dev/full" and arguments != ["unlock"]  # which prints nothing
+    assert (done.returncode, done.stderr.count("\n")) == ((EXIT_USER, 1) if full else (0, 0)), done.stderr
+
+
+def test_numbers_of_closed_streams_are_given_to_no_file(tmp_path: Path) -> None:
+    code = "import sys, os; from mdnmt.cli import main; main(['unlock']); sys.exit(os.open(sys.argv[1], os.O_RDONLY))"
+    done = subprocess.run(["sh", "-c", f'{sys.executable} -c "{code}" {__file__} <&- >&- 2>&-'], check=False)
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), ImportError("numpy.core.multiarray failed to import")])
+def test_ctrl_c_while_modules_are_imported_is_one_line(
+    raised: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted_import() -> int:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise raised
+
+    monkeypatch.setattr("mdnmt.cli.main", interrupted_import)
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert __main__.main() == 130
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # the next Ctrl-C ends the process
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "mdnmt: stopped by Ctrl-C\n"
+
+
+def test_a_bug_without_ctrl_c_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug() -> int:
+        raise ImportError("a bug")
+
+    monkeypatch.setattr("mdnmt.cli.main", bug)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(ImportError, match="a bug"):
+            __main__.main()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def large(args: argparse.Namespace) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(module_of("unlock"), "run", large)
+    assert main(["unlock"]) == EXIT_USER
+    assert "mdnmt unlock: this process has no memory left" in capsys.readouterr().err
+
+
+def test_the_schema_is_written_in_a_project_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["schema"]) == EXIT_USER
+    assert "config: no such folder" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
 def test_no_verb_imports_anything_heavy_before_it_runs() -> None:

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     import sys
 
     from mdnmt.commands import doctor, plan
-    from mdnmt.config.loader import NAME_PATTERN
+    from mdnmt.config.loader import NAME_PATTERN, NAME_RULE, READ_AS_MISSING
     from mdnmt.config.method import load_method
     from mdnmt.errors import ConfigError
     from mdnmt.operations.init.find_text import find_domains
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if "mixed" not in methods:
         raise ConfigError("methods: found no `mixed`, expected it as the baseline of all others; add it")
     name = args.name or ask("Name of the task and the study", "mine")
-    if not NAME_PATTERN.fullmatch(name):
-        raise ConfigError(f"--name: found {name!r}, expected lower-case letters, digits and dashes, such as my-texts")
+    if not NAME_PATTERN.fullmatch(name) or name in READ_AS_MISSING:
+        raise ConfigError(f"--name: found {name!r}, expected {NAME_RULE}, such as my-texts")
     seeds = args.seeds if args.seeds is not None else 1
     choices = Choices(name, source, target, tuple(dict.fromkeys(methods)), seeds, _has_gpu())
     check_amount(domains)

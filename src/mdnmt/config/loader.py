@@ -15,11 +15,14 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from mdnmt.errors import ConfigError
+from mdnmt.errors import ConfigError, refuse_special_file
 
 MAX_VALUES = 100_000
 RENAMED = {"in_one_process": "combine_jobs"}  # key of earlier versions -> its name today
-NAME_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]*$")
+# A file name has at most 255 bytes, and logs and temporary files join several names.
+NAME_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]{0,79}$")
+NAME_RULE = "1 to 80 lower-case letters, digits and dashes"
+READ_AS_MISSING = ("nan", "null")  # by programs that read CSV files, pandas among them
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -78,6 +81,7 @@ def load_yaml(path: Path) -> Any:
     Raises:
         ConfigError: the file cannot be read, is not UTF-8 or is not YAML; the line is named.
     """
+    refuse_special_file(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -172,10 +176,10 @@ def find_named(folder: Path, name: str, kind: str) -> Path:
     """Return `folder/<name>.yaml`.
 
     Raises:
-        NoSuchName: the name is not lower-case letters, digits and dashes, or there is no such file.
+        NoSuchName: the name is not one that `NAME_RULE` allows, or there is no such file.
     """
-    if not NAME_PATTERN.fullmatch(name):
-        raise NoSuchName(f"{kind} {name!r}: a name consists of lower-case letters, digits and dashes")
+    if not NAME_PATTERN.fullmatch(name) or name in READ_AS_MISSING:
+        raise NoSuchName(f"{kind} {_short(name)}: a name consists of {NAME_RULE}, and is not nan or null")
     path = folder / f"{name}.yaml"
     if not path.is_file():
         names = sorted(found.stem for found in folder.glob("*.yaml"))
@@ -185,7 +189,7 @@ def find_named(folder: Path, name: str, kind: str) -> Path:
 
 
 def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    keys, beside, _ = _descend(model, detail["loc"])
+    keys, beside, kinds = _descend(model, detail["loc"])
     key = ".".join(keys) or "the file"
     if detail["type"] == "extra_forbidden":
         allowed = sorted(beside)
@@ -202,6 +206,11 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
             given = detail["input"] if isinstance(detail["input"], dict) else {}
             near = difflib.get_close_matches(tag, [str(name) for name in given], n=1, cutoff=0.6)
             return f"the key {key!r} is missing" + (f" (is it {near[0]!r}, misspelt?)" if near else "")
+    if detail["type"].startswith("model_"):  # a plain value where keys are expected
+        inner = next(kind for kind in kinds if _is_model(kind))
+        first = next(iter(inner.model_fields))
+        example = f", such as {keys[-1]}: {{{first}: {detail['input']}}}" if _accepts(inner, first, detail) else ""
+        return f"{key}: found {_short(detail['input'])}, expected the keys {', '.join(inner.model_fields)}{example}"
     message = detail["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     message = message[:1].lower() + message[1:]
     if detail["type"] in ("literal_error", "union_tag_invalid"):
@@ -210,6 +219,14 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
         return f"{key}: found {_short(wrong)}{did_you_mean(str(wrong), allowed)}, expected one of {', '.join(allowed)}"
     found = "" if isinstance(detail["input"], dict) else f", found {_short(detail['input'])}"
     return f"{key}: {message}{found}"
+
+
+def _accepts(model: type[BaseModel], key: str, detail: ErrorDetails) -> bool:
+    try:
+        model.model_validate({key: detail["input"]})
+    except ValidationError:
+        return False
+    return True
 
 
 def _short(value: Any) -> str:

@@ -11,12 +11,13 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import Language
 from mdnmt.config.corpus_reader import FilesReader, TmxReader, TsvReader, XliffReader
-from mdnmt.config.loader import NAME_PATTERN, find_named, load_model
+from mdnmt.config.loader import NAME_PATTERN, READ_AS_MISSING, find_named, load_model
 from mdnmt.languages import language
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN.pattern)]
 Tokenizer = Literal["moses", "reversible", "jieba", "stanford", "character", "none"]
-AVERAGES = ("all", "avg")
+# What tables, curves and files of numbers call something else: name -> what it is there.
+RESERVED = dict.fromkeys(("all", "avg", "average"), "the average") | dict.fromkeys(READ_AS_MISSING, "a missing value")
 
 
 class SplitConfig(Frozen):
@@ -174,10 +175,10 @@ class TaskConfig(Frozen):
 
     @field_validator("domains")
     @classmethod
-    def _no_name_of_an_average(cls, domains: dict[str, DomainConfig]) -> dict[str, DomainConfig]:
-        for name in AVERAGES:
+    def _no_reserved_name(cls, domains: dict[str, DomainConfig]) -> dict[str, DomainConfig]:
+        for name, meaning in RESERVED.items():
             if name in domains:
-                raise ValueError(f"{name!r} is what tables and curves call the average; give the domain another name")
+                raise ValueError(f"{name!r} is {meaning} in tables and curves; give the domain another name")
         return domains
 
     @model_validator(mode="after")

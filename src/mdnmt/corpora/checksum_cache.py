@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
-from mdnmt.errors import DataError
+from mdnmt.errors import DataError, refuse_special_file
 from mdnmt.fingerprint import sha256_file
 
 _Rows = dict[str, list[Any]]
@@ -16,7 +16,7 @@ _deferred: dict[Path, _Rows] | None = None
 
 
 class ChecksumCache:
-    """sha256 of files by path, size and modification time."""
+    """sha256 of files by path, size, inode, and times of modification and change (programs can set the former)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,22 +29,23 @@ class ChecksumCache:
         self._known |= (_deferred or {}).get(path, {})
 
     def sha256(self, path: Path) -> str:
-        """Return the sha256 of a file, recomputed only if its size or modification time changed.
+        """Return the sha256 of a file, recomputed only if one of those changed.
 
         Raises:
-            DataError: the file cannot be read.
+            DataError: the file cannot be read, or is a pipe or device.
         """
+        refuse_special_file(path)
         try:
             found = path.stat()
-            key, state = str(path.resolve()), [found.st_size, found.st_mtime_ns]
+            key, state = str(path.resolve()), [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
             row = self._known.get(key)
-            if row is None or row[:2] != state:
+            if row is None or row[:-1] != state:
                 row = [*state, sha256_file(path)]
                 self._known[key] = row
                 self._changed = True
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-        return str(row[2])
+        return str(row[-1])
 
     def save(self) -> None:
         """Write the cache if it has a new checksum; an unwritable folder is not an error."""

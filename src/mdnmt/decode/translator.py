@@ -207,7 +207,7 @@ class Translator:
         # Under the label condition `missing` the label is left out on purpose; otherwise it was forgotten.
         if domain is None and self.needs_domain and config.labels != "missing":
             raise ConfigError(
-                f"this run translates only what it knows the domain of; there are: {', '.join(self.domains)}"
+                f"this run needs the text's domain; choose one (in a command: --domain): {', '.join(self.domains)}"
             )
 
     def _labels(self, domain: str | Sequence[str] | None, chosen: list[int]) -> Tensor | None:
@@ -258,7 +258,11 @@ def read_record(path: Path) -> tuple[dict[str, Any], RunSpec]:
                 f"{path}: missing, though {RunPaths(path.parent).model.name} is there; the snakemake command that "
                 "trained this run writes it again from the last checkpoint"
             ) from None
-        raise DataError(f"{path}: missing: no finished run is there; train it to its end first") from None
+        inside = [
+            str(found.parent) for depth in ("*", "*/*", "*/*/*") for found in path.parent.glob(f"{depth}/run.json")
+        ]
+        hint = f"name a run in it, such as {min(inside)}" if inside else "train it to its end first"
+        raise DataError(f"{path}: missing: no finished run is there; {hint}") from None
     except (OSError, ValueError) as error:  # ValueError: the path contains a null byte
         raise DataError(f"{path}: cannot be read ({error})") from None
     keys = ("spec", "domains", "source_lang", "target_lang", "model_sha256")

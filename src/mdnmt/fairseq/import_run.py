@@ -10,8 +10,9 @@ from typing import Any
 
 from mdnmt import fsio, provenance
 from mdnmt.checkpoints.weights import save_model
-from mdnmt.config.loader import NAME_PATTERN
+from mdnmt.config.loader import NAME_PATTERN, NAME_RULE
 from mdnmt.config.run import RunSpec
+from mdnmt.config.task import RESERVED
 from mdnmt.config.training import Training
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError
@@ -94,8 +95,9 @@ def import_run(
 
 
 def _domains(model: FairseqModel, domains: tuple[str, ...], path: Path) -> tuple[str, ...]:
-    if bad := [name for name in domains if not NAME_PATTERN.fullmatch(name)]:
-        raise ConfigError(f"--domains: {bad[0]!r} is not a valid name; expected lower-case letters, digits and dashes")
+    if bad := [name for name in domains if not NAME_PATTERN.fullmatch(name) or name in RESERVED]:
+        reserved = f", none of {', '.join(RESERVED)}"
+        raise ConfigError(f"--domains: {bad[0]!r} is not a valid name; expected {NAME_RULE}{reserved}")
     if len(set(domains)) != len(domains):
         raise ConfigError("--domains: found a name twice, expected each once")
     if model.num_domains is None:

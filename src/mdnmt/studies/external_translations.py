@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mdnmt.config.loader import did_you_mean
 from mdnmt.corpora.formats.lines import checked_lines
-from mdnmt.errors import DataError
+from mdnmt.errors import DataError, refuse_special_file
 from mdnmt.fsio import write_lines, write_sums
 from mdnmt.score.test_sets import TestSets, hypothesis_path
 
@@ -82,6 +82,7 @@ def read_text(path: Path) -> ExternalText:
         DataError: it cannot be read, is not plain UTF-8 text with `\n` at the end of each line, has an empty line or
             one above 1 MiB, or has a line without a key or with the key of an earlier line.
     """
+    refuse_special_file(path)
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -76,6 +76,12 @@ TASK = "title: t\nsource_lang: en\ntarget_lang: fr\ndomains: {a: {corpora: [x], 
             STUDY + "decoding: {beam_size: true}\n",
             "decoding.beam_size: input should be a number, found true",
         ),
+        (
+            StudyConfig,
+            STUDY + "comet: wmt22-comet-da\n",
+            "found 'wmt22-comet-da', expected the keys name, batch_size, precision, sha256, such as comet: {name: wmt2",
+        ),
+        (StudyConfig, STUDY + "decoding: 3\n", "decoding: found 3, expected the keys beam_size"),
         (StudyConfig, STUDY + "seeds: [true]\n", "seeds"),
         (StudyConfig, "title: t\n", "the key 'description' is missing"),
         (StudyConfig, STUDY + "seeds: 0\n", "from 1"),
@@ -121,7 +127,7 @@ def test_names_are_found_and_never_lead_out_of_the_folder(tmp_path: Path) -> Non
     assert find_named(tmp_path, "demo", "study") == tmp_path / "demo.yaml"
     with pytest.raises(ConfigError, match=r"no study 'dmeo' \(did you mean 'demo'\?\); there are: demo"):
         find_named(tmp_path, "dmeo", "study")
-    for name in ("../demo", "Demo", "", "demo.yaml", "/etc/hosts"):
+    for name in ("../demo", "Demo", "", "demo.yaml", "/etc/hosts", "nan", "null", "a" * 260):
         with pytest.raises(ConfigError, match="lower-case letters, digits and dashes"):
             find_named(tmp_path, name, "study")
     assert did_you_mean("zzz", ["demo"]) == ""

@@ -188,7 +188,7 @@ def test_a_run_that_needs_the_domain_is_told_it(make_spec: Any, toy_task: Path, 
     translator, data = Translator(tmp_path, CPU), TaskData.load(toy_task)
     split = data.split("test")
     sides = [split.source[0]], [split.target[0]]
-    with pytest.raises(ConfigError, match="translates only what it knows the domain of"):
+    with pytest.raises(ConfigError, match="--domain"):
         translator.force_ids(*sides, Decoding())
     nn.init.normal_(translator.model.domain_tag.weight, std=5.0)  # type: ignore[union-attr,arg-type]
     told = {translator.force_ids(*sides, Decoding(), domain).nll for domain in data.domains}

@@ -114,3 +114,11 @@ def test_a_task_of_other_languages_is_refused(run: Path, toy_task: Path, pretrai
 def test_runs_of_other_builders_are_opened_as_ever(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no finished run is there"):
         open_run(tmp_path, CPU)
+
+
+def test_the_folder_above_a_run_is_answered_with_the_run(tmp_path: Path) -> None:
+    (tmp_path / "tiny/mixed/seed1-01234567").mkdir(parents=True)
+    (tmp_path / "tiny/mixed/seed1-01234567/run.json").write_text("{}")
+    for folder in (tmp_path, tmp_path / "tiny", tmp_path / "tiny/mixed"):
+        with pytest.raises(DataError, match=r"name a run in it, such as .*/tiny/mixed/seed1-01234567$"):
+            open_run(folder, CPU)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.config.corpus_reader import TsvReader
-from mdnmt.config.task import AVERAGES
+from mdnmt.config.task import RESERVED
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.formats.lines import unix_line_ends
 from mdnmt.corpora.formats.text_names import (
@@ -193,7 +193,7 @@ def domain_name(text: str) -> str:
         ConfigError: no valid character is left, or the first one is not a letter.
     """
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    name = f"{name}-text" if name in AVERAGES else name
+    name = f"{name}-text" if name in RESERVED else name
     if not name or not name[0].isalpha():
         raise ConfigError(f"{text!r} gives no name for a domain; rename the folder or file: letters first, a to z")
     return name
