@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import uvicorn
 
-from mdnmt.serve.app import create_app
+from mdnmt.serve.app import create_app, server_config
 from mdnmt.serve.requests import Limits
 from mdnmt.serve.service import ServedRun, Service
 from mdnmt.train.run import train_run
@@ -51,10 +51,7 @@ def service_of(*folders: Path, limits: Limits | None = None, beam_size: int = 2)
 def serving(service: Service) -> Iterator[int]:
     """Serve and return the port."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        create_app(service, LOOPBACK), log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(create_app(service, LOOPBACK)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

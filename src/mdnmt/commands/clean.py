@@ -16,16 +16,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Compare the results with all studies of the config folder, and list or remove what none of them names."""
+    """Compare the results with all studies of the config folder, and list or remove what none of them names.
+
+    Raises:
+        ConfigError: a study cannot be read.
+        LeaseError: a snakemake is at work here; its runs may be named on its command line alone.
+    """
     import sys
 
     from mdnmt.config.loader import load_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError, MdnmtError
     from mdnmt.fsio import remove_tree
+    from mdnmt.operations.snakemake_locks import refuse_running_snakemake
     from mdnmt.operations.stale_results import find_stale, kept_by_lists
     from mdnmt.studies.resolve import resolve
 
+    project = args.results.absolute().parent
+    if args.yes:
+        refuse_running_snakemake(project)
     seeds = load_model(args.config / "config.yaml", ProjectConfig).seeds
     names = sorted(path.stem for path in (args.config / "studies").glob("*.yaml"))
     # Keep the runs of both: the seeds set for all studies in config.yaml, and each study's own seeds.
@@ -43,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
         )
     stale = find_stale(studies, args.results, wait=args.yes)
     for folder in kept_by_lists(studies, args.results):
-        print(f"kept: {folder} (in runs.tsv of a study, though its configuration does not name it: other seeds?)")
+        print(f"kept: {folder} (a study was started with it, though no configuration names it: other seeds?)")
     if not stale:
         print(f"nothing stale: every task and run in {args.results} is named by one of {', '.join(names)}")
         return
@@ -52,6 +61,7 @@ def run(args: argparse.Namespace) -> None:
     for found in stale:
         note = f"  in use: {found.held_by}" if found.held_by else ""
         if args.yes and not found.held_by:
+            refuse_running_snakemake(project)  # again, because watching leases and removing folders take time
             remove_tree(found.folder)
             note = "  removed"
         print(f"{found.size_bytes / 1e6:8.1f} MB  {found.folder}{note}")

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     with listener:
         import torch
 
-        from mdnmt.serve.app import create_app
+        from mdnmt.serve.app import create_app, server_config
         from mdnmt.serve.requests import Limits
         from mdnmt.serve.service import ServedRun, Service
         from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
@@ -65,14 +65,10 @@ def run(args: argparse.Namespace) -> None:
         service = Service(runs, limits, args.beam_size, torch.get_num_threads())
         any_name = args.host in ("0.0.0.0", "::")
         app = create_app(service, None if any_name else frozenset({args.host.lower(), *LOOPBACK}))
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", ws="none", http="h11", server_header=False,
-            timeout_graceful_shutdown=1,
-        )  # fmt: skip
         listener.listen(128)  # clients that connect before the server starts wait
         _announce(args, listener.getsockname()[1])
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            uvicorn.Server(server_config(app)).run(sockets=[listener])
         finally:
             service.close()
 

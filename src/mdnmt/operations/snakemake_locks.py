@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 
+from mdnmt.errors import LeaseError
 from mdnmt.train.lease import lease_holders
 
 
@@ -28,6 +29,21 @@ def running_snakemake(folder: Path) -> str | None:
         if any(Path(word).name == "snakemake" for word in words[:3]) or words[1:3] == ["-m", "snakemake"]:
             return f"snakemake (process {process.pid})"
     return None
+
+
+def refuse_running_snakemake(folder: Path) -> None:
+    """Refuse to remove results while a snakemake works in `folder`, on this host or, by its lock, on another one.
+
+    Raises:
+        LeaseError: there is one, or the lock of one that was killed.
+    """
+    if holder := running_snakemake(folder):
+        raise LeaseError(f"{folder.name}: {holder} is at work; nothing more was removed: wait for it or stop it")
+    if locks(folder):
+        raise LeaseError(
+            f"{folder.name}: is locked by a snakemake; nothing more was removed: wait for it, or if it was killed, "
+            "start `mdnmt unlock` on the machine where it ran"
+        )
 
 
 def running_trainer(folder: Path) -> str | None:

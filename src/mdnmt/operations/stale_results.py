@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdnmt.fsio import read_json, read_lines
+from mdnmt.fsio import read_json, read_lines, write_lines
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.study import Study
 from mdnmt.tasks.task_spec import STAGES
 from mdnmt.train.lease import lease_holders
 
+STARTED = "started.tsv"  # in a study's folder: the runs of its last start
 _FINGERPRINT = re.compile(r"-([0-9a-f]{8})$")
 
 
@@ -27,7 +28,7 @@ class Stale:
 
 
 def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
-    """Return the runs that only a study's `runs.tsv` names, such as those with seeds from the command line."""
+    """Return the runs that only a study's lists name, such as those with seeds from the command line."""
     studies = list(studies)
     configured = {folder for study in studies for folder in _configured(study, results)}
     listed = {folder for study in studies for folder in _made(study, results)} - configured
@@ -38,9 +39,9 @@ def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
 def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -> list[Stale]:
     """Return the folders of tasks, stages of their data and runs, and folders in those of runs, that no study names.
 
-    A study names the folders of its current configuration and those in its last `runs.tsv`, which includes seeds given
-    on the command line. The folders of a task that cannot be made now (its corpus is missing) are not known, so nothing
-    of that task counts as stale.
+    A study names the folders of its current configuration and those in its last `runs.tsv` and `started.tsv`, which
+    include seeds given on the command line. The folders of a task that cannot be made now (its corpus is missing) are
+    not known, so nothing of that task counts as stale.
 
     Args:
         studies: the studies as configured now.
@@ -90,24 +91,32 @@ def _configured(study: Study, results: Path) -> set[Path]:
 
 
 def _made(study: Study, results: Path) -> set[Path]:
-    """Return the folders that a study's `runs.tsv` names, with the data, analyses and configured translations."""
-    table = results / study.name / "runs.tsv"
-    if not table.is_file():
-        return set()
+    """Return the folders that a study's lists name, with the data, analyses and configured translations."""
     tests: dict[tuple[str, str], set[str]] = {}
     for run in study.runs:
         of_row = tests.setdefault((run.task, run.directory), set())
         of_row |= {one.translation(study.decode_fingerprint(one)) for one in translations_of(study, run)}
-    header, *rows = [line.split("\t") for line in read_lines(table)]
     named: set[Path] = set()
-    for row in rows:
-        line = dict(zip(header, row, strict=False))
+    for line in _listed(results / study.name / "runs.tsv") + _listed(results / study.name / STARTED):
         if line.get("run_dir"):
             # Paths in the list are relative to the project's folder, the parent of `results`.
             folder, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
             named |= {folder, test, *folder.glob("analysis-*"), _data_of(folder, line["task"], results)}
             named |= {folder / name for name in tests.get((line["task"], line["method"]), ())}
     return named
+
+
+def _listed(table: Path) -> list[dict[str, str]]:
+    if not table.is_file():
+        return []
+    header, *rows = [line.split("\t") for line in read_lines(table)]
+    return [dict(zip(header, row, strict=False)) for row in rows]
+
+
+def list_started(table: Path, rows: Iterable[dict[str, str]]) -> None:
+    """Write the runs that a study is started with: its `runs.tsv` is written only when all of them are finished."""
+    columns = ("task", "method", "seed", "run_dir", "test_dir")
+    write_lines(table, ["\t".join(columns), *("\t".join(row[name] for name in columns) for row in rows)])
 
 
 def _data_of(run: Path, task: str, results: Path) -> Path:

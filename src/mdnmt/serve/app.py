@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
 import math
 import re
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mdnmt.config.loader import validate_model
 from mdnmt.errors import MdnmtError
-from mdnmt.serve.requests import RateLimiter, TranslateRequest
+from mdnmt.serve.requests import Limits, RateLimiter, TranslateRequest
 from mdnmt.serve.service import Event, Service, closing_stream
 
 DRAINED = 16 << 20  # bytes of a refused body that are read anyway, so that the browser gets the response
+
+
+class SlowClient(Exception):
+    """A client took too long to read a response, which has ended."""
+
+
+class EventStream(StreamingResponse):
+    """Sends encoded events; one that is not read in time ends, so that it does not keep others waiting."""
+
+    def __init__(self, events: AsyncGenerator[bytes], limits: Limits) -> None:
+        """Send events within the limits."""
+        super().__init__(events, media_type="application/x-ndjson")
+        self.events, self.limits = events, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send all events, and stop the work on those that are not sent.
+
+        Raises:
+            SlowClient: a limit was exceeded.
+        """
+
+        async def send_in_time(message: Message) -> None:
+            async with asyncio.timeout(self.limits.stalled_seconds):
+                await send(message)
+
+        try:
+            async with asyncio.timeout(self.limits.stream_seconds):
+                await super().__call__(scope, receive, send_in_time)
+        except TimeoutError:
+            raise SlowClient from None
+        finally:
+            await self.events.aclose()
 
 
 class Guard:
@@ -59,7 +95,8 @@ class Guard:
                 MutableHeaders(scope=message).update(self.headers)
             await send(message)
 
-        await self.app(scope, receive, with_headers)
+        with suppress(SlowClient):
+            await self.app(scope, receive, with_headers)
         return None
 
 
@@ -78,9 +115,9 @@ def create_app(service: Service, hosts: frozenset[str] | None) -> ASGIApp:
         # A form on another site cannot send this type without a preflight request.
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refused(415, "expected a request of type application/json")
-        # JSON.stringify writes a character in at most six bytes.
-        body = await _body(request, 6 * limits.max_characters + 10_000)
         try:
+            # JSON.stringify writes a character in at most six bytes.
+            body = await _body(request, 6 * limits.max_characters + 10_000)
             value = json.loads(body) if body is not None else None
             characters = len(value["text"]) if isinstance(value, dict) and isinstance(value.get("text"), str) else 0
             if body is None or characters > limits.max_characters:
@@ -90,6 +127,8 @@ def create_app(service: Service, hosts: frozenset[str] | None) -> ASGIApp:
                 )
             wanted = validate_model(value, TranslateRequest, "request")
             sentences = service.sentences(wanted)
+        except ClientDisconnect:
+            return Response()  # nobody reads it
         except (ValueError, RecursionError):
             return _refused(400, "the request is not JSON")
         except MdnmtError as error:
@@ -101,8 +140,7 @@ def create_app(service: Service, hosts: frozenset[str] | None) -> ASGIApp:
         if seconds := limiter.wait(request.client.host if request.client else ""):
             wait = math.ceil(seconds)
             return _refused(429, f"more than {limiter.per_minute} requests a minute; try again in {wait} s", retry=wait)
-        stream = closing_stream(service.events(wanted, sentences), _line)
-        return StreamingResponse(stream, media_type="application/x-ndjson")
+        return EventStream(closing_stream(service.events(wanted, sentences), _line), limits)
 
     routes = [
         Route("/", show),
@@ -110,6 +148,15 @@ def create_app(service: Service, hosts: frozenset[str] | None) -> ASGIApp:
         Route("/api/translate", translate, methods=["POST"]),
     ]
     return Guard(Starlette(routes=routes), hosts, _policy(page))
+
+
+def server_config(app: ASGIApp) -> uvicorn.Config:
+    """Return how uvicorn serves the application."""
+    return uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="off", ws="none", http="h11", server_header=False,
+        timeout_graceful_shutdown=1,
+        proxy_headers=False,  # with them, a client chooses the address by which its requests are counted
+    )  # fmt: skip
 
 
 def _line(event: Event) -> bytes:

@@ -22,6 +22,8 @@ class Limits:
     max_sentence_characters: int = 1_000
     requests_per_minute: int = 60
     max_active: int = 8
+    stalled_seconds: float = 20.0  # that a client may take to read the next part of a response
+    stream_seconds: float = 1800.0  # that a whole response may take
 
 
 class Blend(Frozen):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
@@ -212,7 +212,7 @@ class Service:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-async def closing_stream(events: AsyncIterator[Event], encode: Callable[[Event], bytes]) -> AsyncIterator[bytes]:
+async def closing_stream(events: AsyncIterator[Event], encode: Callable[[Event], bytes]) -> AsyncGenerator[bytes]:
     """Yield encoded events; the work is cancelled when the client disconnects."""
     async with aclosing(events) as open_events:  # type: ignore[type-var]
         async for event in open_events:

@@ -8,7 +8,9 @@ from workflow.snakemake_project import Project
 
 from mdnmt.cli import main
 from mdnmt.fsio import write_sealed
+from mdnmt.operations import snakemake_locks
 from mdnmt.operations.snakemake_locks import locks, running_snakemake, running_trainer
+from mdnmt.operations.stale_results import STARTED, list_started
 from mdnmt.studies.resolve import resolve
 from mdnmt.train.lease import RunLease
 
@@ -96,6 +98,28 @@ def test_what_was_made_last_is_named_too(project: Project, capsys: pytest.Captur
     add(project, f"results/runs/tiny/renamed/seed7-{OLD}")
     assert listed(capsys, "--yes") == [f"results/runs/tiny/renamed/seed7-{OLD}  removed"]
     assert made.is_dir() and data.is_dir()
+
+
+def test_runs_of_a_study_are_known_from_its_start(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    run = add(project, f"results/runs/tiny/mixed/seed7-{OLD}")
+    row = {"task": "tiny", "method": "mixed", "seed": "7", "run_dir": f"results/runs/tiny/mixed/seed7-{OLD}"}
+    list_started(project.path("results/tiny") / STARTED, [{**row, "test_dir": "", "label": "Mixed"}])
+    assert listed(capsys, "--yes") == [] and run.is_dir()
+
+
+@pytest.mark.parametrize("alive", ["process", "lock"])
+def test_nothing_is_removed_while_a_snakemake_is_alive(
+    project: Project, alive: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = add(project, f"results/runs/tiny/mixed/seed7-{OLD}")
+    if alive == "process":
+        monkeypatch.setattr(snakemake_locks, "running_snakemake", lambda folder: "snakemake (process 7)")
+    else:  # of another host: its processes cannot be seen here
+        project.path(".snakemake/locks").mkdir(parents=True)
+        project.path(".snakemake/locks/0.input.lock").write_text("")
+    assert main(["clean", "--stale", "--yes"]) == 75
+    assert "nothing more was removed" in capsys.readouterr().err and folder.is_dir()
+    assert len(listed(capsys)) == 1  # without --yes, it is listed
 
 
 def test_size_and_what_to_do_are_said(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

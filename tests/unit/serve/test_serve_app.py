@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from page_server import ask, service_of, serving, translate
 
-from mdnmt.serve.requests import Limits
+from mdnmt.serve.requests import Limits, TranslateRequest
+from mdnmt.serve.sentences import Sentence
+from mdnmt.serve.service import Event, ServedRun, Service
 
 
 @pytest.fixture
@@ -89,6 +93,69 @@ def test_hostile_text_is_translated_as_text(port: int, text: str) -> None:
     status, events = translate(port, text=text, runs=[0, 1], domain="law")
     assert status == 200 and events[-1] == {"event": "done"}
     assert events[0]["sentences"][0]["text"] == text.strip()
+
+
+class Flood(Service):
+    """Answers the text `flood` with events without an end."""
+
+    async def events(self, request: TranslateRequest, sentences: list[Sentence]) -> AsyncIterator[Event]:
+        if request.text != "flood":
+            async for event in super().events(request, sentences):
+                yield event
+            return
+        self.active += 1
+        try:
+            while True:
+                yield {"event": "x" * 1_000_000}
+        finally:
+            self.active -= 1
+
+
+def posted(port: int, length: int, body: bytes) -> socket.socket:
+    """Return a connection on which a request was sent, in part if `length` is larger than the body."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    head = ["POST /api/translate HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    connection.sendall("\r\n".join([*head, f"Content-Length: {length}", "", ""]).encode() + body)
+    return connection
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_client_that_reads_too_slowly_or_too_long_does_not_block_others(
+    finished: Callable[[str], Path], reads: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = {"stream_seconds": 0.3} if reads else {"stalled_seconds": 0.3}
+    limits = Limits(requests_per_minute=10**6, max_active=1, **given)
+    service = Flood([ServedRun.load(finished("waldm"), torch.device("cpu"), Path())], limits, 2, 1)
+    body = json.dumps({"text": "flood", "runs": [0]}).encode()
+    with serving(service) as port, posted(port, len(body), body) as slow:
+        assert slow.recv(100).startswith(b"HTTP/1.1 200")
+        if reads:
+            while slow.recv(1 << 20):  # until the server ends it
+                pass
+        else:  # others can translate as soon as the server gives up
+            while (status := translate(port, text="a", runs=[0])[0]) == 503:
+                pass
+            assert status == 200
+        assert service.active == 0
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_client_that_leaves_while_uploading_leaves_no_traceback(
+    finished: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving(service_of(finished("waldm"))) as port:
+        posted(port, 1000, b'{"text": ').close()
+        assert translate(port, text="a", runs=[0])[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_the_rate_is_counted_by_the_address_of_the_connection(finished: Callable[[str], Path]) -> None:
+    body = json.dumps({"text": "a", "runs": [0]}).encode()
+    with serving(service_of(finished("waldm"), limits=Limits(requests_per_minute=2))) as port:
+        headers = {"Content_Type": "application/json"}
+        addresses = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
+        found = [ask(port, "POST", "/api/translate", body, X_Forwarded_For=one, **headers)[0] for one in addresses]
+    assert found == [200, 200, 429]
 
 
 def test_rate_and_load_are_bounded(finished: Callable[[str], Path]) -> None:
