@@ -46,13 +46,35 @@ def run(args: argparse.Namespace) -> int:
     again = ["mdnmt", "run", args.study, *options]
     # The rules call `mdnmt`, and must find that of this environment first.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    process = subprocess.Popen(command, env={**os.environ, "MDNMT_COMMAND": shlex.join(again), "PATH": path})
+    page = Path("results", args.study, "report.html")
+    before = _written(page)
+    process = subprocess.Popen(
+        command, env={**os.environ, "MDNMT_COMMAND": shlex.join(again), "PATH": path, **_cache_folder()}
+    )
     while True:
         try:
             status = process.wait()
             break
         except KeyboardInterrupt:  # the terminal sends Ctrl-C to Snakemake as well, which ends its jobs in order
             continue
-    if status == 0 and not is_dry:
-        print(f"the report: results/{args.study}/report.html")
+    # A single table may have been asked for.
+    if status == 0 and not is_dry and (not options or _written(page) != before):
+        print(f"the report: {page}")
     return status if status >= 0 else 128 - status
+
+
+def _written(page: Path) -> int | None:
+    return page.stat().st_mtime_ns if page.is_file() else None
+
+
+def _cache_folder() -> dict[str, str]:
+    """Return a variable that moves Snakemake's cache into the project if the one at home cannot be written."""
+    import os
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.environ.get("HOME", "~"), ".cache").expanduser())
+    try:
+        (cache / "snakemake").mkdir(parents=True, exist_ok=True)
+        is_writable = os.access(cache / "snakemake", os.W_OK | os.X_OK)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        is_writable = False
+    return {} if is_writable else {"XDG_CACHE_HOME": str(Path(".snakemake/cache").absolute())}

@@ -33,6 +33,7 @@ from mdnmt.studies.external_translations import read_text
 from mdnmt.studies.resolve import resolve
 
 MANIFEST, EXTERNAL = "manifest.json", "external"
+FORMAT_VERSION = 1  # of the manifests; those without a version are of version 1
 _ADDRESS = re.compile(r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})")
 # All results of training, translation, scoring and analysis, except checkpoints and logs.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
@@ -118,7 +119,7 @@ def _publish(source: Path, names: list[str], store: Path, place: str, about: dic
         new = part / place
         for name in names:
             _copy(source / name, new / name)
-        fsio.write_sealed(new / MANIFEST, {**about, "files": files})
+        fsio.write_sealed(new / MANIFEST, {"format_version": FORMAT_VERSION, **about, "files": files})
         _check_files(new, files)
         _move(new, target)
     return True
@@ -271,7 +272,10 @@ def _read_manifest(path: Path, kind: str, address: str) -> dict[str, dict[str, A
         DataError: the manifest was altered, is invalid, or belongs to something else.
     """
     found = fsio.read_json(path)
-    files = found.get("files") if isinstance(found, dict) else None
+    version = found.get("format_version", FORMAT_VERSION) if isinstance(found, dict) else None
+    if version != FORMAT_VERSION:
+        raise DataError(f"{path}: has format version {version}, this mdnmt reads {FORMAT_VERSION}; update mdnmt")
+    files = found.get("files")
     names, needed = (_SENT, _NEEDED) if kind == "run" else (_TRANSLATIONS, set[str]())
     if not isinstance(files, dict) or found.get(kind) != address or not files or needed - files.keys():
         raise DataError(f"{path}: expected the manifest of {address}, as mdnmt push writes it")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.paper import PaperFigure
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.distinct_labels import distinct_systems
 from mdnmt.exhibits.headings import printed_heading
 from mdnmt.exhibits.registry import FigureSpec, figure_class
 from mdnmt.exhibits.spec_fields import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
@@ -74,7 +75,7 @@ class FigureRequest:
                 label = self.figure.labels.get(method)
                 runs = self.study.runs_of(self.task.name, method)
                 found += by_row([replace(run, label=label) for run in runs] if label else runs).values()
-        return found
+        return distinct_systems(found)
 
     @property
     def domains(self) -> tuple[Column, ...]:

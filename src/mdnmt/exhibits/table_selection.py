@@ -9,6 +9,7 @@ from typing import Any
 from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.exhibits import specs
+from mdnmt.exhibits.distinct_labels import distinct_rows
 from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, other_tokenizers, why_other
 from mdnmt.exhibits.rows_without_training import copy_row, external_rows, external_tests, files_beside
 from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing, measured
@@ -118,7 +119,7 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
             for row, runs, choice in rows
         )
         times = measured(study, task, places, partial)
-        return specs.ResourceTableSpec(**common, **compared, **times, rows=resource_rows)
+        return specs.ResourceTableSpec(**common, **compared, **times, rows=distinct_rows(resource_rows))
     is_predicted = task.spec is not None and any("predicted" in row.labels for row in table.rows)
     tested = is_tested(study, key)
     options = options_hash(comparison(study, key, places)) if tested else ""
@@ -128,15 +129,19 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
         **compared,
         predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
         columns=columns(task, table),
-        rows=(
-            *(copy_row(study, task, places, partial) if table.split == "test" else ()),
-            *(
-                _with_others(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
-                    update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
-                )
-                for row, runs, choice in rows
-            ),
-            *external_rows(study, key, table, task, places, partial),
+        rows=distinct_rows(
+            (
+                *(copy_row(study, task, places, partial) if table.split == "test" else ()),
+                *(
+                    _with_others(
+                        _score_row(row, runs, places, partial), study, table, runs, places, partial
+                    ).model_copy(
+                        update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
+                    )
+                    for row, runs, choice in rows
+                ),
+                *external_rows(study, key, table, task, places, partial),
+            )
         ),
         metrics=table.metrics,
         metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},

@@ -101,6 +101,17 @@ def test_the_commands_take_folders_of_runs_and_studies(
     assert out.count("expected what mdnmt push put there") == 3 and err.startswith("mdnmt pull: 3 of 6 runs")
 
 
+def test_a_manifest_of_another_format_is_refused(store: Path, address: str, tmp_path: Path) -> None:
+    manifest = store / "runs" / address / "manifest.json"
+    written = fsio.read_json(manifest)
+    assert written.pop("format_version") == 1
+    fsio.write_sealed(manifest, {**written, "format_version": 2})
+    with pytest.raises(DataError, match="has format version 2, this mdnmt reads 1; update mdnmt"):
+        pull(str(store), tmp_path, address)
+    fsio.write_sealed(manifest, written)  # as versions of mdnmt without a number wrote it
+    assert pull(str(store), tmp_path, address)
+
+
 def test_a_manifest_without_its_seal_is_refused(store: Path, address: str, tmp_path: Path) -> None:
     manifest = store / "runs" / address / "manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace('"seal"', '"teal"'), encoding="utf-8")

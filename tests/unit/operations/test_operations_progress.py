@@ -139,6 +139,28 @@ def test_events_become_plain_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "a lower `learning_rate`" in lines[-2]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mdnmt decode: stopped by Ctrl-C",
+        "mdnmt train: SIGINT: saved at update 5 of 9; the same command goes on from there",
+        "mdnmt train: time is up: saved at update 5 of 9; the same command goes on from there",
+    ],
+)
+def test_a_job_that_was_stopped_has_not_failed(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    log.write_text(f"update 4\n{line}\n")
+    monkeypatch.setenv("MDNMT_COMMAND", "mdnmt run mine")
+    plugin, out = handler(terminal=False, monkeypatch=monkeypatch)
+    send(plugin, "run_info", stats={"train": 1})
+    send(plugin, "job_info", jobid=1, rule_name="train", rule_msg="Run 1", wildcards=RUN, log=[str(log)])
+    send(plugin, "job_error", jobid=1, rule_name="train", log=[str(log)])
+    plugin.close()
+    shown = out.getvalue()
+    assert f"stopped: Run 1\n    {line}\n  to continue: mdnmt run mine" in shown and "FAILED" not in shown
+    assert plugin.display.progress.stages["trainings"].failed == 0
+
+
 def test_the_terminal_shows_runs_with_update_and_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     metrics = tmp_path / "results/runs/demo/mixed/seed1-01234567/metrics.jsonl"
@@ -159,6 +181,28 @@ def test_the_terminal_shows_runs_with_update_and_loss(tmp_path: Path, monkeypatc
     assert "now: Text" in shown and "\x1b[2J" not in shown
 
 
+@pytest.mark.parametrize("home", ["ours", "file"])
+def test_a_home_that_cannot_be_written_is_replaced(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environments: list[dict[str, str]] = []
+
+    class Process:
+        def __init__(self, command: list[str], env: dict[str, str]) -> None:
+            environments.append(env)
+
+        def wait(self) -> int:
+            return 0
+
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "file").write_text("")  # nobody can make a folder in a file, root included
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("subprocess.Popen", Process)
+    monkeypatch.setenv("HOME", str(tmp_path / home))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert main(["run", "demo", "-n"]) == 0
+    cache = None if home == "ours" else str(ROOT / ".snakemake/cache")
+    assert environments[0].get("XDG_CACHE_HOME") == cache
+
+
 def test_run_calls_snakemake_on_the_study(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     commands: list[list[str]] = []
 
@@ -177,5 +221,8 @@ def test_run_calls_snakemake_on_the_study(monkeypatch: pytest.MonkeyPatch, capsy
     assert plain == ["--cores", "all", "--config", "study=demo", "--logger", "mdnmt", "mdnmt run demo"]
     assert dry[:-1] == ["-n", "--cores", "2", "--config", "study=demo", "seeds=3"]
     assert capsys.readouterr().out == "the report: results/demo/report.html\n"
+    assert main(["run", "demo", "results/demo/tables/jiang2020-table2.csv"]) == 0
+    assert capsys.readouterr().out == ""  # one table was made, and no report
+    commands.pop()
     assert main(["run", "dmeo"]) == 2 and len(commands) == 2
     assert "did you mean 'demo'?" in capsys.readouterr().err

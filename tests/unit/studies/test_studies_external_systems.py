@@ -12,8 +12,10 @@ from workflow.snakemake_project import WORDS, Project
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
+from mdnmt.exhibits.score_files import Measured
 from mdnmt.exhibits.specs import ScoreTableSpec
 from mdnmt.exhibits.table_selection import comparison, table_spec
+from mdnmt.exhibits.tables import scores
 from mdnmt.exhibits.tables.scores import build
 from mdnmt.fsio import write_sealed
 from mdnmt.operations.plan.exhibit_needs import table_needs
@@ -151,6 +153,16 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
         "no Perplexity: computed from the model, and there are only its translations",
         "no run",
     ]
+
+
+@pytest.mark.parametrize(("bleu", "is_noted"), [(100.0, True), (99.99, False)])
+def test_translations_equal_to_the_references_are_noted(project: Project, bleu: float, is_noted: bool) -> None:
+    found = study()
+    table = table_spec(found, KEY, result_paths(found, Path("results")))
+    assert isinstance(table, ScoreTableSpec)
+    numbers = {("bleu", "economy"): Measured((100.0,), (1,)), ("bleu", "law"): Measured((bleu,), (1,))}
+    reasons = scores._external(table, table.rows[-1], numbers)
+    assert any("equal the references" in reason for reason in reasons) == is_noted
 
 
 def test_one_output_is_held_against_the_first_seed(project: Project) -> None:

@@ -250,7 +250,7 @@ def build(spec: ScoreTableSpec) -> Grid:
                 tested = tests.get(header.key, {}).get(header.metric, {})
                 cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, shared))
             cells.append(_beside(spec, row, header, cell, shared))
-        marks = [reasons.mark(why) for why in (*_external(spec, row), *_absent(spec, row, numbers))]
+        marks = [reasons.mark(why) for why in (*_external(spec, row, numbers), *_absent(spec, row, numbers))]
         runs = tuple(RowRun(seed=r.seed, folder=_folder(row, r)) for r in sorted_runs(row))
         about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
         rows.append(GridRow(cells=tuple(cells), **about))
@@ -302,12 +302,15 @@ def _folder(row: ScoreRow, run: ScoreRun) -> str:
     return (run.scores.parent if row.external else run.scores.parent.parent).as_posix()
 
 
-def _external(spec: ScoreTableSpec, row: ScoreRow) -> list[str]:
-    """Return the provenance of a system that is not trained here, and why it lacks some scores."""
+def _external(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
+    """Return the provenance of a system that is not trained here, what is odd about it, and why it lacks scores."""
     if not row.external:
         return []
     lacking = [METRICS[metric].label for metric in spec.metrics if METRICS[metric].needs_model]
     found = [f"not trained here: {row.external}"]
+    full = [numbers[key].values for column in spec.columns if (key := ("bleu", column.name)) in numbers]
+    if full and min(map(min, full)) > 100 - 1e-9:
+        found.append("all its translations equal the references (BLEU 100)")
     if lacking:
         found.append(f"no {' and '.join(lacking)}: computed from the model, and there are only its translations")
     return [*found, *(["no translations of the validation text"] if spec.development else [])]

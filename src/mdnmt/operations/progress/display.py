@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdnmt.errors import printable
-from mdnmt.operations.progress.failures import PAGE, explain
+from mdnmt.operations.progress.failures import PAGE, explain, was_stopped
 from mdnmt.operations.progress.stages import STAGE_OF, Progress
 from mdnmt.operations.watch.overview import duration
 from mdnmt.operations.watch.run_states import RunState, run_states
@@ -69,8 +69,8 @@ class Display:
             self.line(f"done: {job.title} ({self.progress.summary()})")
 
     def failed(self, number: int, rule: str, logs: list[str]) -> None:
-        """Explain a failure. On a terminal, the explanation stays above the display."""
-        job = self.progress.fail(number)
+        """Explain a failure, or that the job was stopped. On a terminal, the lines stay above the display."""
+        job = self.progress.fail(number, stopped=was_stopped(logs))
         for line in explain(job.title if job else rule, logs, self.command, self._page):
             self.line(line, style="red" if line.startswith("FAILED") else None)
 

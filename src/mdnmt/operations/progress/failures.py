@@ -11,6 +11,8 @@ from pathlib import Path
 PAGE = Path("docs/troubleshooting.md")
 ACCEPT = "--accept-code-change"  # a training that names it was refused because its code changed
 LAST_LINES = 5
+# The last line of a job that ended in order, on Ctrl-C, SIGTERM or its time limit (mdnmt.cli, mdnmt.train.trainer).
+_STOPPED = re.compile(r"stopped by Ctrl-C$|: saved at update \d+ of \d+; the same command goes on from there$")
 _LAST_BYTES = 16_384
 _LEAST_LITERAL = 10  # characters of a row that must occur literally; fewer would match almost anything
 # Parts of an example that differ from one message to the next.
@@ -84,6 +86,12 @@ def likely_cause(lines: list[str], page: Path = PAGE) -> str | None:
     return None
 
 
+def was_stopped(logs: list[str]) -> bool:
+    """Say whether a job was stopped, which is no failure: its log ends with the line that says so."""
+    ends = [end[-1] for log in logs if (end := last_lines(Path(log)))]
+    return any(_STOPPED.search(line) for line in ends)
+
+
 def explain(title: str, logs: list[str], command: str, page: Path = PAGE) -> list[str]:
     """Return the lines that explain a failed job.
 
@@ -93,8 +101,11 @@ def explain(title: str, logs: list[str], command: str, page: Path = PAGE) -> lis
         command: the command that continues the study.
         page: the troubleshooting page.
     """
-    lines = [f"FAILED: {title}"]
     ends = {log: last_lines(Path(log)) for log in logs}
+    if was_stopped(logs):
+        reasons = [end[-1] for end in ends.values() if end]
+        return [f"stopped: {title}", *(f"    {line}" for line in reasons), f"  to continue: {command}"]
+    lines = [f"FAILED: {title}"]
     for log, end in ends.items():
         lines += [f"  log: {log}", *(f"    {line}" for line in end)]
     advice = likely_cause([line for end in ends.values() for line in end], page)

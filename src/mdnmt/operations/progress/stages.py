@@ -90,11 +90,11 @@ class Progress:
             stage.total = max(stage.total, stage.done)
         return job
 
-    def fail(self, number: int) -> Job | None:
-        """Record that a job failed; return it, or None where its start was not seen."""
+    def fail(self, number: int, *, stopped: bool = False) -> Job | None:
+        """Record that a job failed, or was stopped; return it, or None where its start was not seen."""
         self.running.pop(number, None)
         job = self._known.get(number)
-        if job is not None and number not in self.failed:
+        if job is not None and number not in self.failed and not stopped:
             self.failed[number] = job
             if (stage := self._stage(job)) is not None:
                 stage.failed += 1
