@@ -1,6 +1,7 @@
 # mdnmt: papers, corpora and methods are data (config/); one DAG turns them into tables, figures and a page.
 #   snakemake --cores all                        the study of config/config.yaml
 #   snakemake --cores all --config study=demo    another one
+from mdnmt.operations.stale_results import STARTED, list_started
 from snakemake.utils import min_version
 
 min_version("9.20")
@@ -64,8 +65,7 @@ rule all:
         after_downloads(all_tasks, models),
 
 
-# Stages that can be requested by name.
-rule data:
+rule data:  # this stage and those below can be requested by name
     input:
         after_downloads(all_tasks, made_tasks),
 

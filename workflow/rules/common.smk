@@ -29,7 +29,6 @@ from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_e
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.operations.plan.slurm_client import require_slurm
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside
-from mdnmt.operations.stale_results import STARTED, list_started
 from mdnmt.report import report_selection
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs

@@ -13,7 +13,7 @@ from mdnmt.studies.study import Run
 Row = TypeVar("Row", ScoreRow, ResourceRow)
 
 
-def distinct_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
+def distinct_rows(*rows: Row) -> tuple[Row, ...]:
     """Return the rows of a table; where another system of the group has the same label, the name is added to it.
 
     Rows of one choice are alternatives for a single row of the table, so they may share their label.

@@ -119,7 +119,7 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
             for row, runs, choice in rows
         )
         times = measured(study, task, places, partial)
-        return specs.ResourceTableSpec(**common, **compared, **times, rows=distinct_rows(resource_rows))
+        return specs.ResourceTableSpec(**common, **compared, **times, rows=distinct_rows(*resource_rows))
     is_predicted = task.spec is not None and any("predicted" in row.labels for row in table.rows)
     tested = is_tested(study, key)
     options = options_hash(comparison(study, key, places)) if tested else ""
@@ -130,18 +130,14 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
         predicted_labels=existing(places.labels(task.name), partial) if is_predicted else None,
         columns=columns(task, table),
         rows=distinct_rows(
-            (
-                *(copy_row(study, task, places, partial) if table.split == "test" else ()),
-                *(
-                    _with_others(
-                        _score_row(row, runs, places, partial), study, table, runs, places, partial
-                    ).model_copy(
-                        update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
-                    )
-                    for row, runs, choice in rows
-                ),
-                *external_rows(study, key, table, task, places, partial),
-            )
+            *(copy_row(study, task, places, partial) if table.split == "test" else ()),
+            *(
+                _with_others(_score_row(row, runs, places, partial), study, table, runs, places, partial).model_copy(
+                    update={"printed": printed.scores(row, runs[0]), **_choice(choice, runs, places, partial)}
+                )
+                for row, runs, choice in rows
+            ),
+            *external_rows(study, key, table, task, places, partial),
         ),
         metrics=table.metrics,
         metric_missing={"comet": study.no_comet} if study.no_comet and "comet" in table.metrics else {},

@@ -14,13 +14,13 @@ def row(label: str, method: str, group: str = "", choice: int | None = None) -> 
 
 
 def test_rows_of_two_methods_with_one_label_have_their_names() -> None:
-    rows = distinct_rows([row("Mixed", "mixed"), row("Mixed", "my-mixed"), row("E/DC", "waldm-edc")])
+    rows = distinct_rows(row("Mixed", "mixed"), row("Mixed", "my-mixed"), row("E/DC", "waldm-edc"))
     assert [one.label for one in rows] == ["Mixed (mixed)", "Mixed (my-mixed)", "E/DC"]
 
 
 def test_rows_of_other_groups_and_alternatives_of_one_row_keep_theirs() -> None:
     rows = [row("Mixed", "mixed"), row("Mixed", "own", group="Ours"), row("A", "a", choice=1), row("A", "b", choice=1)]
-    assert distinct_rows(rows) == tuple(rows)
+    assert distinct_rows(*rows) == tuple(rows)
 
 
 def test_systems_of_a_figure_with_one_label_have_their_names() -> None:
