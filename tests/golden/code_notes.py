@@ -24,15 +24,10 @@ from mdnmt.training_code import same_code, training_code
 
 def hashes(tree: Path, builders: list[str]) -> dict[str, str]:
     """Return family -> hash of the training code of the package in a folder; a family that it lacks has none."""
-    sources = Sources(tree / "src/mdnmt")
-    code_hash._of_mdnmt = lambda: sources  # type: ignore[assignment]
-    found = {}
-    for builder in builders:
-        try:
-            found[builder] = training_code(builder)
-        except ModuleNotFoundError:
-            continue
-    return found
+    of_tree = Sources(tree / "src/mdnmt")
+    code_hash.sources = lambda: of_tree  # type: ignore[assignment]
+    found = {builder: training_code(builder) for builder in builders}
+    return {builder: code for builder, code in found.items() if code != "none"}
 
 
 def main(number: int) -> None:
