@@ -10,6 +10,7 @@ from typing import Any
 from mdnmt.config.loader import validate_model
 from mdnmt.errors import ConfigError
 from mdnmt.methods.method import Architecture
+from mdnmt.methods.transformer import TransformerConfig
 from mdnmt.methods.waldm import WaldmConfig
 
 # In fairseq, positions begin after the number of the padding token, which is 1.
@@ -99,7 +100,7 @@ def read_options(options: Mapping[str, Any], path: Path) -> FairseqModel:
         "label_smoothing": options.get("label_smoothing", 0.0),
     }
     if options.get("damethod") != "bayesian":
-        return FairseqModel("transformer", validate_model(given, Architecture, str(path)))
+        return FairseqModel("transformer", validate_model(given, TransformerConfig, str(path)))
     encoder_only = bool(options.get("bayesenocderonly"))
     given |= {
         "mixed_sides": "encoder" if encoder_only else "both",

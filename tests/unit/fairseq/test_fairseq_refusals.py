@@ -185,6 +185,6 @@ def test_the_place_of_a_studys_run_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_languages_come_from_the_checkpoint_or_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path, source_lang="en_XX")
-    assert "its source language is 'en_XX'; give --source-lang" in refusal(tmp_path, capsys)
+    written(tmp_path, source_lang="no language")
+    assert "its source language is 'no language'; give --source-lang" in refusal(tmp_path, capsys)
     assert "both 'fr'" in refusal(tmp_path, capsys, "--source-lang", "fr")

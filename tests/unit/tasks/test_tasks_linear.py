@@ -56,7 +56,7 @@ def test_the_bound_of_a_line_does_not_depend_on_how_the_text_comes(size: int, be
         data = b"short\n" * before + b"x" * length + b"\nshort\n"
         blocks = [data[start : start + size] for start in range(0, len(data), size)]
         found = Findings()
-        doctored = [len(line) for line in _Side(Text(blocks), "a.en", found).lines()]  # type: ignore[arg-type]
+        doctored = [len(line) for line in _Side(Text(blocks), "a.en", "en", found).lines()]  # type: ignore[arg-type]
         if length == LINE_BYTES_MAX:
             assert [len(line) for line in checked_lines(blocks, "a.en")] == doctored == [5] * before + [length, 5]
             assert not list(found)
