@@ -146,6 +146,17 @@ def test_a_forged_score_is_found_by_scoring_again(bundle: Path, tmp_path: Path) 
     assert "studies/tiny/tables/jiang2020-table2" in said, "the recorded table has the true score"
 
 
+def test_scores_that_were_recorded_before_there_were_ceilings_are_ok(bundle: Path, tmp_path: Path) -> None:
+    def change(folder: Path) -> None:
+        path = next(folder.glob("test-*")) / "scores.json"
+        domains = json.loads(path.read_text())["domains"]
+        assert all(domain.pop("ceiling") for domain in domains.values())
+        reseal(path, domains=domains)
+
+    forge(bundle, run_of(bundle), change, tmp_path)
+    assert not [what for what in wrong(bundle) if what.startswith("runs/")]
+
+
 def test_two_processes_report_the_same_in_the_same_order(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
