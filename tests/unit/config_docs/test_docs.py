@@ -230,7 +230,7 @@ def source_texts() -> str:
 def test_error_lines_of_troubleshooting_are_those_of_the_code() -> None:
     others = [ROOT / "envs/setup.sh", ROOT / "envs/drift.py", *ROOT.glob("workflow/rules/*.smk")]
     known = "\n".join([source_texts(), *(path.read_text(encoding="utf-8") for path in others)])
-    foreign = ("command not found", "LockException", "Directory cannot be locked")
+    foreign = ("command not found", "LockException", "Directory cannot be locked", "older modification time")
     quoted = [
         span
         for line in prose(DOCS / "troubleshooting.md").splitlines()
