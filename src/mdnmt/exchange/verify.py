@@ -258,19 +258,22 @@ def _older_claims(recorded: Any, spec: str, config: Path) -> tuple[str, str]:
     except ConfigError as error:
         return "", f"{text}; today's are not here ({error})"
     assert again is not None
-    verdicts, changed = {}, []
-    numbers: dict[str, Any] = {}
+    verdicts, changed = {one["id"]: one["verdict"] for one in recorded["outcomes"]}, []
+    # Tables of two pairs of languages may have comparisons of the same name: their order tells them apart.
+    numbers: dict[str, list[Any]] = {}
     for one in recorded["outcomes"]:
-        verdicts[one["id"]] = one["verdict"]
-        numbers |= {f"{one['id']}/{made['what']}": made for made in one["comparisons"]}
+        for made in one["comparisons"]:
+            numbers.setdefault(f"{one['id']}/{made['what']}", []).append(made)
     for outcome in again.outcomes:
         before = verdicts.get(outcome.id)
         if before is not None and before != outcome.verdict:
             changed.append(f"{outcome.id} {before}, now {outcome.verdict}")
-        for made in outcome.comparisons:
-            if (old := numbers.get(f"{outcome.id}/{made.what}")) is not None:
+        for now in outcome.comparisons:
+            name = f"{outcome.id}/{now.what}"
+            if numbers.get(name):
+                old = numbers[name].pop(0)
                 for field in ("left", "right", "difference"):
-                    if found := difference(old[field], getattr(made, field), f"{outcome.id}/{made.what}/{field}"):
+                    if found := difference(old[field], getattr(now, field), f"{name}/{field}"):
                         return found, ""
     change = f"{len(changed)} of {len(verdicts)} differ by today's: {'; '.join(changed)}" if changed else "none differs"
     return "", f"{text}; their numbers are as recorded; {change}"

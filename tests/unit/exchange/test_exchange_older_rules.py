@@ -47,6 +47,23 @@ def test_verdicts_follow_todays_rules_and_the_line_says_which_differ(recorded: A
     assert by_todays_rules(json.dumps({**spec, "decision": VERSION}), config) is None
 
 
+def test_comparisons_of_the_same_name_are_told_apart_by_their_order(recorded: Any) -> None:
+    spec, _outcomes, config = recorded
+    todays = json.loads((config / "claims" / "p.yaml").read_text())
+    rule = todays["claims"]["x"]["rules"][0]
+    todays["claims"]["x"]["rules"] = [rule, {**rule, "figure": "figure2"}]
+    (config / "claims" / "p.yaml").write_text(json.dumps(todays))
+    measures = json.loads(Path("figure1.json").read_text())["measures"]
+    shifted = [{**one, "value": one["value"] + 5} for one in measures]
+    write_sealed(Path("figure2.json"), {"kind": "any", "title": "T", "measures": shifted})
+    spec["figures"]["figure2"] = "figure2.json"
+    again = by_todays_rules(json.dumps(spec), config)
+    assert again is not None
+    both = again.model_dump(mode="json")
+    assert len({one["what"] for one in both["outcomes"][0]["comparisons"]}) == 1
+    assert _older_claims(both, json.dumps(spec), config)[0] == ""
+
+
 def test_a_forged_number_is_found_under_older_rules_too(recorded: Any) -> None:
     spec, outcomes, config = recorded
     outcomes["outcomes"][0]["comparisons"][0]["left"] += 0.5
