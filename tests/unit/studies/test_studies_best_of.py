@@ -18,6 +18,7 @@ from mdnmt.studies.study import Study
 STUDY, PAPER = "config/studies/tiny.yaml", "config/papers/choice.yaml"
 PLACES = ResultPaths(
     task=lambda name: f"tasks/{name}",
+    stage=lambda stage, name: f"tasks/{stage}/{name}",
     run=lambda run: f"runs/{run.directory}/seed{run.seed}",
     test=lambda run: f"runs/{run.directory}/seed{run.seed}/test",
     comet=lambda run: f"runs/{run.directory}/seed{run.seed}/comet.json",

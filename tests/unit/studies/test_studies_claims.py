@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.config.claims import Claim, MeasureRule, NotedRule, TrendRule, is_own, needs, uses, without_tables
+from mdnmt.config.claims import Claim, MeasureRule, NotedRule, is_own, needs, uses, without_tables
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import curve_measures, proportion_measures
@@ -40,6 +40,7 @@ def study(name: str) -> Study:
 def places() -> ResultPaths:
     return ResultPaths(
         task=lambda name: f"tasks/{name}",
+        stage=lambda stage, name: f"tasks/{stage}/{name}",
         run=lambda run: f"runs/{run.row}",
         test=lambda run: f"tests/{run.row}",
         comet=lambda run: f"comet/{run.row}",
@@ -72,7 +73,7 @@ def lacks(claim: Claim, paper: str, study: Study) -> list[str]:
             shown = (paper_table if kind == "tables" else paper_figure)(study, key)[0]
             suffix = f"-{shown.variant.suffix}" if getattr(shown, "variant", None) else ""
             missing += [f"{key}: {name}" for name in methods if f"{name}{suffix}" not in study.methods]
-            if isinstance(rule, MeasureRule | TrendRule):
+            if isinstance(rule, MeasureRule):
                 than = getattr(rule, "than", None)
                 named = {rule.name, *([than.name] if than and than.name else [])}
                 told = set(re.findall(r"`(\w+)", _measures_of(shown.kind)))
