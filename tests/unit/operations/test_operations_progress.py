@@ -62,11 +62,11 @@ def test_most_rows_of_the_page_can_match() -> None:
 
 def test_an_explanation_has_the_end_of_the_log_its_cause_and_the_next_command(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
-    log.write_text("".join(f"line {number}\n\n" for number in range(9)) + "x.fr:701: the byte 0xff is not UTF-8\n")
-    assert last_lines(log, 2) == ["line 8", "x.fr:701: the byte 0xff is not UTF-8"]
+    log.write_text("".join(f"line {number}\n\n" for number in range(9)) + "x.fr:701: the byte 0xff is not UTF-8; mend\n")
+    assert last_lines(log, 2) == ["line 8", "x.fr:701: the byte 0xff is not UTF-8; mend"]
     lines = explain("Training", [str(log)], "mdnmt run mine", PAGE)
     assert lines[:2] == ["FAILED: Training", f"  log: {log}"]
-    assert "convert: `iconv" in lines[-2] and lines[-1] == "  to continue: mdnmt run mine"
+    assert "`mdnmt doctor`" in lines[-2] and lines[-1] == "  to continue: mdnmt run mine"
     assert explain("Training", [str(tmp_path / "none.log")], "c", tmp_path / "no.md")[1].endswith("none.log")
 
 
