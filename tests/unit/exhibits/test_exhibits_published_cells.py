@@ -49,7 +49,7 @@ def expected_verdict(values: list[float], number: float, differs: str | None) ->
     """The rule, from its definition, by the distribution functions of scipy."""
     if differs:
         return "not comparable"
-    if len(values) < 3:
+    if len(values) < 3 or max(values) - min(values) < 1e-9:
         return "inconclusive"
     n, away = len(values), abs(statistics.fmean(values) - number)
     spread = statistics.stdev(values)

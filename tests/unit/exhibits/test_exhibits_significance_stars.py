@@ -192,4 +192,4 @@ def test_compare_and_claims_have_the_same_interval_and_it_is_welchs(first: list[
     assert line.half_width == expected and claimed.half_width == expected
     (alone,) = compare_studies.with_other("t", table(first), table([1.0])).lines
     assert alone.half_width is None
-    assert half_width([(0.0, 2), (0.0, 2)]) == 0
+    assert half_width([(0.0, 2), (0.0, 2)]) is None
