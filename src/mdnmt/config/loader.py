@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 from mdnmt.errors import ConfigError, refuse_special_file
 
 MAX_VALUES = 100_000
+PROJECT = "config.yaml"  # of the folder config
 RENAMED = {"in_one_process": "combine_jobs"}  # key of earlier versions -> its name today
 # A file name has at most 255 bytes, and logs and temporary files join several names.
 NAME_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]{0,79}$")
@@ -85,6 +86,8 @@ def load_yaml(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        if path.name == PROJECT:
+            require_project(path.parent)
         raise ConfigError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
@@ -172,6 +175,19 @@ def named_in(where: str) -> Iterator[None]:
         raise ConfigError(f"{where}: {error}") from None
 
 
+def require_project(config_folder: Path) -> None:
+    """Refuse a folder without the project's configuration.
+
+    Raises:
+        ConfigError: `config_folder` has no config.yaml.
+    """
+    if not (config_folder / PROJECT).is_file():
+        raise ConfigError(
+            f"{config_folder / PROJECT}: no such file; {config_folder.absolute().parent} is not the project's folder, "
+            "start the command in that one (with Snakefile and config)"
+        )
+
+
 def find_named(folder: Path, name: str, kind: str) -> Path:
     """Return `folder/<name>.yaml`.
 
@@ -180,6 +196,8 @@ def find_named(folder: Path, name: str, kind: str) -> Path:
     """
     if not NAME_PATTERN.fullmatch(name) or name in READ_AS_MISSING:
         raise NoSuchName(f"{kind} {_short(name)}: a name consists of {NAME_RULE}, and is not nan or null")
+    if not folder.is_dir():
+        require_project(folder.parent)
     path = folder / f"{name}.yaml"
     if not path.is_file():
         names = sorted(found.stem for found in folder.glob("*.yaml"))

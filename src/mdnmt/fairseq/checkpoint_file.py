@@ -76,9 +76,21 @@ def _load(path: Path) -> Any:
                 f"{path}: refused, it holds an object of {found[1]}, and loading that could run code; allowed besides "
                 f"tensors and plain values: {', '.join(ALLOWED)}"
             ) from None
+        if not (start := _start(path)).startswith((b"PK", b"\x80")):
+            raise CheckpointError(
+                f"{path}: begins with {start!r}, expected a fairseq checkpoint; is the download complete?"
+            ) from None
         raise CheckpointError(
             f"{path}: cannot be read ({_first_words(error)}); expected a fairseq checkpoint"
         ) from None
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as handle:
+            return handle.read(40)
+    except OSError:
+        return b"PK"  # torch's error says more
 
 
 def _first_words(error: Exception) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from mdnmt.config.run import RunSpec
 from mdnmt.config.task import RESERVED
 from mdnmt.config.training import Training
 from mdnmt.corpora.temporary_folder import partial_folder
-from mdnmt.errors import ConfigError, DataError
+from mdnmt.errors import ConfigError, DamagedTask, DataError
 from mdnmt.fairseq.checkpoint_file import FairseqCheckpoint
-from mdnmt.fairseq.dictionary import read_dictionary
+from mdnmt.fairseq.dictionary import read_dictionary, read_foreign_text
 from mdnmt.fairseq.options import FairseqModel, read_options
 from mdnmt.fairseq.parameters import convert
 from mdnmt.fingerprint import sha256_file
@@ -25,7 +24,8 @@ from mdnmt.languages import PATTERN
 from mdnmt.methods import build
 from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths, address
-from mdnmt.tasks.segmentation.segmenter import CODES, Segmentation, Segmenter, segmentation_files
+from mdnmt.tasks.segmentation.bpe import Bpe
+from mdnmt.tasks.segmentation.segmenter import CODES, Segmentation, segmentation_files
 
 GENERAL = ("general",)  # the domain of a model without domains
 
@@ -85,7 +85,6 @@ def import_run(
         for lang, vocab in zip(langs, (source, target), strict=True):
             vocab.save(paths.segmentation / f"vocab.{lang}.txt")
         fsio.write_sums(paths.segmentation, segmentation_files(paths.segmentation, langs))
-        _try_codes(paths.segmentation, langs[0], named)
         save_model(paths.model, method.model.state_dict(), {"run": spec.fingerprint})
         fsio.write_sealed(paths.record, _record(checkpoint, spec, langs, dictionaries, paths, weights))
         if out.is_dir():
@@ -137,27 +136,26 @@ def _copy_codes(codes: Mapping[str, Path], langs: tuple[str, str], domains: tupl
             f"LANG=FILE for {' and '.join(langs)}, or DOMAIN=FILE for {', '.join(domains)}"
         )
     for name, path in codes.items():
-        try:
-            text = path.read_bytes()
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-        if not text.startswith(b"#version: 0.2\n"):
-            raise DataError(f"{path}: does not begin with '#version: 0.2', as codes of subword-nmt do")
-        shutil.copyfile(path, folder / (f"codes.{name}.bpe" if name else CODES))
+        fsio.write_text(folder / (f"codes.{name}.bpe" if name else CODES), _read_codes(path))
     return kind
 
 
-def _try_codes(folder: Path, lang: str, domains: tuple[str, ...]) -> None:
-    """Load the segmentation once, to find damaged codes now.
+def _read_codes(path: Path) -> str:
+    """Return codes as `Bpe` takes them; line ends and blanks at the ends of lines mean nothing to subword-nmt.
 
     Raises:
-        DataError: the codes are damaged.
+        DataError: they are not codes of subword-nmt.
     """
-    for domain in domains:
-        try:
-            Segmenter.load(folder, lang, domain)
-        except DataError as error:
-            raise DataError(f"--bpe-codes: {str(error).partition(';')[0]}") from None
+    lines = [line.strip(" ") for line in read_foreign_text(path).rstrip("\n ").split("\n")]
+    if lines[0] != "#version: 0.2":
+        raise DataError(f"{path}:1: found {lines[0][:80]!r}, expected '#version: 0.2', as in codes of subword-nmt")
+    codes = "\n".join(lines) + "\n"
+    try:
+        Bpe(codes)
+    except DamagedTask as error:
+        # The file is the user's: nothing is to be removed.
+        raise DataError(f"{path}{str(error).removeprefix('codes.bpe').rpartition(';')[0]}") from None
+    return codes
 
 
 def _record(

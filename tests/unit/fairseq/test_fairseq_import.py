@@ -187,6 +187,19 @@ def test_the_run_translates_plain_text(
     assert first and not second
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r", "  \n"])
+def test_line_ends_of_codes_and_dictionaries_mean_nothing(end: str, tmp_path: Path) -> None:
+    given = options()
+    write(tmp_path, given, weights(given, 9, 11))
+    (tmp_path / "dict.en.txt").write_text("the 9\nba@@ -1\nnk -2\ncourt 6\nrule 5\n")  # scores of sentencepiece
+    for name in ("codes", "dict.en.txt", "dict.fr.txt"):
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes().replace(b"\n", end.encode()))
+    run = imported(tmp_path, "--bpe-codes", str(tmp_path / "codes"))
+    assert (run / "segmentation/codes.bpe").read_bytes() == b"#version: 0.2\nb a\nn k</w>\nt h\nth e</w>\n"
+    assert Translator(run, torch.device("cpu")).encode(["the bank"])[0].tolist() == [4, 5, 6, 2]
+
+
 def test_the_record_says_that_the_run_was_imported(tmp_path: Path) -> None:
     import hashlib
 

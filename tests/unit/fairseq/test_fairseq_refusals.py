@@ -84,7 +84,8 @@ def test_a_damaged_file_is_named(damage: str, tmp_path: Path, capsys: pytest.Cap
         path.write_text("no checkpoint\n")
     else:
         path.unlink()
-    assert "checkpoint.pt: " in refusal(tmp_path, capsys)
+    expected = {"text": "begins with b'no checkpoint", "cut": "cannot be read", "missing": "no such file"}[damage]
+    assert f"checkpoint.pt: {expected}" in refusal(tmp_path, capsys)
 
 
 @pytest.mark.parametrize("state", [{}, {"model": {"a": 1}}, {"model": {}, "args": None}, [1]])
@@ -154,9 +155,28 @@ def test_codes_must_be_those_of_subword_nmt(tmp_path: Path, capsys: pytest.Captu
     assert "expected one FILE, or LANG=FILE for en and fr" in refusal(tmp_path, capsys, "--bpe-codes", f"de={codes}")
     assert "found two files for everything" in refusal(tmp_path, capsys, "--bpe-codes", str(codes), str(codes))
     codes.write_text("b a 12\n")
-    assert "does not begin with '#version: 0.2'" in refusal(tmp_path, capsys, "--bpe-codes", str(codes))
+    assert "codes:1: found 'b a 12', expected '#version: 0.2'" in refusal(tmp_path, capsys, "--bpe-codes", str(codes))
     codes.write_text("#version: 0.2\nb a 12\n")
-    assert "codes.bpe:2: 'b a 12' are not two pieces" in refusal(tmp_path, capsys, "--bpe-codes", str(codes))
+    assert f"{codes}:2: 'b a 12' are not two pieces" in refusal(tmp_path, capsys, "--bpe-codes", str(codes))
+
+
+@pytest.mark.parametrize("name", ["codes", "dict.fr.txt"])
+def test_a_byte_order_mark_is_no_part_of_the_first_entry(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path)
+    path = tmp_path / name
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    codes = str(tmp_path / "codes")
+    assert f"{path}:1: begins with a byte order mark" in refusal(tmp_path, capsys, "--bpe-codes", codes)
+
+
+def test_damaged_codes_of_the_target_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path)
+    bad = tmp_path / "codes.fr"
+    bad.write_text("#version: 0.2\nb a\n\nn k\n")
+    said = refusal(tmp_path, capsys, "--bpe-codes", f"en={tmp_path / 'codes'}", f"fr={bad}")
+    assert f"{bad}:3: '' are not two pieces" in said
 
 
 def test_domains_must_be_as_many_as_the_model_mixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

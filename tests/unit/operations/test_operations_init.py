@@ -81,6 +81,15 @@ def test_tables_and_memories_are_counted_and_need_their_languages(tmp_path: Path
 LINES = ["un", "deux", "trois"]
 
 
+def test_a_test_set_with_source_and_reference_in_both_languages_is_one_domain(tmp_path: Path) -> None:
+    for name in ("wmt14-fren-src.en", "wmt14-fren-ref.fr", "wmt14-fren-src.fr", "wmt14-fren-ref.en"):
+        (tmp_path / name).write_text("\n".join(LINES) + "\n")
+    assert [one.name for one in find_domains([tmp_path])[0]] == ["wmt14-fren-src"]
+    for lang in ("en", "fr"):  # of another length, thus another text
+        (tmp_path / f"wmt14-fren-ref.{lang}").write_text("un\n")
+    assert len(find_domains([tmp_path])[0]) == 2
+
+
 @pytest.mark.parametrize(
     ("files", "reader"),
     [

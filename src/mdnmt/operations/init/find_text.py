@@ -69,7 +69,9 @@ def find_domains(paths: Sequence[Path], languages: Sequence[str] = ()) -> tuple[
     folders = [inner for path in paths for inner in _with_text(path)]
     found_languages = tuple(sorted(languages)) or _languages(folders)
     if len(folders) == 1 and found_languages and len(names := _stems(folders[0], found_languages)) > 1:
-        domains = [_domain_of_files(folders[0], stem, found_languages) for stem in names]
+        given = [_domain_of_files(folders[0], stem, found_languages) for stem in names]
+        # With `-src` and `-ref` in both languages, a test set of WMT is there twice: the last, `-src`, is kept.
+        domains = list({(without_role(stem), one.pairs): one for stem, one in zip(names, given, strict=True)}.values())
     else:
         domains = [_domain_of_folder(folder, found_languages) for folder in folders]
     names = [one.name for one in domains]
