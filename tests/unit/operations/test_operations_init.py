@@ -254,7 +254,7 @@ def test_codes_with_script_and_region_are_languages(project: Path, capsys: pytes
         (["texts", "--to", "en", "--from", "en"], "cannot translate from 'en' to 'en'"),
         (["texts", "--methods", "dsa"], "found no `mixed`"),
         (["texts", "--methods", "mixd"], "mixd"),
-        (["texts", "--name", "My Study"], "found 'My Study', expected lower-case letters"),
+        (["texts", "--name", "My Study"], "found 'My Study', expected 1 to 80 lower-case letters"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(

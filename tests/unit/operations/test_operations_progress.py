@@ -62,7 +62,9 @@ def test_most_rows_of_the_page_can_match() -> None:
 
 def test_an_explanation_has_the_end_of_the_log_its_cause_and_the_next_command(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
-    log.write_text("".join(f"line {number}\n\n" for number in range(9)) + "x.fr:701: the byte 0xff is not UTF-8; mend\n")
+    log.write_text(
+        "".join(f"line {number}\n\n" for number in range(9)) + "x.fr:701: the byte 0xff is not UTF-8; mend\n"
+    )
     assert last_lines(log, 2) == ["line 8", "x.fr:701: the byte 0xff is not UTF-8; mend"]
     lines = explain("Training", [str(log)], "mdnmt run mine", PAGE)
     assert lines[:2] == ["FAILED: Training", f"  log: {log}"]
