@@ -35,7 +35,7 @@ def command(spec: Any, task: Path, folder: Path, *more: str) -> list[str]:
 def start(arguments: list[str], source: Path | None = None) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if source:
-        environment["PYTHONPATH"] = str(source)
+        environment |= {"PYTHONPATH": str(source), "MDNMT_OTHER_PACKAGE": "1"}
     return subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
 
 

@@ -50,5 +50,5 @@ def counted(
     counts = np.array(count(), dtype=np.int64)
     folder.mkdir(parents=True, exist_ok=True)
     with atomic_open(path, "wb") as file:
-        np.save(file, counts)
+        np.save(file, counts, allow_pickle=False)
     return counts
