@@ -75,6 +75,9 @@ def numbers(folder: Path) -> dict[str, Any]:
             try:
                 value = json.loads(path.read_bytes())
                 found[name] = {key: part for key, part in value.items() if key not in VOLATILE}
+                # Which code trained a run depends on what was done to the study, and a note says it; no number does.
+                if "notes" in value:
+                    found[name]["notes"] = [note for note in value["notes"] if "other code" not in note]
             except (ValueError, AttributeError):
                 found[name] = path.read_bytes()
     return found
