@@ -352,7 +352,7 @@ def test_the_schema_is_written_in_a_project_only(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["schema"]) == EXIT_USER
-    assert "config: no such folder" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert "is not the project's folder" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
 def test_no_verb_imports_anything_heavy_before_it_runs() -> None:

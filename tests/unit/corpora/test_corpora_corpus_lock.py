@@ -217,6 +217,7 @@ def test_pinned_rows_move_into_the_lock_under_version_control(
         "corpora": {"old": [row("o").model_dump(mode="json")]},
     }
     (tmp_path / LOCK).write_text(yaml.safe_dump(known))
+    (tmp_path / "config.yaml").touch()
     assert main(["pin", "--config", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "nothing to pin: this checkout has recorded nothing new\n"
     add_rows(tmp_path, "toy", {"a": row("a"), "b": row("b")})

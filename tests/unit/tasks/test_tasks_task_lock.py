@@ -94,6 +94,7 @@ def test_pinned_tasks_move_into_the_lock_under_version_control(
     with pytest.raises(DataError, match=rf"{LOCK}: mine-89abcdef: train text of law"):
         check_or_record(path, "mine", "89abcdef", splits("e"))
     check_or_record(path, "mine", "01234567", splits("e"))
+    (tmp_path / "config.yaml").touch()
     assert main(["pin", "--config", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"{LOCK}: mine-01234567"
     assert not own_lock(path).exists()
