@@ -61,7 +61,9 @@ def present(names: Sequence[str], known: Mapping[str, Contestant]) -> list[str]:
 
 def run_once(contestant: Contestant, arguments: Sequence[object], threads: int) -> Result:
     """Run a contestant's script and return what it found, or {"failed": the end of what it said}."""
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
+    if "cuda" not in arguments:
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     environment |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "found.json"

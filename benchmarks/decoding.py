@@ -2,7 +2,7 @@
 
     python benchmarks/decoding.py train-model --material DIR --size small [--norm pre] --out FOLDER
     python benchmarks/decoding.py compare --material DIR --size small --post-norm FOLDER [--pre-norm FOLDER]
-        [--contestants mdnmt ctranslate2] [--rounds 3] [--threads 2] [--json found.json] [--quick]
+        [--contestants mdnmt ctranslate2] [--rounds 3] [--threads 2] [--device cuda] [--json found.json] [--quick]
 
 Each contestant is compared to ours with the same weights; "identical" is the share of its translations that are ours,
 piece by piece. Loading a model is not counted.
@@ -33,6 +33,7 @@ CONTESTANTS = {
     "mdnmt-int8": Contestant("mdnmt.py", None, precision="int8"),
     "mdnmt-pre": Contestant("mdnmt.py", None, norm="pre"),
     "ctranslate2": Contestant("ctranslate2.py", "ctranslate2"),
+    "ctranslate2-bf16": Contestant("ctranslate2.py", "ctranslate2", precision="bfloat16"),
     "ctranslate2-int8": Contestant("ctranslate2.py", "ctranslate2", precision="int8"),
     "hugging-face": Contestant("hugging_face.py", "hugging-face"),
     "sockeye": Contestant("sockeye.py", "sockeye"),
@@ -40,6 +41,7 @@ CONTESTANTS = {
     "opennmt-py": Contestant("opennmt_py.py", "opennmt-py", norm="pre"),
     "eole": Contestant("eole.py", "eole", norm="pre"),
 }
+ON_A_GPU = ("mdnmt", "ctranslate2")  # contestants whose scripts know --device cuda
 # Its newest version is in no registry.
 PLACES = {"small": {"fairseq": Held("opennmt-py", 1.20)}, "papers": {"fairseq": Held("hugging-face", 1.45)}}
 
@@ -117,6 +119,8 @@ def compare(options: argparse.Namespace) -> None:
         options.rounds, options.sentences = 1, 32
     models = {"post": options.post_norm, "pre": options.pre_norm}
     names = contest.present(options.contestants, CONTESTANTS)
+    if options.device == "cuda":
+        names = [name for name in names if name.startswith(ON_A_GPU)]
     if left_out := [name for name in names if models[CONTESTANTS[name].norm] is None]:
         print(f"no model of their norm was given (--post-norm, --pre-norm), left out: {', '.join(left_out)}")
     names = [name for name in names if name not in left_out]
@@ -125,11 +129,12 @@ def compare(options: argparse.Namespace) -> None:
     def arguments(contestant: Contestant) -> list[object]:
         chosen = ["decode", "--material", material, "--size", options.size]
         chosen += ["--model", models[contestant.norm].resolve(), "--beam", options.beam]
-        return [*chosen, "--sentences", options.sentences]
+        return [*chosen, "--sentences", options.sentences, "--device", options.device]
 
     found = contest.by_turns(names, CONTESTANTS, arguments, rounds=options.rounds, threads=options.threads)
     rates = contest.medians(found, "sentences")
-    contest.hold_places(rates, PLACES[options.size])
+    if options.device == "cpu":
+        contest.hold_places(rates, PLACES[options.size])
     show(rates, found)
     if options.json:
         contest.write_json(options.json, options, found, rates)
@@ -153,6 +158,7 @@ def main() -> None:
     comparing.add_argument("--rounds", type=int, default=3)
     comparing.add_argument("--sentences", type=int, default=500)
     comparing.add_argument("--beam", type=int, default=5)
+    comparing.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     comparing.add_argument("--json", type=Path, help="write all figures and translations to this file")
     comparing.add_argument("--quick", action="store_true", help="one round of 32 sentences: does everything run?")
     comparing.set_defaults(run=compare)

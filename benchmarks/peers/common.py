@@ -170,6 +170,7 @@ def main(package: str, **tasks: Callable[[argparse.Namespace], Result]) -> None:
             command.add_argument("--model", type=Path, required=True, help="a folder of decoding.py train-model")
             command.add_argument("--beam", type=int, default=5)
             command.add_argument("--sentences", type=int, default=500)
+            command.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: mdnmt and CTranslate2")
     options = parser.parse_args()
     found = tasks[options.task](options)
     told = {"toolkit": package, "version": package_version(package), "torch": package_version("torch")}

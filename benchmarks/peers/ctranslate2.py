@@ -1,6 +1,6 @@
 """CTranslate2 as a contestant: it translates only, with our post-norm or pre-norm weights; see common.py.
 
---precision: float32 (auto) or int8. Its environment has no torch, so weights are read as arrays.
+--precision: float32 (auto), bfloat16 or int8. Its environment has no torch, so weights are read as arrays.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def decode(options: argparse.Namespace) -> Result:
         spec.optimize(quantization=precision)
         spec.save(folder)
         translator = ctranslate2.Translator(
-            folder, device="cpu", compute_type=precision, inter_threads=1, intra_threads=options.threads
+            folder, device=options.device, compute_type=precision, inter_threads=1, intra_threads=options.threads
         )
 
     def translate(sentences: list[list[str]]) -> list[list[str]]:

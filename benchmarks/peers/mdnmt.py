@@ -116,13 +116,14 @@ def decode(options: argparse.Namespace) -> Result:
     sizes = VocabSizes(described["vocab_size"], described["vocab_size"], joint=True)
     model = methods.build(described["builder"], architecture, sizes, 1).model
     model.load_state_dict(load_model(options.model / "model.safetensors"))
-    model.eval()
+    device = torch.device(options.device)
+    model.to(device).eval()
     precision = "fp32" if options.precision == "auto" else options.precision
     config = Decoding(beam_size=options.beam, precision=precision, max_length_ratio=1e-6, max_length_extra=LONGEST)
 
     def translate(sentences: list[list[str]]) -> list[list[str]]:
         sources = [np.array([*vocab.encode(pieces), vocab.eos], dtype=np.int32) for pieces in sentences]
-        found = translate_ids(model, sources, config, device=torch.device("cpu"))
+        found = translate_ids(model, sources, config, device=device)
         return [vocab.decode(best[0].ids) for best in found]
 
     return {**timed_translation(translate, options), "precision": precision}

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
@@ -44,6 +47,9 @@ def beam_search(
     are among the best beam_size become finished hypotheses; the best beam_size that do not end are the next prefixes.
     A sentence is done when it has beam_size finished hypotheses. At the maximum length every prefix must end. Sentences
     are independent: the other sentences of a batch change a result only by rounding.
+
+    The device finds the best continuations of a step, and the host waits for it once, to read them. The host then
+    chooses the next prefixes, whose tokens it keeps.
     """
     width, device = config.beam_size, source_BS.device
     lengths = mask_BS.sum(1).tolist()
@@ -53,35 +59,43 @@ def beam_search(
     state = model.start(source_BS, mask_BS, domain_B)
     # A sentence begins with one prefix, the empty one.
     score_BW = torch.zeros(len(sentences), 1, device=device)
-    token_BWT = torch.full((len(sentences), 1, 1), Vocab.bos, device=device)
+    newest_P = torch.full((len(sentences),), Vocab.bos, device=device)
+    ids_BWT = np.zeros((len(sentences), 1, 0), dtype=np.int64)
     while sentences:
-        step = token_BWT.size(2)
-        candidates = _candidates(model, state, token_BWT, score_BW, sentences, width)
-        top_score, top_parent, top_token = candidates
-        ends = top_token == Vocab.eos
-        _finish(sentences, token_BWT, top_score, top_parent, ends, config)
-        unfinished = []
+        candidates = _candidates(model, state, newest_P, score_BW, sentences, ids_BWT.shape[2] + 1, width)
+        # In float64 all three are exact, and together they are one copy.
+        scores_BN, parents_BN, tokens_BN = torch.stack([part.double() for part in candidates]).cpu().numpy()
+        parents_BN, tokens_BN = parents_BN.astype(np.int64), tokens_BN.astype(np.int64)
+        ends_BN = tokens_BN == Vocab.eos
+        _finish(sentences, ids_BWT, scores_BN, parents_BN, ends_BN, config)
+        rows = []
         for row, sentence in enumerate(sentences):
-            if len(sentence.finished) < width and step < sentence.max_length:
-                unfinished.append(row)
+            if len(sentence.finished) < width and ids_BWT.shape[2] + 1 < sentence.max_length:
+                rows.append(row)
             else:
                 done[sentence.index] = sorted(sentence.finished, key=lambda found: -found.score)
-        if not unfinished:
+        if not rows:
             break
         # The best W candidates that do not end: the stable sort keeps their order of score.
-        order_BW = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :width]
-        score_BW, parent_BW, next_BW = (part.gather(1, order_BW) for part in candidates)
-        parent_P = (parent_BW + token_BWT.size(1) * torch.arange(len(sentences), device=device).unsqueeze(1)).flatten()
-        token_PT = token_BWT.flatten(0, 1).index_select(0, parent_P)
-        token_BWT = torch.cat([token_PT.view(*next_BW.shape, step), next_BW.unsqueeze(-1)], dim=2)
-        row_B = None
-        if len(unfinished) < len(sentences):
-            row_B = torch.tensor(unfinished, device=device)
-            score_BW, token_BWT = score_BW.index_select(0, row_B), token_BWT.index_select(0, row_B)
-            parent_P = parent_P.view(next_BW.shape).index_select(0, row_B).flatten()
-            sentences = [sentences[row] for row in unfinished]
+        order_BW = np.argsort(ends_BN[rows], axis=1, kind="stable")[:, :width]
+        scores, parents, tokens = (
+            np.take_along_axis(part[rows], order_BW, axis=1) for part in (scores_BN, parents_BN, tokens_BN)
+        )
+        prefixes = parents + ids_BWT.shape[1] * np.array(rows)[:, None]
+        ids_BWT = np.concatenate(
+            [np.take_along_axis(ids_BWT[rows], parents[:, :, None], axis=1), tokens[:, :, None]], axis=2
+        )
+        score_BW = _sent(scores, device).to(candidates[0].dtype)
+        parent_P, newest_P = _sent(np.stack([prefixes.ravel(), tokens.ravel()]), device)
+        row_B = _sent(np.array(rows), device) if len(rows) < len(sentences) else None
+        sentences = [sentences[row] for row in rows]
         state.select(row_B, parent_P)
     return done
+
+
+def _sent(values: NDArray[Any], device: torch.device) -> Tensor:
+    """Return a tensor on the device, without waiting for what the device is computing."""
+    return torch.from_numpy(values).to(device, non_blocking=True)
 
 
 def _max_length(source_length: int, longest: int, config: Decoding) -> int:
@@ -91,23 +105,24 @@ def _max_length(source_length: int, longest: int, config: Decoding) -> int:
 def _candidates(
     model: Transformer,
     state: DecodingState,
-    token_BWT: Tensor,
+    newest_P: Tensor,
     score_BW: Tensor,
     sentences: list[_Sentence],
+    step: int,
     width: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return score, parent prefix and token of the 2W best continuations of each sentence, each [B, 2W]."""
-    step = token_BWT.size(2)
-    logits_PV = model.step(token_BWT[:, :, -1].flatten(), state)
+    logits_PV = model.step(newest_P, state)
     logits_PV = logits_PV.to(torch.promote_types(logits_PV.dtype, torch.float32))
     log_p_BWV = logits_PV.log_softmax(-1).view(*score_BW.shape, -1)
     log_p_BWV[:, :, Vocab.pad] = -math.inf
     log_p_BWV[:, :, Vocab.bos] = -math.inf
     must_end = [row for row, sentence in enumerate(sentences) if step >= sentence.max_length]
     if must_end:
+        row_B = _sent(np.array(must_end), log_p_BWV.device)
         end_only = torch.full_like(log_p_BWV[:1], -math.inf).repeat(len(must_end), 1, 1)
-        end_only[:, :, Vocab.eos] = log_p_BWV[must_end, :, Vocab.eos]
-        log_p_BWV[must_end] = end_only
+        end_only[:, :, Vocab.eos] = log_p_BWV[row_B, :, Vocab.eos]
+        log_p_BWV[row_B] = end_only
     return best_continuations(score_BW, log_p_BWV, 2 * width)
 
 
@@ -143,16 +158,16 @@ def best_continuations(score_BW: Tensor, log_p_BWV: Tensor, count: int) -> tuple
 
 
 def _finish(
-    sentences: list[_Sentence], token_BWT: Tensor, score: Tensor, parent: Tensor, ends: Tensor, config: Decoding
+    sentences: list[_Sentence],
+    ids_BWT: NDArray[np.int64],
+    scores_BN: NDArray[np.float64],
+    parents_BN: NDArray[np.int64],
+    ends_BN: NDArray[np.bool_],
+    config: Decoding,
 ) -> None:
     """Add the continuations that end and are among the best W to the finished hypotheses."""
-    ended = (ends & score.isfinite())[:, : config.beam_size].nonzero().tolist()
-    if not ended:
-        return
-    scores, parents = score.tolist(), parent.tolist()
-    length = token_BWT.size(2)  # <s> is not counted, </s> is
-    for row, rank in ended:
+    penalty = length_penalty(ids_BWT.shape[2] + 1, config)  # <s> is not counted, </s> is
+    for row, rank in np.argwhere((ends_BN & np.isfinite(scores_BN))[:, : config.beam_size]).tolist():
         if len(sentences[row].finished) < config.beam_size:
-            ids = tuple(token_BWT[row, parents[row][rank], 1:].tolist())
-            value = scores[row][rank] / length_penalty(length, config)
-            sentences[row].finished.append(Hypothesis(ids, value))
+            ids = tuple(ids_BWT[row, parents_BN[row, rank]].tolist())
+            sentences[row].finished.append(Hypothesis(ids, float(scores_BN[row, rank]) / penalty))
