@@ -31,8 +31,8 @@ def studies_table() -> dict[str, str]:
     return found
 
 
-def readme_row(name: str) -> str:
-    return next(line for line in read(ROOT / "README.md").splitlines() if line.startswith(f"| {name} |"))
+def status_row(name: str) -> str:
+    return next(line for line in read(ROOT / "docs" / "status.md").splitlines() if line.startswith(f"| {name} |"))
 
 
 def test_every_study_stands_in_the_list_of_studies() -> None:
@@ -48,7 +48,7 @@ def test_the_list_of_studies_has_the_number_of_runs(study: str, tmp_path: Path) 
     assert studies_table()[study] == expected, f"docs/studies.md: {study}: write {expected!r} as the number of runs"
 
 
-def test_the_first_page_counts_printed_numbers_claims_and_contradictions() -> None:
+def test_the_page_on_what_is_built_counts_printed_numbers_claims_and_contradictions() -> None:
     # A line without a value is a cell of a table that we do not have.
     cells = [cell for paper in PAPERS for cell in load_published(CONFIG, paper).numbers.values()]
     numbers = sum(cell.value is not None for cell in cells)
@@ -59,7 +59,7 @@ def test_the_first_page_counts_printed_numbers_claims_and_contradictions() -> No
         ("claims", f"{claims} "),
         ("audit", f" {wrong} places"),
     ):
-        assert expected in readme_row(row), f"README.md: {row}: write {expected.strip()!r}"
+        assert expected in status_row(row), f"docs/status.md: {row}: write {expected.strip()!r}"
 
 
 def test_the_synthetic_page_counts_its_models(tmp_path: Path) -> None:
