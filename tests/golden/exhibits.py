@@ -71,7 +71,8 @@ def of_numbers(path: Path) -> Iterator[tuple[str, str]]:
     with path.open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             if row["metric"] not in MEASURED and "second" not in row["metric"]:
-                yield f"numbers/{'/'.join(row[name] for name in COLUMNS)}", f"{row['value']} {row['n']} {row['signature']}"
+                key = "/".join(row[name] for name in COLUMNS)
+                yield f"numbers/{key}", f"{row['value']} {row['n']} {row['signature']}"
 
 
 def shown(study: str) -> dict[str, str]:
