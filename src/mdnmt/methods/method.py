@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from torch import Tensor, nn
 
@@ -48,6 +49,13 @@ class Method:
     schedules: Sequence[Scheduled] = ()
     needs_domain: bool = False
     prepare: Callable[[TokenCounts], None] | None = None
+
+    def to(self, device: torch.device) -> Method:
+        """Move the model and the schedules to a device; return the method."""
+        self.model.to(device)
+        for schedule in self.schedules:
+            schedule.to(device)
+        return self
 
     def begin_update(self, update: int, max_updates: int) -> None:
         """Set all schedules to their values at an update, counted from 1."""

@@ -45,7 +45,7 @@ class BalanceLoss:
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the loss of the batch, times its target tokens."""
-        return self.alpha.value * _layer_mean(output, batch, _unevenness) * batch.num_target_tokens
+        return self.alpha.value * _layer_mean(output, batch, _unevenness) * batch.target_words
 
 
 class EntropyLoss:
@@ -60,7 +60,7 @@ class EntropyLoss:
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the loss of the batch, times its target tokens."""
-        return self.alpha.value * self.weight * _layer_mean(output, batch, _mean_entropy) * batch.num_target_tokens
+        return self.alpha.value * self.weight * _layer_mean(output, batch, _mean_entropy) * batch.target_words
 
 
 def _layer_mean(output: Output, batch: Batch, term: Callable[[Tensor, Tensor], Tensor]) -> Tensor:

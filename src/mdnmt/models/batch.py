@@ -36,6 +36,11 @@ class Batch:
         """Return the number of labels, </s> included."""
         return self.label_N.numel()
 
+    @property
+    def target_words(self) -> Tensor:
+        """Return the number of labels as a scalar on the device, where a recorded update reads it anew."""
+        return self.target_mask_BT.sum()
+
     def to(self, device: torch.device) -> Batch:
         """Return the same batch on `device`; a pinned batch is copied asynchronously."""
         return self._map(lambda tensor: tensor.to(device, non_blocking=True))

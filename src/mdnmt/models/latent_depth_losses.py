@@ -45,7 +45,7 @@ class BlockSharingLoss:
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the weighted sum over target tokens."""
-        return self.weight.value * entropy(use(output).mean(0)).sum() * batch.label_N.size(0)
+        return self.weight.value * entropy(use(output).mean(0)).sum() * batch.target_words
 
 
 class BlockCountLoss:
@@ -59,7 +59,7 @@ class BlockCountLoss:
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the weighted sum over target tokens."""
-        return self.weight.value * (use(output).mean(0).sum() - self.target) ** 2 * batch.label_N.size(0)
+        return self.weight.value * (use(output).mean(0).sum() - self.target) ** 2 * batch.target_words
 
 
 def use(output: Output) -> Tensor:

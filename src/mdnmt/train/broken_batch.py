@@ -25,7 +25,7 @@ def write_broken(folder: Path, what: str, broken: BrokenUpdate, data: TaskData, 
         data: the task's data; sentences are written as text, or as ids if the data has no vocabulary.
         learning_rate: of the update.
     """
-    split, chosen = data.split("train"), broken.step.chosen
+    split, chosen = data.split("train"), broken.chosen
     room, batches = MAX_PIECES, []
     for position, rows, losses in zip(chosen.positions, chosen.batches, broken.losses, strict=True):
         if position not in broken.positions:

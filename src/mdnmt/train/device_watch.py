@@ -110,7 +110,7 @@ class DeviceWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return value.device.type == self.device_type
 
     def _note(self, kind: Kind, operator: str) -> None:
-        self.findings.append(Finding(kind, operator, _place()))
+        self.findings.append(Finding(kind, operator, place_of_call()))
 
 
 def _has_mask(args: Any) -> bool:
@@ -121,7 +121,7 @@ def _has_open_size(name: str, kwargs: Mapping[str, Any]) -> bool:
     return name == "repeat_interleave" and kwargs.get("output_size") is None
 
 
-def _place() -> str:
+def place_of_call() -> str:
     """Return file and line of the innermost frame outside torch and this file."""
     torch_folder, frame = str(Path(torch.__file__).parent), sys._getframe(1)
     while frame.f_back is not None:

@@ -39,7 +39,7 @@ def forward_backward(
     device: torch.device,
     dtype: torch.dtype | None,
     *,
-    num_target_tokens: int | None = None,
+    num_target_tokens: int | Tensor | None = None,
     weights: Sequence[Callable[[Loss], float | None]] | None = None,
     reducer: GradientReducer | None = None,
     want_norms: bool = False,
@@ -55,7 +55,8 @@ def forward_backward(
         recipe: for the norm at which gradients are clipped.
         device: where the model is.
         dtype: of autocast; None: float32 throughout.
-        num_target_tokens: target tokens of the whole update, over all workers; None: those of `batches`.
+        num_target_tokens: target tokens of the whole update, over all workers, as a number or as a scalar on `device`,
+            which a recorded update reads anew; None: those of `batches`.
         weights: for each batch, a function that returns the factor of a loss; None: no factors.
         reducer: sums the gradients over all workers; None: there is one worker.
         want_norms: compute the norms even if gradients are not clipped.
@@ -63,6 +64,8 @@ def forward_backward(
     """
     if num_target_tokens is None:
         num_target_tokens = sum(batch.num_target_tokens for batch in batches)
+    if not isinstance(num_target_tokens, Tensor):
+        num_target_tokens = torch.full((), num_target_tokens, device=device)
     found = []
     of_domains: Tensor | None = None
     for number, batch in enumerate(batches):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -14,8 +15,8 @@ from mdnmt.train.data_parallel import Workers
 
 # Further keys of the sums: the gradient norm, summed over updates, and the number of updates in that sum.
 GRADIENT_NORM, NUM_NORMS = "gradient_norm", "num_norms"
-DOMAINS = "domains"  # key of the sums on the device; `read` returns two keys for each domain, with these prefixes
-DOMAIN_LOSS, DOMAIN_TOKENS = "loss/", "tokens/"
+DOMAIN_LOSS, DOMAIN_TOKENS = "loss/", "tokens/"  # prefixes of the two keys of each domain
+MAX_NORMS = 3  # of two groups at most, and of both together
 
 
 class NotFinite(Exception):
@@ -24,7 +25,7 @@ class NotFinite(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """The losses and norms of one update on this worker, still on the device.
+    """The losses and norms of one update on this worker, still on the device, where the next update overwrites them.
 
     Attributes:
         update: its number, from 1.
@@ -42,57 +43,135 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """The numbers of one update on this worker, read from the device.
+
+    Attributes:
+        update: its number, from 1.
+        chosen: its batches.
+        losses: index of a batch in the update -> this worker's part of its losses.
+        norms: gradient norm of each clipped group, before clipping.
+        norm: of all groups together.
+        domain_sums: generation loss of each domain, then target tokens of each domain; empty if not known.
+    """
+
+    update: int
+    chosen: UpdateBatches
+    losses: dict[int, list[float]]
+    norms: list[float]
+    norm: float | None
+    domain_sums: list[float]
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether no loss and no norm is NaN or infinite."""
+        return all(map(math.isfinite, [*chain.from_iterable(self.losses.values()), *self.norms]))
+
+
+@dataclass(frozen=True)
 class BrokenUpdate:
     """The first update with a NaN or infinite value.
 
     Attributes:
         update: its number.
-        epoch: counted from 0.
+        chosen: its batches, to look up its sentences.
         positions: positions in the epoch of the batches with such a loss; of all its batches if every loss is finite.
         losses: the losses of each batch of the update, summed over all workers.
         norms: the gradient norms.
-        step: the update, to look up its sentences.
     """
 
     update: int
-    epoch: int
+    chosen: UpdateBatches
     positions: list[int]
     losses: list[dict[str, float]]
     norms: list[float]
-    step: Step
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch of its batches, counted from 0."""
+        return self.chosen.epoch
 
 
-@dataclass
 class Meters:
-    """Sums tokens and the named losses; the losses stay on the device until they are read.
+    """Sums tokens and the named losses; the numbers of updates stay on the device until they are read.
 
-    Reading a number from a GPU at every update, or checking whether it is finite, would make the CPU wait.
+    Reading a number from a GPU at every update, or checking whether it is finite, would make the CPU wait. So each
+    batch writes a row of `rows`, which are read together, and a NaN is searched for only where a sum has one.
     """
 
-    device: torch.device
-    workers: Workers
-    names: list[str]
-    domains: Sequence[str] = ()
-    sums: dict[str, Tensor] = field(default_factory=dict)
-    tokens: int = 0
-    num_norms: int = 0
-    unread: list[Step] = field(default_factory=list)
+    def __init__(
+        self,
+        device: torch.device,
+        workers: Workers,
+        names: list[str],
+        domains: Sequence[str] = (),
+        capacity: int = 1024,
+    ) -> None:
+        """Make the rows; after `capacity` of them, or the batches of one update, they are read in between."""
+        self.workers, self.names, self.domains = workers, names, domains
+        self.sums: dict[str, float] = {}
+        # A row: the losses of a batch; in the first row of an update also its norms, and the sums of its domains.
+        columns = len(names) + MAX_NORMS + 2 * len(domains)
+        self.rows = torch.zeros(capacity, columns, dtype=torch.float64, device=device)
+        self._written = 0
+        self.unread: list[Step] = []
+        self._recent: list[Numbers] = []
 
     def add(self, step: Step) -> None:
         """Add the numbers of an update."""
+        needed = max(1, len(step.losses))
+        if self._written + needed > len(self.rows):
+            self._read_rows()
+        if needed > len(self.rows):
+            self.rows = self.rows.new_zeros(needed, self.rows.size(1))
         self.unread.append(step)
         # `num_target_tokens` covers all workers, so only the first one counts it.
-        self.tokens += step.chosen.num_target_tokens if self.workers.is_first else 0
-        for losses in step.losses.values():
-            for name, value in losses.items():
-                self._add(name, value)
-        if step.domain_sums is not None:
-            self._add(DOMAINS, step.domain_sums)
-        # All workers have the same gradients, so the norm is counted once.
-        if step.norms and self.workers.is_first:
+        self._sum("tokens", step.chosen.num_target_tokens if self.workers.is_first else 0)
+        beyond, first = len(self.names), self._written
+        values = [
+            (row, 0, torch.stack([losses[name].detach() for name in self.names]))
+            for row, losses in enumerate(step.losses.values(), first)
+        ]
+        if step.norms:
             groups = torch.stack([norm.detach() for norm in step.norms])
-            self._add(GRADIENT_NORM, torch.linalg.vector_norm(groups))
-            self.num_norms += 1
+            together = torch.linalg.vector_norm(groups).unsqueeze(0)
+            values += [(first, beyond, groups), (first, beyond + MAX_NORMS - 1, together)]
+        if step.domain_sums is not None:
+            values.append((first, beyond + MAX_NORMS, step.domain_sums.flatten()))
+        if values:
+            places = [self.rows.select(0, row).narrow(0, column, len(one)) for row, column, one in values]
+            torch._foreach_copy_(places, [one for _, _, one in values])
+        self._written += needed
+
+    def _read_rows(self) -> None:
+        """Read all rows, in one transfer, and add them up in the order of their updates."""
+        rows, beyond = iter(self.rows[: self._written].tolist()), len(self.names)
+        for step in self.unread:
+            own = [next(rows) for _ in range(max(1, len(step.losses)))]
+            norms, of_domains = own[0][beyond : beyond + MAX_NORMS], own[0][beyond + MAX_NORMS :]
+            found = Numbers(
+                step.update,
+                step.chosen,
+                {number: row[:beyond] for number, row in zip(step.losses, own, strict=False)},
+                norms[: len(step.norms)],
+                norms[-1] if step.norms else None,
+                of_domains if step.domain_sums is not None else [],
+            )
+            self._recent.append(found)
+            for losses in found.losses.values():
+                for name, value in zip(self.names, losses, strict=True):
+                    self._sum(name, value)
+            for key, value in zip(self._domain_keys, found.domain_sums, strict=False):
+                self._sum(key, value)
+            # All workers have the same gradients, so the norm is counted once.
+            if found.norm is not None and self.workers.is_first:
+                self._sum(GRADIENT_NORM, found.norm)
+                self._sum(NUM_NORMS, 1)
+        self.unread.clear()
+        self._written = 0
+
+    def _sum(self, key: str, value: float) -> None:
+        self.sums[key] = self.sums.get(key, 0.0) + value
 
     def read(self) -> dict[str, float]:
         """Return the sums over all workers, tokens first; empty if nothing was added since the last `clear`.
@@ -102,65 +181,53 @@ class Meters:
         Raises:
             NotFinite: the sum of a loss is NaN or infinite.
         """
-        names = [*self.names, GRADIENT_NORM]
-        own = [self.sums[name].item() if name in self.sums else 0.0 for name in names]
-        counts = [float(self.tokens), float(self.num_norms)]
-        of_domains = self.sums[DOMAINS].flatten().tolist() if DOMAINS in self.sums else [0.0] * len(self._domain_keys)
-        keys = ["tokens", NUM_NORMS, *names, *self._domain_keys]
-        found = dict(zip(keys, self.workers.total([*counts, *own, *of_domains]), strict=True))
+        self._read_rows()
+        keys = ["tokens", NUM_NORMS, *self.names, GRADIENT_NORM, *self._domain_keys]
+        found = dict(zip(keys, self.workers.total([self.sums.get(key, 0.0) for key in keys]), strict=True))
         for name in self.names:
             if not math.isfinite(found[name]):
                 raise NotFinite(f"the {name} loss became {found[name]}")
         # Keep the last update: if its gradient broke the weights, no loss shows it yet.
-        del self.unread[:-1]
+        del self._recent[:-1]
         return found if found["tokens"] else {}
 
     def clear(self) -> None:
         """Reset all sums to zero."""
-        self.sums, self.tokens, self.num_norms = {}, 0, 0
+        self.sums.clear()
 
     def restore(self, sums: Mapping[str, float]) -> None:
         """Continue with the sums of a checkpoint; they cover all workers, so only the first worker takes them."""
-        kept = dict(sums) if self.workers.is_first else {}
-        self.tokens, self.num_norms = int(kept.pop("tokens", 0)), int(kept.pop(NUM_NORMS, 0))
         # Checkpoints of earlier versions have no sums of domains.
-        of_domains = [kept.pop(key, 0.0) for key in self._domain_keys]
-        self.sums = {name: torch.tensor(value, dtype=torch.float64, device=self.device) for name, value in kept.items()}
-        if any(of_domains):
-            self.sums[DOMAINS] = torch.tensor(of_domains, dtype=torch.float64, device=self.device).view(2, -1)
+        self.sums = dict(sums) if self.workers.is_first else {}
         self.unread.clear()
+        self._recent.clear()
+        self._written = 0
 
     def broken_update(self) -> BrokenUpdate | None:
         """Return the first update since the last reading with a NaN or infinite value; all workers return the same.
 
         If all losses and norms are finite, it is the last update. None: there was no update.
         """
-        wrong = (number for number, step in enumerate(self.unread) if _is_wrong(step))
-        first = next(wrong, len(self.unread) - 1)
+        self._read_rows()
+        wrong = (number for number, one in enumerate(self._recent) if not one.is_finite)
+        first = next(wrong, len(self._recent) - 1)
         first = -self.workers.maximum([-first])[0]
         if first < 0:
             return None
-        step = self.unread[first]
-        losses = self._losses(step)
+        one = self._recent[first]
+        losses = self._losses(one)
         bad = [not all(map(math.isfinite, named.values())) for named in losses]
-        positions = [place for place, is_bad in zip(step.chosen.positions, bad, strict=True) if is_bad or not any(bad)]
-        norms = [norm.item() for norm in step.norms]
-        return BrokenUpdate(step.update, step.chosen.epoch, positions, losses, norms, step)
+        positions = [place for place, is_bad in zip(one.chosen.positions, bad, strict=True) if is_bad or not any(bad)]
+        return BrokenUpdate(one.update, one.chosen, positions, losses, one.norms)
 
-    def _losses(self, step: Step) -> list[dict[str, float]]:
-        found: list[dict[str, float]] = []
-        for number in range(len(step.chosen.batches)):
-            own = [float(step.losses.get(number, {}).get(name, 0.0)) for name in self.names]
-            found.append(dict(zip(self.names, self.workers.total(own), strict=True)))
-        return found
+    def _losses(self, one: Numbers) -> list[dict[str, float]]:
+        nothing = [0.0] * len(self.names)
+        of_batches = (one.losses.get(number, nothing) for number in range(len(one.chosen.batches)))
+        return [dict(zip(self.names, self.workers.total(own), strict=True)) for own in of_batches]
 
     @property
     def _domain_keys(self) -> list[str]:
         return [f"{beginning}{domain}" for beginning in (DOMAIN_LOSS, DOMAIN_TOKENS) for domain in self.domains]
-
-    def _add(self, name: str, value: Tensor) -> None:
-        value = value.to(device=self.device, dtype=torch.float64)
-        self.sums[name] = self.sums[name] + value if name in self.sums else value
 
 
 def pop_domain_losses(sums: dict[str, float]) -> dict[str, float]:
@@ -168,8 +235,3 @@ def pop_domain_losses(sums: dict[str, float]) -> dict[str, float]:
     domains = [key.removeprefix(DOMAIN_TOKENS) for key in sums if key.startswith(DOMAIN_TOKENS)]
     found = {domain: (sums.pop(DOMAIN_LOSS + domain), sums.pop(DOMAIN_TOKENS + domain)) for domain in domains}
     return {domain: loss / tokens for domain, (loss, tokens) in found.items() if tokens}
-
-
-def _is_wrong(step: Step) -> bool:
-    values = [value for losses in step.losses.values() for value in losses.values()] + step.norms
-    return not all(math.isfinite(value.item()) for value in values)

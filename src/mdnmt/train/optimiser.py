@@ -22,6 +22,9 @@ class Optimiser:
     def __init__(self, model: nn.Module, recipe: Training) -> None:
         self.named = dict(model.named_parameters())
         self._state: dict[str, dict[str, Tensor]] = {}
+        device = next(iter(self.named.values())).device
+        # Overwritten by each update. On a CPU torch reads it as a double; a GPU's kernel takes a float alone.
+        self.rate = torch.zeros((), dtype=torch.float64 if device.type == "cpu" else torch.float32, device=device)
         beta1, beta2 = recipe.adam_betas
         self._options: dict[str, Any] = {
             "beta1": beta1,
@@ -33,9 +36,14 @@ class Optimiser:
             "fused": True,
         }
 
-    @torch.no_grad()
     def step(self, learning_rate: float) -> None:
         """Update the weights from their gradients, then set the gradients to None."""
+        self.rate.fill_(learning_rate)
+        self.move()
+
+    @torch.no_grad()
+    def move(self) -> None:
+        """Do the same with the rate as it is; nothing in here depends on the update, so that it can be recorded."""
         moved = {name: parameter for name, parameter in self.named.items() if parameter.grad is not None}
         for name, parameter in moved.items():
             if name not in self._state:
@@ -48,7 +56,7 @@ class Optimiser:
             [state["exp_avg_sq"] for state in states],
             [],
             [state["step"] for state in states],
-            lr=learning_rate,
+            lr=self.rate,
             **self._options,
         )
         for parameter in moved.values():

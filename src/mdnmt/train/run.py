@@ -61,8 +61,7 @@ def _vocab_sizes(data: TaskData) -> VocabSizes:
 def build_method(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
     """Return the method of a run for the vocabularies and domains of its task, on `device` and ready to be trained."""
     architecture = validate(spec.builder, spec.architecture, where=f"run {spec.fingerprint}", code=spec.code)
-    method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains))
-    method.model.to(device)
+    method = build(spec.builder, architecture, _vocab_sizes(data), len(data.domains)).to(device)
     if method.prepare is not None:
         labels = [data.domains.index(domain) for domain in spec.domains]
         method.prepare(count_tokens(data, usable(data.split("train"), labels, spec.training.max_length), device))

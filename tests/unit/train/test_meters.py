@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler, UpdateBatches
 from mdnmt.train.batches import usable
 from mdnmt.train.data_parallel import Workers
-from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, Meters, Step, pop_domain_losses
+from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, Meters, NotFinite, Step, pop_domain_losses
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import train_run
@@ -46,6 +47,34 @@ def test_norms_of_groups_are_one_norm_and_go_through_a_checkpoint() -> None:
     # Checkpoints of earlier versions have no norms and no sums of domains.
     after.restore({"tokens": 7.0, "generation": 2.0})
     assert after.read() == {"tokens": 7.0, NUM_NORMS: 0.0, "generation": 2.0, GRADIENT_NORM: 0.0}
+
+
+def test_the_first_broken_update_is_found_after_the_rows_were_full() -> None:
+    small, large = (
+        Meters(torch.device("cpu"), Workers(), ["generation", "proportion"], ["law"], capacity=size) for size in (2, 99)
+    )
+    loss = torch.zeros(2)  # every update overwrites it
+    for update in range(1, 8):
+        loss.copy_(torch.tensor([float(update), math.nan if update in (4, 5) else 0.5]))
+        chosen = UpdateBatches(0, [2 * update, 2 * update + 1], [np.arange(2), np.arange(1)], 3)
+        named = dict(zip(("proportion", "generation"), loss, strict=True))
+        losses = {0: {"generation": torch.tensor(0.25), "proportion": torch.tensor(1.0)}, 1: named}
+        step = Step(update, chosen, losses, [torch.tensor(float(update))], torch.tensor([[2.0], [3.0]]))
+        for meters in (small, large):
+            meters.add(step)
+    for meters in (small, large):
+        with pytest.raises(NotFinite, match="the generation loss became nan"):
+            meters.read()
+        broken = meters.broken_update()
+        assert broken is not None
+        assert (broken.update, broken.positions, broken.norms) == (4, [9], [4.0])
+        assert broken.losses[0] == {"generation": 0.25, "proportion": 1.0} and broken.losses[1]["proportion"] == 4.0
+        sums = {key: value for key, value in meters.sums.items() if key != "generation"}
+        assert sums == {"tokens": 21.0, "proportion": 35.0, "loss/law": 14.0, "tokens/law": 21.0} | {
+            GRADIENT_NORM: 28.0,
+            NUM_NORMS: 7.0,
+        }
+    assert len(small.rows) == 2
 
 
 def test_losses_of_domains_go_through_a_checkpoint_and_are_per_token() -> None:

@@ -18,7 +18,7 @@ from mdnmt.train.batch_sampler import UpdateBatches
 from mdnmt.train.data_parallel import Workers
 from mdnmt.train.device_watch import DeviceWatch, Finding
 from mdnmt.train.forward_backward import domain_sums
-from mdnmt.train.meters import DOMAINS, Meters, Step
+from mdnmt.train.meters import Meters, Step
 from mdnmt.train.metrics_log import MetricsLog
 from mdnmt.train.run import build_method
 from mdnmt.train.signals import StopRequest
@@ -39,7 +39,7 @@ def test_sums_are_kept_without_a_copy_to_the_device() -> None:
             for update in (1, 2):
                 sums = domain_sums(token_loss_N, batch, 2)
                 meters.add(Step(update, UpdateBatches(0, [0], [np.arange(2)], 7), losses, [], sums))
-    assert meters.tokens == 14 and meters.sums["generation"].device == meters.sums[DOMAINS].device == device
+    assert meters.sums == {"tokens": 14.0} and meters.rows.device == device
     assert [finding for finding in watch.findings if finding.kind != "float64"] == []
 
 
