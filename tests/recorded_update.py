@@ -6,6 +6,7 @@ operators, and tensors made from numbers. So two recordings of the same update w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from mdnmt.train.device_watch import place_of_call
+
+# Operators that compute nothing.
+NOTHING = {"detach", "alias", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 
 
 def tensors(value: Any) -> list[Tensor]:
@@ -83,12 +87,23 @@ class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for call in self.calls:
                 call.again()
 
-    @property
-    def computing(self) -> list[Call]:
-        """Return the operators that a GPU has to launch."""
-        empty = ("empty", "new_empty", "detach", "_unsafe_view", "alias", "promote_types")
-        names = ((call, call.operator._schema.name.removeprefix("aten::")) for call in self.calls if not call.is_view)
-        return [call for call, name in names if not name.startswith(empty)]
+
+class Launches(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the operators that a GPU has to launch within a `with` block, by name.
+
+    A recording cannot: it holds all gradients, so that autograd copies them where it would take them over.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.by_name: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Count an operator and run it."""
+        name = func._schema.name.removeprefix("aten::")
+        if not func.is_view and name not in NOTHING:
+            self.by_name[name] += 1
+        return func(*args, **(kwargs or {}))
 
 
 def frozen(one: Recording, other: Recording, numbers: tuple[float, ...] = ()) -> list[str]:

@@ -12,7 +12,7 @@ from mdnmt.models.cache import KeyValueCache
 from mdnmt.models.context import DomainContext
 from mdnmt.models.kernels import takes_cpu_kernel
 from mdnmt.models.kernels.scored_attention import scored_attention
-from mdnmt.models.projection import ProjectionFactory
+from mdnmt.models.projection import ProjectionFactory, dtype_of_products
 
 # With a mask, a GPU's fused kernels accept only heads whose width is a multiple of this. Other widths, as in models
 # that are sqrt(k) times wider, are padded with zeros, which does not change the result.
@@ -27,6 +27,21 @@ def split_heads(x_BTD: Tensor, num_heads: int) -> Tensor:
 def join_heads(x_BHTE: Tensor) -> Tensor:
     """Return [B, H, T, E] as [B, T, D]."""
     return x_BHTE.transpose(1, 2).flatten(2)
+
+
+def key_mask(mask_BS: Tensor, x_BTD: Tensor) -> Tensor:
+    """Return the mask of an attention whose queries come from x, [B, 1, 1, S].
+
+    Where torch's kernel needs numbers to add, it makes them here, once for all layers.
+
+    Args:
+        mask_BS: True where a key may be attended to.
+        x_BTD: the input of the layers.
+    """
+    mask_B11S = mask_BS[:, None, None, :]
+    if takes_cpu_kernel(x_BTD):
+        return mask_B11S
+    return mask_B11S.to(dtype_of_products(x_BTD)).log_()  # 0 or -inf
 
 
 def fused_attention(

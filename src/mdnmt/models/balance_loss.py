@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
-import torch
 from torch import Tensor
 
 from mdnmt.models.batch import Batch
+from mdnmt.models.kernels.over_layers import each_layer
 from mdnmt.models.scheduled import Scheduled
 from mdnmt.models.transformer import Output
 
@@ -63,20 +64,20 @@ class EntropyLoss:
         return self.alpha.value * self.weight * _layer_mean(output, batch, _mean_entropy) * batch.target_words
 
 
-def _layer_mean(output: Output, batch: Batch, term: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def _layer_mean(output: Output, batch: Batch, term: Callable[..., Tensor]) -> Tensor:
     """Return the mean over the layers with experts of term(gate [B, T, N], weight of each token in a mean [B, T])."""
     gates = output.context.recorded("gate", "encoder")
     # A gate per sentence is [B, 1, N]; every sentence has a first token, so it has no padding.
     mask_BT = batch.source_mask_BS[:, : gates[0].size(1)].to(gates[0].dtype)
     share_BT = mask_BT / mask_BT.sum()
-    return torch.stack([term(gate_BTN, share_BT) for gate_BTN in gates]).mean()
+    return each_layer(partial(term, share_BT=share_BT), gates).mean()
 
 
 def _unevenness(gate_BTN: Tensor, share_BT: Tensor) -> Tensor:
-    mean_N = (gate_BTN * share_BT.unsqueeze(-1)).sum((0, 1))
-    return (mean_N - 1.0 / gate_BTN.size(-1)).square().mean()
+    mean_N = (gate_BTN * share_BT.unsqueeze(-1)).sum((-3, -2))
+    return (mean_N - 1.0 / gate_BTN.size(-1)).square().mean(-1)
 
 
 def _mean_entropy(gate_BTN: Tensor, share_BT: Tensor) -> Tensor:
     entropy_BT = -(gate_BTN * (gate_BTN + EPSILON).log()).sum(-1)
-    return (entropy_BT * share_BT).sum()
+    return (entropy_BT * share_BT).sum((-2, -1))

@@ -20,6 +20,7 @@ class DomainContext:
         source_mask_BS: True at real source tokens, while the encoder runs.
         use_BN: how much each sentence uses each of N numbered blocks or domain vectors, if it is one choice a sentence.
         unused: numbers of the blocks that no sentence uses; they are not computed.
+        domain_vector_B1D: the trained vector of each sentence's domain, once a layer has looked it up.
         records: what blocks recorded, one tensor per layer, by kind and side. The side says whether T runs over source
             tokens (`encoder`, and `memory` for the encoder's output as the decoder sees it) or target tokens
             (`decoder`).
@@ -30,6 +31,7 @@ class DomainContext:
     source_mask_BS: Tensor | None = None
     use_BN: Tensor | None = None
     unused: tuple[int, ...] = ()
+    domain_vector_B1D: Tensor | None = None
     records: dict[tuple[str, Side], list[Tensor]] = field(default_factory=dict)
 
     def with_proportion(self, proportion_BTK: Tensor | None) -> DomainContext:

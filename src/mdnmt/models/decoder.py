@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from mdnmt.models.attention import CrossAttention
+from mdnmt.models.attention import CrossAttention, key_mask
 from mdnmt.models.cache import KeyValueCache
 from mdnmt.models.context import DomainContext
 from mdnmt.models.residual import NormOrder, ResidualFactory
@@ -113,7 +113,8 @@ class Decoder(nn.Module):
         self, x_BTD: Tensor, memory: Memory, context: DomainContext, caches: list[KeyValueCache] | None = None
     ) -> Tensor:
         """Return the decoder's output, [B, T, D]."""
+        mask_B11S = key_mask(memory.mask_B11S[:, 0, 0], x_BTD)
         for index, layer in enumerate(self.layers):
             cache = caches[index] if caches is not None else None
-            x_BTD = layer(x_BTD, memory.keys_values[index], memory.mask_B11S, context, cache)
+            x_BTD = layer(x_BTD, memory.keys_values[index], mask_B11S, context, cache)
         return self.norm(x_BTD) if self.norm is not None else x_BTD

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
+from mdnmt.models.attention import key_mask
 from mdnmt.models.context import DomainContext
 from mdnmt.models.residual import NormOrder, ResidualFactory
 
@@ -46,7 +47,7 @@ class Encoder(nn.Module):
 
     def forward(self, x_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Tensor:
         """Return the encoder's output, [B, S, D]."""
-        mask_B11S = mask_BS[:, None, None, :]
+        mask_B11S = key_mask(mask_BS, x_BSD)
         for layer in self.layers:
             x_BSD = layer(x_BSD, mask_B11S, context)
         return self.norm(x_BSD) if self.norm is not None else x_BSD

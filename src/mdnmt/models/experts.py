@@ -48,8 +48,9 @@ class Experts(nn.Module):
             y_MD = expert_sum(x_MD, share_MN, first_weight_ED, first_bias_E, second_weight_DE, rate)
         else:
             hidden_MNF = F.linear(x_MD, first_weight_ED, first_bias_E).relu().view(*share_MN.shape, -1)
-            weighed_ME = (hidden_MNF * share_MN.to(hidden_MNF.dtype).unsqueeze(-1)).flatten(1)
-            y_MD = F.linear(dropout(weighed_ME, self.dropout, self.training), second_weight_DE)
+            share_MN = share_MN.to(hidden_MNF.dtype)
+            weighed_ME = dropout((hidden_MNF * share_MN.unsqueeze(-1)).flatten(1), self.dropout, self.training)
+            return torch.addmm(share_MN @ self.second_bias, weighed_ME, second_weight_DE.t()).view_as(x_BTD)
         y_MD = y_MD + share_MN.to(y_MD.dtype) @ self.second_bias
         return y_MD.view_as(x_BTD)
 

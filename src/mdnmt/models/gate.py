@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
+from mdnmt.models.kernels import takes_cpu_kernel
 from mdnmt.models.projection import Linear
 
 
@@ -70,4 +71,11 @@ class DomainEmbedding(nn.Module):
         """Return the vectors [B, 1, D] of the sentences' domains; if these are unknown, the mean of all, [1, 1, D]."""
         if context.domain_B is None:
             return self.weight.mean(0)[None, None]
-        return self.weight[context.domain_B].unsqueeze(1)
+        if takes_cpu_kernel(self.weight):
+            return self.weight[context.domain_B].unsqueeze(1)
+        if context.domain_vector_B1D is None:
+            # Looked up once for all layers, by a product, because the derivative of a lookup has to sort.
+            is_own_BK = context.domain_B.unsqueeze(1) == torch.arange(len(self.weight), device=self.weight.device)
+            with torch.autocast(self.weight.device.type, enabled=False):
+                context.domain_vector_B1D = (is_own_BK.to(self.weight.dtype) @ self.weight).unsqueeze(1)
+        return context.domain_vector_B1D

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import Side
+from mdnmt.models.kernels.over_layers import sum_over_layers
 from mdnmt.models.losses import Reduction
 from mdnmt.models.transformer import Output
 
@@ -64,8 +67,12 @@ class GuidedLoss:
         total = batch.source_mask_BS.new_zeros((), dtype=torch.float32)
         num_layers = 0
         for side, (share_BTN, mask_BT) in sides.items():
-            for logits_BTN in output.context.recorded("domain_attention", side):
-                delta_BT = -(share_BTN * logits_BTN.log_softmax(-1)).sum(-1)
-                total = total + (delta_BT * mask_BT).sum()
-                num_layers += 1
+            if layers := output.context.recorded("domain_attention", side):
+                total = sum_over_layers(partial(_delta, share_BTN=share_BTN, mask_BT=mask_BT), layers, total)
+                num_layers += len(layers)
         return self.weight * total / num_layers
+
+
+def _delta(logits_BTN: Tensor, *, share_BTN: Tensor, mask_BT: Tensor) -> Tensor:
+    delta_BT = -(share_BTN * logits_BTN.log_softmax(-1)).sum(-1)
+    return (delta_BT * mask_BT).sum((-2, -1))

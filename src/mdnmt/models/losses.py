@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, Protocol
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import Side
 from mdnmt.models.cross_entropy import linear_cross_entropy
+from mdnmt.models.kernels.over_layers import sum_over_layers
 from mdnmt.models.proportion import smoothed
 from mdnmt.models.transformer import Output
 
@@ -94,15 +96,28 @@ class ProportionLoss:
         total = batch.source_mask_BS.new_zeros((), dtype=torch.float32)
         num_layers = num_positions = 0
         for side, mask_BT in masks.items():
-            for logits_BTK in output.context.recorded("proportion", side):
-                nll_BT = self._nll(logits_BTK, batch.domain_B)
-                total = total + (nll_BT if self.aux_norm == "code" else nll_BT * mask_BT).sum()
-                num_layers += 1
-                num_positions += nll_BT.numel()
+            if not (layers := output.context.recorded("proportion", side)):
+                continue
+            counted_BT = None if self.aux_norm == "code" else mask_BT
+            total = sum_over_layers(partial(self._side, domain_B=batch.domain_B, mask_BT=counted_BT), layers, total)
+            num_layers += len(layers)
+            num_positions += len(layers) * mask_BT.numel()
         return total / (num_positions if self.aux_norm == "code" else num_layers)
 
+    def _side(self, logits_BTK: Tensor, *, domain_B: Tensor, mask_BT: Tensor | None) -> Tensor:
+        nll_BT = self._nll(logits_BTK, domain_B)
+        return (nll_BT if mask_BT is None else nll_BT * mask_BT).sum((-2, -1))
+
     def _nll(self, logits_BTK: Tensor, domain_B: Tensor) -> Tensor:
-        index_BT1 = domain_B[:, None, None].expand(-1, logits_BTK.size(1), 1)
         if self.smoothing == 0.0:
-            return -logits_BTK.log_softmax(-1).gather(-1, index_BT1).squeeze(-1)
-        return -smoothed(logits_BTK, self.smoothing).gather(-1, index_BT1).squeeze(-1).log()
+            return -of_label(logits_BTK.log_softmax(-1), domain_B)
+        return -of_label(smoothed(logits_BTK, self.smoothing), domain_B).log()
+
+
+def of_label(value_BTK: Tensor, domain_B: Tensor) -> Tensor:
+    """Return the value of each token for the domain of its sentence, [..., B, T]; it may have leading dimensions.
+
+    A product with one-hot rows, because the derivative of gather, a scatter, is slow where it has to be deterministic.
+    """
+    is_own_BK = domain_B.unsqueeze(1) == torch.arange(value_BTK.size(-1), device=domain_B.device)
+    return (value_BTK * is_own_BK.unsqueeze(1)).sum(-1)

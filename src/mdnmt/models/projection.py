@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext
+from mdnmt.models.kernels import takes_cpu_kernel
 from mdnmt.models.kernels.weighted_sum import weighted, weighted_sum
 
 # (input width, output width) -> a module called with (x [..., input width], context)
@@ -80,14 +81,17 @@ class MixedLinear(nn.Module):
         assert proportion_BTK is not None, "mixed projections stand in layers with a conditioner"
         # Autocast computes the products in its own type, so the factors are cast to it once, here.
         dtype = dtype_of_products(x_BTD)
-        x_BTD, proportion_BTK = x_BTD.to(dtype), proportion_BTK.to(dtype)
-        mixed_bias: Tensor = proportion_BTK @ self.bias
+        # Letter M: all tokens.
+        x_MD, share_MK = x_BTD.to(dtype).flatten(0, -2), proportion_BTK.to(dtype).flatten(0, -2)
         if self.sum_inside:
-            widened = weighted(x_BTD, proportion_BTK).flatten(-2)
-            y_NO = torch.addmm(mixed_bias.flatten(0, -2), widened.flatten(0, -2), self.weight.flatten(1).t())
-            return y_NO.view_as(mixed_bias)
-        outputs_BTKO = F.linear(x_BTD, self.weight.flatten(0, 1)).view(*x_BTD.shape[:-1], self.num_domains, -1)
-        return weighted_sum(outputs_BTKO, proportion_BTK) + mixed_bias
+            y_MO = torch.addmm(share_MK @ self.bias, weighted(x_MD, share_MK).flatten(1), self.weight.flatten(1).t())
+        elif takes_cpu_kernel(x_MD):
+            outputs_MKO = F.linear(x_MD, self.weight.flatten(0, 1)).view(*share_MK.shape, -1)
+            y_MO = weighted_sum(outputs_MKO, share_MK) + share_MK @ self.bias
+        else:
+            outputs_MKO = F.linear(x_MD, self.weight.flatten(0, 1), self.bias.flatten()).view(*share_MK.shape, -1)
+            y_MO = weighted_sum(outputs_MKO, share_MK)
+        return y_MO.view(*x_BTD.shape[:-1], -1)
 
 
 def dtype_of_products(x: Tensor) -> torch.dtype:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from mdnmt.models.context import DomainContext, Side
 from mdnmt.models.gradient_reversal import GradientLink, link_gradient
+from mdnmt.models.projection import dtype_of_products
 
 
 def smoothed(logits_BTK: Tensor, smoothing: float) -> Tensor:
@@ -58,12 +59,14 @@ class DomainProportion(nn.Module):
 
     def forward(self, x_BTD: Tensor, context: DomainContext) -> Tensor:
         """Return the proportion [B, T, K] and record the logits in `context`."""
+        # Cast here once, not in each projection of the layer, unless the casts are part of the gradient.
+        dtype = x_BTD.dtype if self.weight_link_open else dtype_of_products(x_BTD)
         # The loss takes logarithms of numbers that may be small, so float32 is used under autocast as well.
         with torch.autocast(x_BTD.device.type, enabled=False):
             weight, bias = self.classifier.weight, self.classifier.bias
             logits_BTK = F.linear(link_gradient(x_BTD, self.input_link).to(weight.dtype), weight, bias)
             context.record("proportion", self.side, logits_BTK)
-            proportion_BTK = smoothed(logits_BTK, self.smoothing).to(x_BTD.dtype)
+            proportion_BTK = smoothed(logits_BTK, self.smoothing).to(dtype)
             return proportion_BTK if self.weight_link_open else proportion_BTK.detach()
 
 

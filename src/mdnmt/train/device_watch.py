@@ -122,11 +122,12 @@ def _has_open_size(name: str, kwargs: Mapping[str, Any]) -> bool:
 
 
 def place_of_call() -> str:
-    """Return file and line of the innermost frame outside torch and this file."""
+    """Return file and line of the innermost frame outside torch and the file of the caller, a dispatch mode."""
     torch_folder, frame = str(Path(torch.__file__).parent), sys._getframe(1)
+    own = frame.f_code.co_filename
     while frame.f_back is not None:
         name = frame.f_code.co_filename
-        if name != __file__ and not name.startswith((torch_folder, "<")):
+        if name != own and not name.startswith((torch_folder, "<")):
             break
         frame = frame.f_back
     path = Path(frame.f_code.co_filename)

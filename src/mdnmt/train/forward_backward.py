@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,7 @@ from mdnmt.models.batch import Batch
 from mdnmt.models.losses import Loss
 from mdnmt.train.device import quick_float32
 from mdnmt.train.gradient_reducer import GradientReducer
+from mdnmt.train.shadow_weights import shadow_weights
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,18 @@ def forward_backward(
         num_target_tokens = sum(batch.num_target_tokens for batch in batches)
     if not isinstance(num_target_tokens, Tensor):
         num_target_tokens = torch.full((), num_target_tokens, device=device)
+    # Workers send the gradients of the weights themselves, and a compiled model casts them in its own kernels.
+    shadows = shadow_weights(method.model, dtype) if reducer is None and recipe.compile == "off" else None
+    if shadows is not None:
+        shadows.refresh()
     found = []
     of_domains: Tensor | None = None
     for number, batch in enumerate(batches):
         batch = batch.to(device)
         with quick_float32(device, dtype):
             with torch.autocast(device.type, dtype, enabled=dtype is not None):
-                output = method.model(batch)
+                with shadows.instead() if shadows is not None else nullcontext():
+                    output = method.model(batch)
                 losses = {loss.name: loss(output, batch) for loss in method.losses}
             if weights is not None:
                 factors = {loss.name: weights[number](loss) for loss in method.losses}
@@ -80,6 +87,8 @@ def forward_backward(
             if reducer is not None and number + 1 == len(batches):
                 reducer.begin_last_batch()
             torch.stack(list(losses.values())).sum().div(num_target_tokens).backward()  # type: ignore[no-untyped-call]
+        if shadows is not None:
+            shadows.collect()
         found.append({name: value.detach() for name, value in losses.items()})
         if num_domains and (token_losses := output.context.recorded("token_loss", "decoder")):
             of_batch = domain_sums(token_losses[0], batch, num_domains)

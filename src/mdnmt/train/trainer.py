@@ -256,7 +256,7 @@ class Trainer:
                 self.dtype,
                 num_target_tokens=chosen.num_target_tokens,
                 weights=[one.weight for one in shards],
-                reducer=self._reducer,
+                reducer=self._reducer if workers.count > 1 else None,
                 want_norms=self.runtime.on_nan == "rollback",
                 num_domains=len(self.data.domains),
             )

@@ -1,7 +1,8 @@
-"""Kernels that exist only to be fast on a CPU, each called from the block that holds the plain formula it replaces.
+"""Kernels that exist only to be fast on a CPU or on a GPU, each called from the block whose formula it computes.
 
-A GPU always runs the plain formulas. `training.kernels: plain` runs them on a CPU as well, so that CPU tests cover the
-code that a GPU runs. Both compute the same up to rounding; dropout draws different random numbers.
+A CPU is fast if intermediate results stay in its caches, a GPU if it launches few operators. `training.kernels: plain`
+runs a GPU's form on a CPU as well, so that CPU tests cover the code that a GPU runs. Both compute the same up to
+rounding; dropout draws different random numbers.
 """
 
 from __future__ import annotations

@@ -67,8 +67,11 @@ def _products(parts_BTKD: Tensor, x_BTD: Tensor) -> Tensor:
 
 
 def _sum(parts_BTKD: Tensor, share_BTK: Tensor) -> Tensor:
-    if not takes_cpu_kernel(parts_BTKD):
+    if torch.compiler.is_compiling():  # into one kernel
         return (share_BTK.unsqueeze(-1) * parts_BTKD).sum(-2)
+    if not takes_cpu_kernel(parts_BTKD):
+        total_M1D = torch.bmm(share_BTK.flatten(0, -2).unsqueeze(1), parts_BTKD.flatten(0, -3))
+        return total_M1D.view(*share_BTK.shape[:-1], -1)
     # Adding one part at a time keeps the sum in the cache and writes no intermediate results.
     total_BTD = parts_BTKD[..., 0, :] * share_BTK[..., :1]
     for k in range(1, parts_BTKD.size(-2)):
