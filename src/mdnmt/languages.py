@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.util import find_spec
+from importlib import import_module
 
 # A language, then a script of four letters, then a region of two letters or three digits.
 PATTERN = r"^[a-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?$"
@@ -48,20 +48,29 @@ Wolof; xh xho Xhosa; yi yid Yiddish; yo yor Yoruba; za zha Zhuang; zh zho/chi Ch
 """
 # Languages without a two-letter code for which there are corpora.
 _THREE_LETTERS = """
-ace Acehnese; ast Asturian; awa Awadhi; ban Balinese; bem Bemba; bho Bhojpuri; ceb Cebuano; chr Cherokee; ckb Central
-Kurdish; crh Crimean Tatar; csb Kashubian; dsb Lower Sorbian; fon Fon; frr North Frisian; fur Friulian;
-gsw Swiss German; haw Hawaiian; hil Hiligaynon; hmn Hmong; hne Chhattisgarhi; hsb Upper Sorbian; ilo Iloko; kab Kabyle;
-kac Jingpho; kea Kabuverdianu; kok Konkani; lad Ladino; lij Ligurian; lmo Lombard; ltg Latgalian; luo Luo; lus Mizo;
-mag Magahi; mai Maithili; min Minangkabau; mni Manipuri; mos Mossi; nap Neapolitan; nds Low German; nso Northern Sotho;
-pag Pangasinan; pap Papiamento; pms Piedmontese; sah Yakut; sat Santali; scn Sicilian; sco Scots; shn Shan; sma Southern
-Sami; smj Lule Sami; syr Syriac; szl Silesian; tet Tetum; tpi Tok Pisin; tum Tumbuka; tyv Tuvan; udm Udmurt;
-umb Umbundu; vec Venetian; war Waray; yue Cantonese; zgh Tamazight
+ace Acehnese; ast Asturian; awa Awadhi; azb South Azerbaijani; ban Balinese; bem Bemba; bho Bhojpuri; bjn Banjar; bug
+Buginese; ceb Cebuano; chr Cherokee; cjk Chokwe; ckb Central Kurdish; crh Crimean Tatar; csb Kashubian; dik Dinka; dsb
+Lower Sorbian; dyu Dyula; fon Fon; frr North Frisian; fur Friulian; gsw Swiss German; haw Hawaiian; hil Hiligaynon; hmn
+Hmong; hne Chhattisgarhi; hsb Upper Sorbian; ilo Iloko; kab Kabyle; kac Jingpho; kam Kamba; kbp Kabiye; kea
+Kabuverdianu; kmb Kimbundu; kok Konkani; lad Ladino; lij Ligurian; lmo Lombard; ltg Latgalian; lua Luba-Kasai; luo Luo;
+lus Mizo; mag Magahi; mai Maithili; min Minangkabau; mni Manipuri; mos Mossi; nap Neapolitan; nds Low German; nso
+Northern Sotho; nus Nuer; pag Pangasinan; pap Papiamento; pms Piedmontese; sah Yakut; sat Santali; scn Sicilian; sco
+Scots; shn Shan; sma Southern Sami; smj Lule Sami; syr Syriac; szl Silesian; taq Tamasheq; tet Tetum; tpi Tok Pisin; tum
+Tumbuka; tyv Tuvan; udm Udmurt; umb Umbundu; vec Venetian; war Waray; yue Cantonese; zgh Tamazight
 """
 # Varieties and withdrawn codes -> the code of the language whose rules suit them.
 _VARIETIES = """
-cmn:zh yue:zh wuu:zh lzh:zh nan:zh hsn:zh arb:ar arz:ar apc:ar ary:ar acm:ar pes:fa prs:fa ekk:et lvs:lv zsm:ms swh:sw
-npi:ne ory:or uzn:uz khk:mn plt:mg azj:az als:sq ydd:yi kmr:ku quz:qu quy:qu ayr:ay gug:gn gaz:om fuv:ff knc:kr fil:tl
-iw:he in:id ji:yi mo:ro jw:jv
+cmn:zh yue:zh wuu:zh lzh:zh nan:zh hsn:zh arb:ar arz:ar apc:ar ary:ar acm:ar acq:ar aeb:ar ajp:ar ars:ar pes:fa prs:fa
+ekk:et lvs:lv zsm:ms swh:sw npi:ne ory:or uzn:uz khk:mn plt:mg azj:az als:sq ydd:yi kmr:ku quz:qu quy:qu ayr:ay gug:gn
+gaz:om fuv:ff knc:kr fil:tl pbt:ps tzm:zgh tdt:tet cnr:sr iw:he in:id ji:yi mo:ro jw:jv
+"""
+# Codes of countries that people take for their languages' codes, as far as they are no language's.
+_COUNTRIES = {"cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "ir": "fa", "jp": "ja", "ua": "uk", "vn": "vi"}
+# How languages call themselves, and each other, in the first lines of tables.
+_NAMES = """
+anglais:en englisch:en inglés:en 英文:en 英语:en français:fr francais:fr französisch:fr 法语:fr deutsch:de allemand:de
+español:es spanisch:es italiano:it português:pt nederlands:nl русский:ru 中文:zh 汉语:zh 日本語:ja 한국어:ko العربية:ar
+polski:pl čeština:cs türkçe:tr українська:uk svenska:sv
 """
 # Script of ISO 15924 -> its Unicode blocks, as ranges of a character class.
 SCRIPTS = {
@@ -107,7 +116,7 @@ _SCRIPTS_OF = {
         "Cyrillic": "ab av ba be bg ce cu cv kk kv ky mk mn os ru sah tg tt tyv udm uk",
         "Cyrillic+Latin": "sr sh",
         "Latin+Cyrillic": "az bs crh tk uz",
-        "Arabic": "ar ckb fa ks ps sd ug ur",
+        "Arabic": "ar azb ckb fa ks ps sd ug ur",
         "Latin+Arabic": "ku ms ha",
         "Devanagari": "awa bho hi hne kok mag mai mr ne sa",
         "Bengali": "as bn",
@@ -186,9 +195,18 @@ class Language:
     @property
     def bleu_tokenization(self) -> str:
         """Return sacreBLEU's tokenisation: `zh`, `ja-mecab` (if its packages are there), `char` or `13a`."""
-        if self.base == "ja" and find_spec("MeCab") and find_spec("ipadic"):
+        if self.base == "ja" and self.is_spaceless and _has_mecab():
             return "ja-mecab"
         return "zh" if self.base == "zh" else "char" if self.is_spaceless else "13a"
+
+
+@lru_cache(maxsize=1)
+def _has_mecab() -> bool:
+    """Return whether the packages of `sacrebleu[ja]` are there and can be loaded, with their library."""
+    try:
+        return bool(import_module("MeCab") and import_module("ipadic"))
+    except ImportError:
+        return False
 
 
 def _table() -> dict[str, tuple[str, str]]:
@@ -206,6 +224,8 @@ def _table() -> dict[str, tuple[str, str]]:
 
 
 _KNOWN = _table()
+_OF_NAME = {name.casefold(): code for code, name in reversed(_KNOWN.values())}
+_OF_NAME |= dict(one.split(":") for one in _NAMES.split())
 
 
 @lru_cache(maxsize=256)
@@ -217,6 +237,13 @@ def language(code: str) -> Language:
     return Language(code, base, name, scripts or _SCRIPTS_OF.get(base, ("Latin",)), first.lower() in _KNOWN)
 
 
+def code_of_name(text: str) -> str | None:
+    """Return the base code of the language after which a column is called (`French`, `fra`, `fr-FR`), or None."""
+    name = text.removeprefix("\ufeff").strip().strip('"').casefold()
+    code = re.split("[-_]", name)[0]
+    return _OF_NAME.get(name) or (_KNOWN[code][0] if code in _KNOWN else None)
+
+
 def unknown_code(codes: Iterable[str]) -> tuple[str, str] | None:
     """Return what is said about the unknown codes among `codes`, and what to do; None if all are known."""
     unknown = [code for code in codes if not language(code).is_known]
@@ -226,7 +253,9 @@ def unknown_code(codes: Iterable[str]) -> tuple[str, str] | None:
         f"{' and '.join(map(repr, unknown))}: no language code of ISO 639 known here: moses tokenises and detokenises "
         "by general rules, BLEU takes words between spaces (13a), and the doctor expects Latin script"
     )
-    return what, "write the code of ISO 639, such as fr, fra or pt-BR; else nothing to do for text with spaces"
+    meant = [f"{_COUNTRIES[code]} if {code} is the country" for code in unknown if code in _COUNTRIES]
+    code = "; ".join(meant) or "such as fr, fra or pt-BR; else nothing to do for text with spaces"
+    return what, f"write the code of ISO 639, {code}"
 
 
 _LETTERS = {name: re.compile(f"[{ranges}]") for name, ranges in SCRIPTS.items()}

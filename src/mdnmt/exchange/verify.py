@@ -285,7 +285,8 @@ def difference(recorded: Any, found: Any, where: str = "") -> str:
     Numbers may differ by rounding (`TOLERANCE`), even if both are text.
     """
     if isinstance(recorded, dict) and isinstance(found, dict):
-        for key in dict.fromkeys((*recorded, *found)):
+        # A signature comes first: it says why a score differs, such as another tokenisation of Japanese.
+        for key in sorted(dict.fromkeys((*recorded, *found)), key=lambda key: key != "signature"):
             if key not in recorded or key not in found:
                 return f"{where}/{key}: {'not recorded' if key in found else 'recorded, but not computed'}"
             if text := difference(recorded[key], found[key], f"{where}/{key}"):

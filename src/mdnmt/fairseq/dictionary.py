@@ -41,7 +41,7 @@ def read_dictionary(path: Path) -> Vocab:
     pieces: list[str] = []
     known = set(SPECIALS)
     for number, line in enumerate(read_foreign_text(path).removesuffix("\n").split("\n"), start=1):
-        piece, _, count = line.rstrip().rpartition(" ")
+        piece, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
         if not piece or not count.removeprefix("-").isdecimal():  # fairseq reads scores of sentencepiece
             raise DataError(f"{path}:{number}: found {line[:80]!r}, expected a piece and its count, as fairseq writes")
         if piece in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -106,6 +107,40 @@ def test_files_that_are_not_there_are_named_when_it_is_planned(
 
 
 @pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("train.en", gzip.compress(b"one\n", mtime=0)),  # a copy without its suffix
+        ("train.en.gz", b"one\n"),  # unpacked by the browser (Helsinki-NLP/OpusFilter#75)
+        ("train.en.xz", gzip.compress(b"one\n", mtime=0)),
+        ("train.en.gz", lzma.compress(b"one\n")),
+    ],
+)
+def test_packed_text_is_known_by_its_first_bytes(mine: Path, name: str, data: bytes) -> None:
+    (mine / name).write_bytes(data)
+    (mine / "train.fr").write_bytes(b"un\n")
+    assert read(mine, {"name": "plain"}) == CorpusText([("one", "un")], None, None)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"PK\x03\x04....", "a zip archive"),
+        (bz2.compress(b"one\n"), "packed by bzip2: unpack it by `bunzip2`"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+            "a pointer of Git LFS: fetch the file itself by `git lfs pull`",
+        ),
+        (b"%PDF-1.7\n", "a PDF"),
+    ],
+)
+def test_what_only_has_the_name_of_text_is_named(mine: Path, data: bytes, said: str) -> None:
+    (mine / "train.en").write_bytes(data)
+    (mine / "train.fr").write_bytes(b"un\n")
+    with pytest.raises(DataError, match=rf"mine/train\.en: is {said}"):
+        read(mine, {"name": "plain"})
+
+
+@pytest.mark.parametrize(
     ("options", "name", "data", "said"),
     [
         ({"name": "plain"}, "train.fr", b"un\ndeux\n", r"mine/train\.en: 1 lines against 2 in .*mine/train\.fr:2"),
@@ -114,7 +149,7 @@ def test_files_that_are_not_there_are_named_when_it_is_planned(
         (TABLES, "valid.tsv", b"a\n", r"mine/valid\.tsv:1: 1 columns"),
         ({"name": "tmx"}, "test.tmx", b"<tmx>", r"mine/test\.tmx:1: not well-formed XML"),
         ({"name": "tmx"}, "test.tmx.xz", lzma.compress(TMX.encode())[:-9], r"mine/test\.tmx\.xz: cannot be read"),
-        ({"name": "tmx"}, "test.tmx.xz", b"nothing of the kind", r"mine/test\.tmx\.xz: cannot be read"),
+        ({"name": "tmx"}, "test.tmx.xz", b"\xfd7zXZ\0nothing of the kind", r"mine/test\.tmx\.xz: cannot be read"),
     ],
 )
 def test_fetching_reads_every_line_of_every_split(

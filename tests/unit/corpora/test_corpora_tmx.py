@@ -93,6 +93,11 @@ def test_the_older_attribute_and_utf_16_are_read() -> None:
     old = f'<tmx version="1.1"><body><tu>{variants}</tu></body></tmx>'
     assert read(f'<?xml version="1.0" encoding="UTF-16"?>{old}'.encode("utf-16")) == [("é", "f")]
     assert read(f'<?xml version="1.0" encoding="windows-1252"?>{old}'.encode("cp1252")) == [("é", "f")]
+    # Converted by a program that left the declaration as it was.
+    for said in ("utf-8", "UTF-16", "windows-1252"):
+        assert read(f'<?xml version="1.0" encoding="{said}"?>{old}'.encode("utf-16")) == [("é", "f")]
+    for encoding in ("utf-8", "utf-8-sig"):
+        assert read(f'<?xml version="1.0" encoding="utf-16"?>{old}'.encode(encoding)) == [("é", "f")]
 
 
 def test_naming_the_document_type_is_harmless_and_nothing_is_fetched() -> None:

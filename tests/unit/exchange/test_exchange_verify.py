@@ -247,5 +247,7 @@ def test_values_differ_by_more_than_rounding() -> None:
     assert not difference({"a": [1.0, "x", None, "2.5"]}, {"a": [1.0 + 1e-13, "x", None, "2.5000000000001"]})
     assert difference({"a": [1.0]}, {"a": [1.0 + 1e-6]}) == "/a/0: recorded 1.0, computed 1.000001"
     assert difference({"a": 1}, {"a": 1, "b": 2}) == "/b: not recorded"
+    bleu = {"score": 66.0, "signature": "tok:ja-mecab"}, {"score": 70.7, "signature": "tok:char"}
+    assert difference(*bleu) == "/signature: recorded 'tok:ja-mecab', computed 'tok:char'", "the cause of the score"
     assert difference([1, 2], [1]) == ": recorded 2 entries, computed 1"
     assert difference({"a": True}, {"a": 1.5}) == "/a: recorded True, computed 1.5"

@@ -191,7 +191,9 @@ def test_the_run_translates_plain_text(
 def test_line_ends_of_codes_and_dictionaries_mean_nothing(end: str, tmp_path: Path) -> None:
     given = options()
     write(tmp_path, given, weights(given, 9, 11))
-    (tmp_path / "dict.en.txt").write_text("the 9\nba@@ -1\nnk -2\ncourt 6\nrule 5\n")  # scores of sentencepiece
+    (tmp_path / "dict.en.txt").write_text(
+        "the 9\nba@@ -1\nnk -2\ncourt 6 #fairseq:overwrite\nrule 5\n"
+    )  # scores of sentencepiece
     for name in ("codes", "dict.en.txt", "dict.fr.txt"):
         path = tmp_path / name
         path.write_bytes(path.read_bytes().replace(b"\n", end.encode()))

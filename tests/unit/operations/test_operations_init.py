@@ -107,6 +107,13 @@ def test_a_test_set_with_source_and_reference_in_both_languages_is_one_domain(tm
         ),
         ({"acts.csv": ["en;fr", *(f"{line};b" for line in LINES)]}, {"separator": "semicolon", "header": True}),
         ({"a.tsv": ["English\tFrench", *(f'"{line} ""a"""\tb' for line in LINES)]}, {"quotes": True, "header": True}),
+        # A quotation mark at the beginning of a text is no quote of the table where the other cells have none.
+        ({"a.tsv": ["en\tfr", 'x ""y""\tb', '"No ""x"""\tb', '"Go!" he said\tb']}, {"quotes": False, "header": True}),
+        # Tatoeba: number, text, number, text.
+        (
+            {"a.tsv": ["id\tEnglish\tid2\tFrench", *(f"{n}\ta{n}\t9{n}\tb{n}" for n in range(3))]},
+            {"columns": {"en": "English", "fr": "French"}},
+        ),
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -124,6 +131,22 @@ def test_the_names_and_tables_that_people_have_are_read(
     value |= {} if domain.reader is None else {"reader": domain.reader}
     task = {"title": "x", "source_lang": "en", "target_lang": "fr", "domains": {"law": value}}
     check_own(TaskConfig.model_validate(task))
+
+
+@pytest.mark.parametrize(
+    ("file", "data", "pairs", "columns"),
+    [
+        ("a.tsv", "".join(f"{n}\ta{n}\t9{n}\tb{n}\n" for n in range(9)).encode(), 9, {"en": 2, "fr": 4}),
+        ("a.tsv", "".join(f"http://a.b/{n}\t0.{n}\ta{n}\tb{n}\tx\n" for n in range(9)).encode(), 9, {"en": 3, "fr": 4}),
+        ("a.csv", "1;a\n2;été\n".encode("cp1252"), 2, {"en": 1, "fr": 2}),  # the doctor says in which encoding it is
+    ],
+)
+def test_columns_of_text_are_found_and_a_table_that_cannot_be_read_goes_to_the_doctor(
+    tmp_path: Path, file: str, data: bytes, pairs: int, columns: dict[str, int]
+) -> None:
+    (tmp_path / file).write_bytes(data)
+    [domain], _ = find_domains([tmp_path], ("en", "fr"))
+    assert domain.pairs == pairs and domain.reader is not None and domain.reader.columns == columns
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from mdnmt.tasks.doctor.findings import Finding
 from mdnmt.tasks.doctor.misalignment import Shift, ShiftFinder
 from mdnmt.tasks.doctor.not_text import is_header, oddities
 from mdnmt.tasks.doctor.wrong_language import suspect
+from mdnmt.tasks.text.normalisation import normalise
 
 WORDS = ("court", "law", "judge", "paper", "river", "mountain", "letter", "king", "garden", "window", "street", "a")
 FRENCH = {word: word.upper() + "E" for word in WORDS}
@@ -253,7 +254,11 @@ def test_what_is_no_text_is_counted_and_what_cleans_it_is_said(project: Project,
         key, value = option.split(": ")
         task = project.folder / "config/tasks/mine.yaml"
         task.write_text(task.read_text().partition("cleaning:")[0] + f"cleaning: {{{key}: {value}}}\n")
-        project.ask(capsys)
+        said = project.ask(capsys)[1]
+    assert "note: 6 x dropped by the cleaning: too many characters" in said and "more than 2,000" not in said
+    project.write("law", "test", [*text(60, 9)[:20], ("A " + "UklGR" * 500, "JA " + "UklGR" * 500)])
+    said = project.ask(capsys)[1]
+    assert "more than 2,000 characters (law/test.en:21); remove the line from both sides: held-out text" in said
     task.write_text(task.read_text().partition("cleaning:")[0] + "cleaning: {unescape: true, detokenise: true}\n")
     cleaned = project.ask(capsys)[1]
     assert "HTML" not in cleaned
@@ -269,8 +274,32 @@ def test_plain_french_and_code_are_no_markup() -> None:
     for line in lines:
         assert not list(oddities("source", line, line, "fr")), line
     for header in (("English", "French"), ("source", "target"), ("EN", "fr-FR")):
-        assert is_header(*header)
-    assert not is_header("French", "français bien sûr")
+        assert is_header(*header, ("eng", "fr"))
+    assert not is_header("French", "français bien sûr", ("en", "fr"))
+    assert not is_header("No", "Si", ("en", "it")), "codes of other languages"
+
+
+@pytest.mark.parametrize(
+    ("lang", "line", "what"),
+    [
+        ("ar", "قال : &quot; نعم &quot; ، هل تتكلم", "tokenised"),  # mozilla/translations#1063
+        ("hi", "उसने पूछा , और किसी को", "tokenised"),
+        ("th", "ฉัน พูด ภาษา ไทย ได้ ดี", "tokenised"),
+        ("fr", "la fen\\u00eatre est ouverte", "escaped characters"),
+        ("fr", "la fen?tre est ouverte", "question marks within words"),
+        ("fr", "17\tla fenêtre", "a tab"),
+        # None of these is odd.
+        ("hi", "संयुक्त राष्ट्र की बैठक आज हुई ।", ""),
+        ("th", "ฉันพูดภาษาไทยได้ ราคา 50 บาท ครับ ขอบคุณมากครับ", ""),
+        ("my", "ကျွန်တော် မြန်မာစကား ပြောတတ်ပါတယ်။", ""),
+        ("zh", "你好?我很好.", ""),
+        ("en", "Really?Yes, see a.org/b?c=d and C:\\users\\x", ""),
+        ("fr", "une unité\n\t\tde mémoire", ""),
+    ],
+)
+def test_text_that_a_program_changed(lang: str, line: str, what: str) -> None:
+    said = [oddity.what for oddity in oddities("target", line, normalise(line), lang)]
+    assert any(what in one for one in said) if what else not said, said
 
 
 def test_nul_bytes_marks_and_unreadable_signs(project: Project, capsys: Any) -> None:
@@ -319,6 +348,10 @@ def test_the_finder_of_shifts_is_quiet_where_there_is_none() -> None:
         for line in range(500):
             finder.add("x" * lengths[line + 10], "y" * int(1.2 * lengths[line + 10 - offset]))
         assert finder.finish() == ([Shift(1, 500, offset)] if offset else [])
+    finder = ShiftFinder()
+    for line in range(500):  # five forms, filled in again and again
+        finder.add("x" * (61, 55, 67, 60, 50)[line % 5], "y" * (44, 55, 49, 61, 33)[line % 5])
+    assert not finder.finish()
 
 
 def test_blank_sides_are_notes_until_there_are_many(project: Project, capsys: Any) -> None:

@@ -19,7 +19,7 @@ from mdnmt.tasks.segmentation.bpe import join_pieces
 from mdnmt.tasks.segmentation.segmenter import Segmenter, plain_text
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.text.clean import copied_share, held_out, make_pair, why_dropped
-from mdnmt.tasks.text.normalisation import comparison_form, normalise
+from mdnmt.tasks.text.normalisation import Normaliser, comparison_form, normalise
 from mdnmt.tasks.text.tokenise import detokenise, tokenise
 
 SENTENCE = "L'enquête de 2005 (EDM) couvre-t-elle 30 % des ménages ?"
@@ -41,6 +41,32 @@ SENTENCE = "L'enquête de 2005 (EDM) couvre-t-elle 30 % des ménages ?"
 )
 def test_normalise(raw: str, expected: str) -> None:
     assert normalise(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("lang", "tokens", "text"),
+    [
+        (
+            "en",
+            "I ca n't go , I wo n't . He 'd say : `` Yes , '' twice .",
+            "I can't go, I won't. He'd say: \"Yes,\" twice.",
+        ),
+        ("fr", "Aujourd&apos; hui c&apos; était &quot; très @-@ loin &quot; .", "Aujourd'hui c'était \"très-loin\"."),
+        ("fr", "« Oui » , dit @-@ il .", "« Oui », dit-il."),
+        ("es", "« Hola » , dijo . “ Hola ” , dijo él .", "«Hola», dijo. “Hola”, dijo él."),
+        ("de", "„ Guten Tag “ , sagte er .", "„Guten Tag“, sagte er."),
+        ("ar", "قال : &quot; نعم &quot; ، هل تتكلم ؟", 'قال: "نعم"، هل تتكلم؟'),
+        ("ur", "آپ کیسے ہیں ؟ ٹھیک ہوں ۔", "آپ کیسے ہیں؟ ٹھیک ہوں۔"),
+        ("hi", "बैठक , आज हुई ।", "बैठक, आज हुई।"),
+        ("am", "ሄድኩ ። እሱ ፤ መጣ ።", "ሄድኩ። እሱ፤ መጣ።"),
+        ("th", "ฉัน พูด ภาษา ไทย ได้ ดี", "ฉันพูดภาษาไทยได้ดี"),
+        ("th", "ฉันพูดภาษาไทย ราคา 50 บาท", "ฉันพูดภาษาไทย ราคา 50 บาท"),
+    ],
+)
+def test_tokenised_text_is_joined(lang: str, tokens: str, text: str) -> None:
+    form = Normaliser(detokenise=True)
+    assert form.apply(tokens, lang) == text
+    assert form.apply(text, lang) == text, "plain text stays as it is"
 
 
 @given(st.text())

@@ -1,4 +1,4 @@
-"""A user's own folder, seen as an archive of its files, each plain or compressed."""
+"""A user's own folder, seen as an archive of its files, each plain or compressed, whatever its name says."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ from mdnmt.errors import DataError
 
 # Suffixes of compressed files; "" stands for an uncompressed one.
 COMPRESSION_SUFFIXES = ("", ".gz", ".xz", ".zst")
+# First bytes of packed files. Names lie: browsers unpack a download and leave `.gz`, and copies lose their suffix.
+_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+# First bytes of what is called like text, but is not.
+_NO_TEXT = {
+    b"PK\x03\x04": "a zip archive, or a document of an office program: unpack it, or save it as text",
+    b"BZh": "packed by bzip2: unpack it by `bunzip2`",
+    b"7z\xbc\xaf": "a 7z archive: unpack it",
+    b"%PDF-": "a PDF: save it as text, a segment a line",
+    b"version https://git-lfs.": "a pointer of Git LFS: fetch the file itself by `git lfs pull`",
+}
+_HEAD_BYTES = max(map(len, (*_MAGIC, *_NO_TEXT)))
 
 
 class Folder:
@@ -29,24 +40,29 @@ class Folder:
         return sorted(entry.name for entry in self.path.iterdir() if entry.is_file()) if self.path.is_dir() else []
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file, decompressed according to its suffix; DataError as `blocks`."""
+        """Return the bytes of a file, decompressed; DataError as `blocks`."""
         return b"".join(self.blocks(name))
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Yield the bytes of a file in blocks, decompressed according to its suffix.
+        """Yield the bytes of a file in blocks, decompressed if its first bytes are those of a packed file.
 
         Raises:
-            DataError: the file is missing, unreadable, truncated, or unpacks to too much.
+            DataError: the file is missing, unreadable, truncated, no text, or unpacks to too much.
         """
         path = self.path / name
         if not path.is_file():
             raise missing(self.label, name)
-        # An uncompressed file cannot be an archive bomb.
-        packed = path.suffix in COMPRESSION_SUFFIXES[1:]
         try:
-            limit = self.budget.limit if packed else path.stat().st_size
             with path.open("rb") as handle:
-                yield from blocks_within(_unpacked(handle, path), Budget(limit), str(path))
+                head = handle.read(_HEAD_BYTES)
+                handle.seek(0)
+                if (what := next((_NO_TEXT[magic] for magic in _NO_TEXT if head.startswith(magic)), None)) is not None:
+                    raise DataError(f"{path}: is {what}")
+                named = ".zst" if path.suffix == ".zst" else ""
+                kind = next((_MAGIC[magic] for magic in _MAGIC if head.startswith(magic)), named)
+                # An uncompressed file cannot be an archive bomb.
+                limit = self.budget.limit if kind else path.stat().st_size
+                yield from blocks_within(_unpacked(handle, path, kind), Budget(limit), str(path))
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
             raise DataError(f"{path}: cannot be read ({error}); put a complete file there") from None
 
@@ -83,12 +99,12 @@ def split_file(archive: Archive, split: str, kind: str, file: str | None) -> str
     return name
 
 
-def _unpacked(handle: IO[bytes], path: Path) -> Readable:
-    if path.suffix == ".gz":
+def _unpacked(handle: IO[bytes], path: Path, kind: str) -> Readable:
+    if kind == ".gz":
         return gzip.GzipFile(fileobj=handle)
-    if path.suffix == ".xz":
+    if kind == ".xz":
         return lzma.LZMAFile(handle)
-    return _Zst(handle, path) if path.suffix == ".zst" else handle
+    return _Zst(handle, path) if kind == ".zst" else handle
 
 
 class _Zst:

@@ -6,7 +6,9 @@ whose text, tags or nesting exceed a limit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import Literal, NamedTuple
 from xml.parsers import expat
 
@@ -16,6 +18,8 @@ from mdnmt.errors import DataError
 TEXT_CHARACTERS_MAX = 1 << 20
 _TOKEN_BYTES_MAX = 1 << 21
 _DEPTH_MAX = 100
+_HEAD_BYTES = 200
+_SAYS_UTF_16 = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*encoding=[\"']utf-?16", re.IGNORECASE)
 _NATIVE_CHARACTERS = 200  # of a formatting code; its beginning says what it is
 
 
@@ -51,11 +55,14 @@ def events(
         DataError: it is not well-formed, declares entities, or exceeds a limit; the message names file and line.
     """
     names = frozenset([gathered] if isinstance(gathered, str) else gathered)
-    handlers = _Handlers(where, names, dropped, joins_words)
+    left, head = iter(blocks), b""
+    while len(head) < _HEAD_BYTES and (block := next(left, b"")):
+        head += block
+    handlers = _Handlers(where, names, dropped, joins_words, _encoding(head))
     parser = handlers.parser
     try:
         fed = 0
-        for block in blocks:
+        for block in chain([head], left):
             parser.Parse(block, False)
             fed += len(block)
             # expat buffers a tag until its end has been read.
@@ -70,12 +77,24 @@ def events(
     yield from handlers.take_events()
 
 
+def _encoding(head: bytes) -> str | None:
+    """Return the encoding that a document's first bytes show, if it may declare another one; None: what it declares.
+
+    Programs that convert a document between UTF-8 and UTF-16 often leave its declaration as it was.
+    """
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    return "UTF-8" if _SAYS_UTF_16.match(head) else None
+
+
 class _Handlers:
     """The handlers that expat calls, and the events since the last `take_events`."""
 
-    def __init__(self, where: str, gathered: frozenset[str], dropped: frozenset[str], joins_words: bool) -> None:
+    def __init__(
+        self, where: str, gathered: frozenset[str], dropped: frozenset[str], joins_words: bool, encoding: str | None
+    ) -> None:
         self.where, self.gathered, self.dropped, self.joins_words = where, gathered, dropped, joins_words
-        self.parser = parser = expat.ParserCreate()
+        self.parser = parser = expat.ParserCreate(encoding)
         parser.buffer_text = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end

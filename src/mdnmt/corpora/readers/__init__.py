@@ -1,4 +1,4 @@
-"""Readers: one module per layout, each with `REQUIRED` (members that must exist) and `read`."""
+"""Readers: one module per layout, with `REQUIRED` (members that must exist) and `read`, or those of a folder."""
 
 from __future__ import annotations
 
@@ -31,22 +31,49 @@ class SplitReader(Reader, Protocol):
         """Return the segments of `valid` or `test`; None if the corpus has no such split of its own."""
 
 
-class FolderReader(SplitReader, Protocol):
-    """A reader of a user's own folder."""
+class _OfFolder(Protocol):
+    """What a module that reads a user's own folder offers: the two things from which all of its reading follows."""
 
     def split_files(self, archive: Archive, split: str, languages: Sequence[str], options: Any) -> list[str]:
         """Return the names of the files of a split; empty if it does not exist (for `train`: DataError)."""
 
+    def pairs(
+        self, archive: Archive, files: Sequence[str], source_lang: str, target_lang: str, options: Any
+    ) -> Iterator[Pair]:
+        """Yield the segments of these files; DataError names file and line."""
+
+
+class FolderReader:
+    """A reader of a user's own folder; each method raises DataError as its module does."""
+
+    REQUIRED: tuple[str, ...] = ()  # the options name the files
+
+    def __init__(self, module: _OfFolder) -> None:
+        self.split_files, self._pairs = module.split_files, module.pairs
+
+    def read(self, archive: Archive, source_lang: str, target_lang: str, options: Any) -> Iterator[Pair]:
+        """Yield the training segments unchanged, including blank ones."""
+        files = self.split_files(archive, "train", (source_lang, target_lang), options)
+        yield from self._pairs(archive, files, source_lang, target_lang, options)
+
+    def held_out(
+        self, archive: Archive, split: str, source_lang: str, target_lang: str, options: Any
+    ) -> Iterator[Pair] | None:
+        """Return the segments of the folder's own `valid` or `test`; None if it has no file."""
+        files = self.split_files(archive, split, (source_lang, target_lang), options)
+        return self._pairs(archive, files, source_lang, target_lang, options) if files else None
+
 
 def reader(name: str) -> Reader:
     """Return the reader called `name`, which the configuration has checked."""
-    return cast(Reader, importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
+    module: Any = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    return FolderReader(module) if hasattr(module, "split_files") else cast(Reader, module)
 
 
 def folder_reader(name: str) -> FolderReader | None:
     """Return the reader called `name` if it reads a user's folder, else None."""
     found = reader(name)
-    return cast(FolderReader, found) if hasattr(found, "split_files") else None
+    return found if isinstance(found, FolderReader) else None
 
 
 def read_held_out(

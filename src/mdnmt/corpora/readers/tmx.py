@@ -12,34 +12,26 @@ from mdnmt.corpora.formats.xml_text import events
 from mdnmt.errors import DataError
 from mdnmt.languages import language
 
-REQUIRED: tuple[str, ...] = ()  # the options name the file
-
 # Elements of a segment that contain formatting codes, not text; the content of <hi> is text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
-
-
-def read(archive: Archive, source_lang: str, target_lang: str, options: TmxReader) -> Iterator[tuple[str, str]]:
-    """Yield the training units that have both languages, without formatting codes.
-
-    Raises:
-        DataError: there is no such file, it is not TMX, or it has no unit of both languages.
-    """
-    for name in split_files(archive, "train", (source_lang, target_lang), options):
-        yield from _units(archive, name, source_lang, target_lang, options)
-
-
-def held_out(
-    archive: Archive, split: str, source_lang: str, target_lang: str, options: TmxReader
-) -> Iterator[tuple[str, str]] | None:
-    """Return the units of `valid.tmx` or `test.tmx`; None if there is none. DataError as `read`."""
-    name = split_file(archive, split, "tmx", options.file)
-    return None if name is None else _units(archive, name, source_lang, target_lang, options)
 
 
 def split_files(archive: Archive, split: str, languages: Sequence[str], options: TmxReader) -> list[str]:
     """Return the name of the file of a split, if there is one (`train` must exist)."""
     name = split_file(archive, split, "tmx", options.file)
     return [] if name is None else [name]
+
+
+def pairs(
+    archive: Archive, files: Sequence[str], source_lang: str, target_lang: str, options: TmxReader
+) -> Iterator[tuple[str, str]]:
+    """Yield the units that have both languages, without formatting codes.
+
+    Raises:
+        DataError: a file is not TMX, or has no unit of both languages.
+    """
+    for name in files:
+        yield from _units(archive, name, source_lang, target_lang, options)
 
 
 def _units(

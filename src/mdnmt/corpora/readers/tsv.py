@@ -11,32 +11,25 @@ from mdnmt.corpora.formats.folder import split_file
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the options name the file
 _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";"}
-
-
-def read(archive: Archive, source_lang: str, target_lang: str, options: TsvReader) -> Iterator[tuple[str, str]]:
-    """Yield two columns of the training table, row by row; blank lines are left out.
-
-    Raises:
-        DataError: there is no such file or column, the number of columns varies, or as `lines`.
-    """
-    for name in split_files(archive, "train", (source_lang, target_lang), options):
-        yield from _pairs(archive, name, source_lang, target_lang, options)
-
-
-def held_out(
-    archive: Archive, split: str, source_lang: str, target_lang: str, options: TsvReader
-) -> Iterator[tuple[str, str]] | None:
-    """Return the rows of `valid.tsv` or `test.tsv`; None if there is none. DataError as `read`."""
-    name = split_file(archive, split, "tsv", options.file)
-    return None if name is None else _pairs(archive, name, source_lang, target_lang, options)
 
 
 def split_files(archive: Archive, split: str, languages: Sequence[str], options: TsvReader) -> list[str]:
     """Return the name of the file of a split, if there is one (`train` must exist)."""
     name = split_file(archive, split, "tsv", options.file)
     return [] if name is None else [name]
+
+
+def pairs(
+    archive: Archive, files: Sequence[str], source_lang: str, target_lang: str, options: TsvReader
+) -> Iterator[tuple[str, str]]:
+    """Yield two columns of a table, row by row; blank lines are left out.
+
+    Raises:
+        DataError: a column is missing, the number of columns varies, or as `lines`.
+    """
+    for name in files:
+        yield from _pairs(archive, name, source_lang, target_lang, options)
 
 
 def _pairs(

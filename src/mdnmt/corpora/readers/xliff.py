@@ -12,33 +12,26 @@ from mdnmt.corpora.formats.xml_text import events
 from mdnmt.corpora.readers.tmx import is_language
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the options name the file
 # Elements of a segment that hold formatting codes, not text; the content of <g>, <pc> and <mrk> is text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "x", "bx", "ex", "sc", "ec"})
-
-
-def read(archive: Archive, source_lang: str, target_lang: str, options: XliffReader) -> Iterator[tuple[str, str]]:
-    """Yield the training units that have a translation, without formatting codes.
-
-    Raises:
-        DataError: there is no such file, it is not XLIFF, or it has no unit of both languages.
-    """
-    for name in split_files(archive, "train", (source_lang, target_lang), options):
-        yield from _units(archive, name, source_lang, target_lang)
-
-
-def held_out(
-    archive: Archive, split: str, source_lang: str, target_lang: str, options: XliffReader
-) -> Iterator[tuple[str, str]] | None:
-    """Return the units of `valid.xlf` or `test.xlf`; None if there is none. DataError as `read`."""
-    name = split_file(archive, split, "xlf", options.file)
-    return None if name is None else _units(archive, name, source_lang, target_lang)
 
 
 def split_files(archive: Archive, split: str, languages: Sequence[str], options: XliffReader) -> list[str]:
     """Return the name of the file of a split, if there is one (`train` must exist)."""
     name = split_file(archive, split, "xlf", options.file)
     return [] if name is None else [name]
+
+
+def pairs(
+    archive: Archive, files: Sequence[str], source_lang: str, target_lang: str, options: XliffReader
+) -> Iterator[tuple[str, str]]:
+    """Yield the units that have a translation, without formatting codes.
+
+    Raises:
+        DataError: a file is not XLIFF, or has no unit of both languages.
+    """
+    for name in files:
+        yield from _units(archive, name, source_lang, target_lang)
 
 
 def _units(archive: Archive, name: str, source_lang: str, target_lang: str) -> Iterator[tuple[str, str]]:

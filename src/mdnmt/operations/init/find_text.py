@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mdnmt.config.corpus_reader import TsvReader
 from mdnmt.config.task import RESERVED
-from mdnmt.corpora.formats.folder import Folder
+from mdnmt.corpora.formats.folder import Folder, packed_name
 from mdnmt.corpora.formats.lines import unix_line_ends
 from mdnmt.corpora.formats.text_names import (
     is_other_format,
@@ -168,10 +168,9 @@ def _domain_of_folder(folder: Path, languages: Sequence[str]) -> FoundDomain:
     tables = [one for one in texts if _is_table(one) and Path(one).stem not in HELD_OUT]
     if not tables or pairs:
         return FoundDomain(name, "folder", folder, pairs, held["valid"], held["test"])
-    there = next(one for one in Folder(folder, _BYTES_MAX).names() if unpacked_name(one) == tables[0])
-    if not languages:  # not counted: `init` asks for the languages first
-        return FoundDomain(name, "folder", folder, 0, held["valid"], held["test"])
-    pairs, reader = look_at_table(folder, there, languages)
+    there, reader = packed_name(Folder(folder, _BYTES_MAX), tables[0]) or tables[0], None
+    if languages:  # else `init` asks for them first
+        pairs, reader = look_at_table(folder, there, languages)
     if reader is None:
         return FoundDomain(name, "folder", folder, pairs, held["valid"], held["test"])
     return FoundDomain(name, "files", folder / there, pairs, reader=reader)

@@ -20,7 +20,7 @@ from mdnmt.errors import DataError
 from mdnmt.languages import language, unknown_code
 from mdnmt.tasks.doctor.findings import Finding, Findings
 from mdnmt.tasks.doctor.misalignment import ShiftFinder
-from mdnmt.tasks.doctor.not_text import HEADER, Oddity, is_header, oddities
+from mdnmt.tasks.doctor.not_text import HEADER, LONG, LONG_HELD_OUT, Oddity, is_header, oddities
 from mdnmt.tasks.doctor.user_text import Line, SplitText
 from mdnmt.tasks.doctor.wrong_language import suspect
 from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
@@ -160,13 +160,16 @@ class _LineCheck:
             self._note("both sides are empty" if both else f"the {blank} is empty", line)
         elif reason is not None:
             self._note(f"{'dropped by' if self.cleaned else 'against the rules of'} the cleaning: {reason}", line)
-        if self.lines == 0 and is_header(line.source, line.target):
+        if self.lines == 0 and is_header(line.source, line.target, [side.lang for side in self.sides]):
             self._add(HEADER, line)
         self.lines += 1
         raw = (line.source, line.target)
         for index, (text, side) in enumerate(zip((pair.source, pair.target), self.sides, strict=True)):
             for oddity in oddities(_SIDES[index], raw[index], text, language(side.lang).base):
-                self._add(oddity, line)
+                is_long = oddity.remedy == LONG
+                if is_long and self.cleaned and reason == "too many characters":
+                    continue  # the option that would be advised is set
+                self._add(oddity._replace(remedy=LONG_HELD_OUT) if is_long and not self.cleaned else oddity, line)
             suspected = suspect(text, side.lang)
             if suspected is not None:
                 self.languages[index, suspected] += 1

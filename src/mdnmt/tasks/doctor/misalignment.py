@@ -62,7 +62,9 @@ class ShiftFinder:
         unmoved = _agreement(lengths[:, 0], lengths[:, 1])
         moved = {offset: _moved(lengths, offset) for offset in _OFFSETS}
         best = max(moved, key=lambda offset: moved[offset])
-        if moved[best] > max(_ENOUGH, unmoved + _GAIN):
+        # Where lengths repeat, as in forms, a shift agrees with the text itself.
+        periodic = _agreement(lengths[abs(best) :, 0], lengths[: -abs(best), 0])
+        if moved[best] > max(_ENOUGH, unmoved + _GAIN) and periodic < _ENOUGH:
             self.found.append(Shift(self._lines - len(lengths) + 1, self._lines, best))
 
 

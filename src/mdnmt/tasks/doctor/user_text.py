@@ -20,7 +20,7 @@ from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.formats.joined_archives import open_files
 from mdnmt.corpora.formats.lines import LINE_BYTES_MAX, unix_line_ends
-from mdnmt.corpora.readers import HELD_OUT, folder_reader, reader
+from mdnmt.corpora.readers import HELD_OUT, folder_reader, read_held_out, reader
 from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.languages import language
@@ -257,16 +257,14 @@ def _fetched(
     texts: dict[str, list[SplitText]] = {
         "train": [Segments(name, partial(_read, options, archive, "train", *languages))]
     }
-    held_out = getattr(reader(options.name), "held_out", None)
-    for split in HELD_OUT if held_out is not None else ():
-        if held_out is not None and held_out(archive, split, *languages, options) is not None:
+    for split in HELD_OUT:
+        if read_held_out(options.name, archive, split, *languages, options) is not None:
             texts[split] = [Segments(f"{name}, {split}", partial(_read, options, archive, split, *languages))]
     return texts
 
 
 def _read(options: Any, archive: Archive, split: str, source: str, target: str) -> Iterator[tuple[str, str]]:
-    found: Any = reader(options.name)
     if split == "train":
-        yield from found.read(archive, source, target, options)
+        yield from reader(options.name).read(archive, source, target, options)
     else:
-        yield from found.held_out(archive, split, source, target, options) or ()
+        yield from read_held_out(options.name, archive, split, source, target, options) or ()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
 from mdnmt.config.cleaning import CleaningConfig
+from mdnmt.languages import language
 from mdnmt.tasks.text.markup import unescape
+from mdnmt.tasks.text.reversible import SOUTHEAST_ASIAN
 from mdnmt.tasks.text.tokenise import detokenise, normalise_punctuation
+
+# Thai and its neighbours have a space between phrases; four short words in a row were separated by a tokeniser.
+SEGMENTED = re.compile(f"(?:(?:^| )[{SOUTHEAST_ASIAN}]{{1,8}}){{4}}(?= |$)")
 
 # Invisible characters without meaning in a sentence: soft hyphen, zero-width space, marks of byte order and of
 # direction. The joiners U+200C and U+200D stay, because some scripts need them for spelling.
@@ -28,6 +34,21 @@ def normalise(text: str) -> str:
 def comparison_form(normalised: str) -> str:
     """Return the form in which two normalised sentences are compared: case does not matter."""
     return unicodedata.normalize("NFC", normalised.casefold())
+
+
+def join_tokens(text: str, lang: str) -> str:
+    """Return what a text was before a tokeniser: Moses', the Penn Treebank's, or one that separates words of Thai.
+
+    Moses' own rules know neither `ca n't` nor the marks of other scripts, and leave a space within half of the quotes.
+    """
+    text = detokenise(re.sub(r"(?<!\S)(?:``|'')(?!\S)", '"', unescape(text)), lang)
+    text = re.sub(r"(?<=\w) (?=n't\b)| (?=[،؛؟۔।॥።፣፤፥։])", "", text)
+    text = re.sub(r"“ ?([^“”]*?) ”", r"“\1”", text)
+    if language(lang).base != "fr":
+        text = re.sub(r"« ?([^«»]*?) »", r"«\1»", text)
+    if SEGMENTED.search(text):
+        text = re.sub(f"(?<=[{SOUTHEAST_ASIAN}]) (?=[{SOUTHEAST_ASIAN}])", "", text)
+    return normalise(text)
 
 
 @dataclass(frozen=True)
@@ -52,7 +73,7 @@ class Normaliser:
         """Return a line, normalised."""
         text = normalise(unescape(line) if self.unescape else line)
         if self.detokenise:
-            text = normalise(detokenise(unescape(text), lang))
+            text = join_tokens(text, lang)
         if self.normalise_punctuation:
             text = normalise(normalise_punctuation(text, lang))
         return normalise(text.lower()) if self.lowercase else text
