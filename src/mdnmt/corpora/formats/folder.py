@@ -6,7 +6,7 @@ import gzip
 import importlib
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -80,23 +80,21 @@ def packed_name(archive: Archive, name: str) -> str | None:
     return found[0] if found else None
 
 
-def split_file(archive: Archive, split: str, kind: str, file: str | None) -> str | None:
-    """Return the file of a split that is one file: `<split>.<kind>`, plain or compressed, or `file` for train.
+def split_file(archive: Archive, split: str, languages: Sequence[str], options: Any, *, kind: str) -> list[str]:
+    """Return the name of the one file of a split, if there is one: `<split>.<kind>`, or `options.file` for train.
 
     Raises:
         DataError: there is none for train, or a file exists twice.
     """
-    if file is not None and split != "train":
-        return None
-    if file is not None:
-        if file not in archive.names():
-            raise missing(archive.label, file)
-        return file
+    if options.file is not None:
+        if split == "train" and options.file not in archive.names():
+            raise missing(archive.label, options.file)
+        return [options.file] if split == "train" else []
     name = packed_name(archive, f"{split}.{kind}")
     if name is None and split == "train":
         said = f"has no train.{kind}; put it there, plain or packed (.gz, .xz, .zst), or name your file in `file`"
         raise DataError(f"{archive.label}: {said}")
-    return name
+    return [] if name is None else [name]
 
 
 def _unpacked(handle: IO[bytes], path: Path, kind: str) -> Readable:

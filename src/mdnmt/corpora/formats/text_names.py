@@ -50,8 +50,8 @@ def is_other_format(name: str) -> bool:
 
 
 def not_read(name: str) -> str:
-    """Return what to do with a file in another format."""
-    return _OTHER_FORMATS.get(name.lower().rpartition(".")[2], "set `reader` to say how to read it")
+    """Return what to do with a file for which `is_other_format`."""
+    return _OTHER_FORMATS[name.lower().rpartition(".")[2]]
 
 
 def unpacked_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from mdnmt.config.corpus_reader import TmxReader
 from mdnmt.corpora.formats.archive import Archive
@@ -14,29 +15,18 @@ from mdnmt.languages import language
 
 # Elements of a segment that contain formatting codes, not text; the content of <hi> is text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
-
-
-def split_files(archive: Archive, split: str, languages: Sequence[str], options: TmxReader) -> list[str]:
-    """Return the name of the file of a split, if there is one (`train` must exist)."""
-    name = split_file(archive, split, "tmx", options.file)
-    return [] if name is None else [name]
+split_files = partial(split_file, kind="tmx")
 
 
 def pairs(
     archive: Archive, files: Sequence[str], source_lang: str, target_lang: str, options: TmxReader
 ) -> Iterator[tuple[str, str]]:
-    """Yield the units that have both languages, without formatting codes.
+    """Yield the units of a file that have both languages, without formatting codes.
 
     Raises:
-        DataError: a file is not TMX, or has no unit of both languages.
+        DataError: the file is not TMX, or has no unit of both languages.
     """
-    for name in files:
-        yield from _units(archive, name, source_lang, target_lang, options)
-
-
-def _units(
-    archive: Archive, name: str, source_lang: str, target_lang: str, options: TmxReader
-) -> Iterator[tuple[str, str]]:
+    (name,) = files
     where = place(archive, name)
     wanted = {lang: options.codes.get(lang, lang) for lang in (source_lang, target_lang)}
     units = count = 0

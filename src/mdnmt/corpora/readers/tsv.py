@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from mdnmt.config.corpus_reader import TsvReader
 from mdnmt.corpora.formats.archive import Archive
@@ -11,13 +12,8 @@ from mdnmt.corpora.formats.folder import split_file
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
+split_files = partial(split_file, kind="tsv")
 _SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";"}
-
-
-def split_files(archive: Archive, split: str, languages: Sequence[str], options: TsvReader) -> list[str]:
-    """Return the name of the file of a split, if there is one (`train` must exist)."""
-    name = split_file(archive, split, "tsv", options.file)
-    return [] if name is None else [name]
 
 
 def pairs(
@@ -28,13 +24,7 @@ def pairs(
     Raises:
         DataError: a column is missing, the number of columns varies, or as `lines`.
     """
-    for name in files:
-        yield from _pairs(archive, name, source_lang, target_lang, options)
-
-
-def _pairs(
-    archive: Archive, name: str, source_lang: str, target_lang: str, options: TsvReader
-) -> Iterator[tuple[str, str]]:
+    (name,) = files
     where = place(archive, name)
     rows = _rows(archive, name, options)
     first = next(rows, None)

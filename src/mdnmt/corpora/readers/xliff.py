@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from mdnmt.config.corpus_reader import XliffReader
 from mdnmt.corpora.formats.archive import Archive
@@ -14,27 +15,18 @@ from mdnmt.errors import DataError
 
 # Elements of a segment that hold formatting codes, not text; the content of <g>, <pc> and <mrk> is text.
 _CODES = frozenset({"bpt", "ept", "it", "ph", "x", "bx", "ex", "sc", "ec"})
-
-
-def split_files(archive: Archive, split: str, languages: Sequence[str], options: XliffReader) -> list[str]:
-    """Return the name of the file of a split, if there is one (`train` must exist)."""
-    name = split_file(archive, split, "xlf", options.file)
-    return [] if name is None else [name]
+split_files = partial(split_file, kind="xlf")
 
 
 def pairs(
     archive: Archive, files: Sequence[str], source_lang: str, target_lang: str, options: XliffReader
 ) -> Iterator[tuple[str, str]]:
-    """Yield the units that have a translation, without formatting codes.
+    """Yield the units of a file that have a translation, without formatting codes.
 
     Raises:
-        DataError: a file is not XLIFF, or has no unit of both languages.
+        DataError: the file is not XLIFF, or has no unit of both languages.
     """
-    for name in files:
-        yield from _units(archive, name, source_lang, target_lang)
-
-
-def _units(archive: Archive, name: str, source_lang: str, target_lang: str) -> Iterator[tuple[str, str]]:
+    (name,) = files
     where = place(archive, name)
     units = count = alternatives = 0
     codes = {"source": "", "target": ""}

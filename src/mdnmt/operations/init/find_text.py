@@ -20,11 +20,11 @@ from mdnmt.corpora.formats.text_names import (
     unpacked_name,
     without_role,
 )
+from mdnmt.corpora.readers import HELD_OUT
 from mdnmt.corpora.task_corpora import KINDS
 from mdnmt.errors import ConfigError
 from mdnmt.operations.init.look_at_table import look_at_table, table_languages
 
-HELD_OUT = ("valid", "test")
 TABLES = (*KINDS, ".xliff", ".csv")
 _BYTES_MAX = 1 << 40  # of one unpacked file; text is counted in blocks, never kept
 
