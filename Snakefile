@@ -44,11 +44,11 @@ onstart:
     spec_file.write()
     write_deferred_checksums()
     list_started(Path("results", STUDY.name, STARTED), report_selection.run_rows(STUDY, PLACES))
-    look_only_when_a_job_ends(workflow)
+    cluster_resources.look_only_when_a_job_ends(workflow)
 
 
 onerror:
-    name_full_disks(Path(".snakemake"), Path("logs"), Path("results"), CORPORA)
+    machine.name_full_disks(Path(".snakemake"), Path("logs"), Path("results"), CORPORA)
 
 
 rule all:

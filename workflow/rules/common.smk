@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from mdnmt import machine
 from mdnmt.config.cluster import load_cluster
 from mdnmt.config.decoding import LABELS
 from mdnmt.config.loader import validate_model
@@ -18,14 +19,7 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.spec_files import SpecFiles, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
-from mdnmt.machine import (
-    name_full_disks,
-    require_own_package,
-    require_plain_path,
-    require_room_for_logs,
-    require_writable,
-)
-from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, set_defaults, shell_prefix
+from mdnmt.operations.plan import cluster_resources, exhibit_needs
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.operations.plan.slurm_client import require_slurm
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside
@@ -37,7 +31,7 @@ from mdnmt.studies.external_systems import check_external, external_of_table
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
 from mdnmt.studies.result_paths import complete_stages, result_paths
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.study import toy_weights
+from mdnmt.studies.study import NOT_TRAINED, toy_weights
 from mdnmt.studies.label_conditions import tasks_with_all_labels, label_condition_verbs, translation_fingerprints
 
 CONFIG = Path(workflow.basedir, "config")
@@ -47,7 +41,9 @@ TOY_COMET = "resources/comet/toy-comet"
 
 def resolve_study():
     try:
-        study = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds)
+        # A dry run shows jobs behind first downloads, under addresses that are not theirs yet.
+        provisional = PROJECT.first_downloads and workflow.output_settings.dryrun
+        study = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds, provisional=provisional)
         return study.only(is_trained_or_bundled(Path("results"), BUNDLE)) if PROJECT.finished_only else study
     except MdnmtError as error:
         raise WorkflowError(str(error))
@@ -59,11 +55,11 @@ HAS_ONSTART = workflow.is_main_process and not getattr(workflow.execution_settin
 if HAS_ONSTART:
     defer_checksums()
     if not workflow.output_settings.dryrun:
-        require_room_for_logs(Path(".snakemake"), Path("logs"))
+        machine.require_room_for_logs(Path(".snakemake"), Path("logs"))
 
 try:
-    require_plain_path(Path.cwd())
-    require_own_package(Path.cwd())
+    machine.require_plain_path(Path.cwd())
+    machine.require_own_package(Path.cwd())
     PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
     BUNDLE = Bundle(Path(workflow.basedir, PROJECT.bundle))
     use_folder_beside(CONFIG)
@@ -75,8 +71,9 @@ except MdnmtError as error:
     raise WorkflowError(str(error))
 
 IN_JOB = workflow.remote_exec  # a cluster job starts Snakemake again, on the node
-shell.prefix(shell_prefix(CLUSTER, IN_JOB))
-set_defaults(workflow, PROJECT.device)
+ON_CLUSTER = cluster_resources.is_on_cluster(workflow)
+shell.prefix(cluster_resources.shell_prefix(CLUSTER, IN_JOB))
+cluster_resources.set_defaults(workflow, PROJECT.device)
 spec_file = SpecFiles(at_once=not HAS_ONSTART)
 
 
@@ -153,15 +150,15 @@ FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in 
 CLAIMS = [path for paper in STUDY.papers if (path := PLACES.claims(paper))]
 # Memory (MB), time (minutes) and GPUs of jobs, for the cluster; locally only `gpu` limits anything. Runtime options are
 # resources of the rules too, not params, because Snakemake runs a job again when its params change.
-JOBS = Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)
+JOBS = cluster_resources.Jobs(CLUSTER, STUDY, PLACES, PROJECT.device)
 try:
     check_external(STUDY, PLACES)
-    require_memory(STUDY, PLACES, None if workflow.local_exec else CLUSTER, PROJECT.device)
+    require_memory(STUDY, PLACES, CLUSTER if ON_CLUSTER else None, PROJECT.device)
     for key in STUDY.config.figures:
         figure_spec(STUDY, key, PLACES)  # a mistake in a figure's options is found before anything runs
 except MdnmtError as error:
     raise WorkflowError(str(error))
-CORES = CLUSTER.cores if IN_JOB or not workflow.resource_settings.cores else workflow.cores
+CORES = CLUSTER.cores if ON_CLUSTER or not workflow.resource_settings.cores else workflow.cores
 
 
 def training_options(wildcards, attempt):
@@ -200,7 +197,7 @@ def require_start():
     try:
         require_slurm(workflow, CLUSTER)
         for folder in ("results", CORPORA):
-            require_writable(Path(folder))
+            machine.require_writable(Path(folder))
     except MdnmtError as error:
         raise WorkflowError(str(error))
 

@@ -5,6 +5,18 @@ for task in STUDY.tasks.values():
         logger.info(f"task {task.name} is planned after its first downloads: {', '.join(task.first_downloads)}")
     elif task.missing:
         logger.warning(f"task {task.name} is left out: it {task.missing}")
+    elif task.first_downloads:
+        logger.info(
+            f"task {task.name} is shown with addresses that change with its first downloads: "
+            f"{', '.join(task.first_downloads)}"
+        )
+
+if workflow.is_main_process:  # what else is not here is said before the first hour of a GPU
+    told = {NOT_TRAINED, *(task.missing for task in STUDY.tasks.values())}
+    tables = [exhibit_needs.table_needs(STUDY, key, PLACES) for key in STUDY.config.tables]
+    for absence in exhibit_needs.absences(STUDY, tables):
+        if absence.reason not in told:
+            logger.warning(f"cannot be made: {absence}")
 
 
 # Everything that depends on a task with unknown checksums is planned once its corpora are downloaded.

@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import printable_lines
     from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
+    from mdnmt.operations.plan.cluster_resources import Jobs
     from mdnmt.operations.plan.exhibit_needs import table_of
     from mdnmt.operations.plan.memory_limits import require_memory
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
@@ -59,7 +60,9 @@ def run(args: argparse.Namespace) -> None:
     places = result_paths(study, args.results)
     require_memory(study, places, cluster, project.device)
     check_external(study, places)
-    plan = make_plan(study, args.results, args.corpora, args.benchmarks, _device(project.device), bundle.runs)
+    # Where there is SLURM, its jobs compute, not this machine.
+    device = Jobs(cluster, study, places, project.device).device if cluster else _device(project.device)
+    plan = make_plan(study, args.results, args.corpora, args.benchmarks, device, bundle.runs, cluster is not None)
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:
         print(printable_lines(_power(plan, args)))

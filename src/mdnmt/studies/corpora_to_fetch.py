@@ -74,10 +74,12 @@ class FirstDownloads:
         """
         self._study, self._resolve_again, self._warn = study, resolve_again, warn
         # The inputs of combined jobs are listed when the Snakefile is read, so they cannot wait.
-        if not allowed or study.config.combine_jobs:
-            self.pending: dict[str, tuple[str, ...]] = {}
-        else:
-            self.pending = {name: task.first_downloads for name, task in study.tasks.items() if task.first_downloads}
+        allowed = allowed and not study.config.combine_jobs
+        self.pending = {
+            name: task.first_downloads
+            for name, task in study.tasks.items()
+            if allowed and task.first_downloads and task.spec is None
+        }
 
     def after(
         self, wait: Callable[[str], object], tasks: Callable[[Any], Iterable[str]], inputs: InputFunction

@@ -63,7 +63,8 @@ def resolve(
         name: of the study.
         corpora_folder: the folder of fetched corpora.
         seeds: overrides the study's number of seeds, or its list of them.
-        provisional: give tasks that wait for first downloads a placeholder address, so that they can be planned.
+        provisional: give tasks that wait for first downloads a placeholder address, so that they can be planned; not
+            in a study with `combine_jobs`, which has no first downloads.
 
     Raises:
         ConfigError: a mistake in a file that the study names; something that is only unavailable raises no error.
@@ -92,7 +93,7 @@ def resolve(
         )
     for method in methods:
         _start_is_there(method, methods, where)
-    lock = read_lock(config_folder)
+    lock, provisional = read_lock(config_folder), provisional and not config.combine_jobs
     with named_in(where):
         tasks = {task: _task(config_folder, task, corpora_folder, lock, provisional) for task in wanted}
     _tasks_are_there(config, tasks, where)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -63,6 +64,11 @@ class Jobs:
         """Return the number of GPUs of a job on a run; 0 where `sbatch` asks for them with `--gres` (see `sbatch`)."""
         return 0 if self._cluster.ask_for_gpus_by == "gres" else self._gpus(run)
 
+    @property
+    def device(self) -> str:
+        """Return "cuda" if a job of the study asks for a GPU, else "cpu"."""
+        return "cuda" if any(self._gpus(run) for run in self._study.makeable()) else "cpu"
+
     def sbatch(self, find: Callable[[Any], Run] | None = None, *options: str) -> dict[str, Any]:
         """Return the remaining resources of a rule, which only SLURM reads: account, partition, QOS, GPU model.
 
@@ -111,16 +117,47 @@ def shell_prefix(cluster: ClusterConfig, in_job: bool) -> str:
     return f"trap : TERM; {modules}{path}" if in_job else path
 
 
+def is_on_cluster(workflow: Any) -> bool:
+    """Say whether jobs are submitted, or this is one of them.
+
+    While Snakemake reads the Snakefile, it does not say which executor it will use (`local_exec` is true), and in a dry
+    run it never does. But profiles of clusters give jobs default resources, and others do not.
+    """
+    return bool(workflow.remote_exec or workflow.resource_settings.default_resources)
+
+
 def set_defaults(workflow: Any, device: str) -> None:
-    """Set defaults that Snakemake lacks: locally, as many GPU jobs run at a time as there are GPUs.
+    """Set defaults that Snakemake lacks.
+
+    Here, as many GPU jobs run at a time as there are GPUs. A dry run for a cluster shows what jobs ask for.
 
     Args:
         workflow: Snakemake's workflow.
         device: the device in the project's configuration.
     """
-    # Each job takes a GPU of its own (mdnmt.gpu).
-    if workflow.local_exec and "gpu" not in workflow.global_resources and (gpus := count_visible(device)):
-        workflow.register_resource("gpu", gpus)
+    if not is_on_cluster(workflow):
+        # Each job takes a GPU of its own (mdnmt.gpu).
+        if "gpu" not in workflow.global_resources and (gpus := count_visible(device)):
+            workflow.register_resource("gpu", gpus)
+    elif workflow.output_settings.dryrun:
+        logging.getLogger("snakemake.logging").addFilter(partial(_with_request, workflow))
+
+
+def _with_request(workflow: Any, record: logging.LogRecord) -> bool:
+    """Add what a job asks for to its message: Snakemake shows the resources only of rules that have none."""
+    job = vars(record)
+    if job.get("rule_msg"):
+        is_here = job["rule_name"] in workflow._localrules
+        job["rule_msg"] += f" [{'on this machine' if is_here else request_text(job['resources'])}]"
+    return True
+
+
+def request_text(resources: Mapping[str, Any]) -> str:
+    """Return GPU, memory, time and partition of a job in words: "1 GPU (a100), 16000 MB, 720 min, partition gpu"."""
+    gpu, model = resources.get("gpu") or "no", resources.get("gpu_model")
+    gpus = resources.get("gres") or f"{gpu} GPU{f' ({model})' if model else ''}"
+    partition = resources.get("slurm_partition") or "by default"
+    return f"{gpus}, {resources['mem_mb']} MB, {resources['runtime']} min, partition {partition}"
 
 
 def look_only_when_a_job_ends(workflow: Any) -> None:

@@ -1,4 +1,4 @@
-"""Find the runs that a table or figure needs, from the specs that it is made from."""
+"""Find what a table or figure needs, from the specs that it is made from, and what is not here."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from mdnmt.exhibits import specs
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.table_selection import table_spec
 from mdnmt.exhibits.tables.resources import QUANTITIES
+from mdnmt.exhibits.task_selection import NOT_YET
 from mdnmt.operations.plan.benchmark_paths import name_of
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Study
+from mdnmt.studies.study import Study, Task
 
 SPLITS = 3  # cells per domain: training, validation and test sentences
 
@@ -31,7 +32,7 @@ class RowNeeds:
         cells: number of cells.
         runs: names of the runs that the cells come from.
         files: the files that the cells are made from.
-        missing: why the row cannot be made.
+        absent: why cells cannot be made -> how many of them; a cell may have several reasons.
         bundled: folders of the runs that the bundle has.
     """
 
@@ -39,8 +40,13 @@ class RowNeeds:
     cells: int
     runs: tuple[str, ...]
     files: tuple[Path, ...]
-    missing: str | None
+    absent: dict[str, int]
     bundled: frozenset[Path] = frozenset()
+
+    @property
+    def never(self) -> int:
+        """Return the number of cells that cannot be made: all of them, or those of metrics that cannot be computed."""
+        return min(self.cells, sum(self.absent.values()))
 
     @property
     def is_ready(self) -> bool:
@@ -69,6 +75,42 @@ class TableNeeds:
     def cells(self) -> int:
         """Return the number of cells."""
         return sum(row.cells for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Absence:
+    """Something that is not here, and what cannot be made without it.
+
+    Attributes:
+        reason: what is needed, and how to get it.
+        runs: task -> number of its runs.
+        cells: table -> number of its cells, and how many it has.
+    """
+
+    reason: str
+    runs: dict[str, int]
+    cells: dict[str, tuple[int, int]]
+
+    def __str__(self) -> str:
+        """Return all of it in one line."""
+        parts = [f"{number} run{'s' * (number > 1)} of {task}" for task, number in self.runs.items()]
+        parts += [f"{number} of {of} cells of {key}" for key, (number, of) in self.cells.items()]
+        return f"{', '.join(parts)}: {self.reason}"
+
+
+def absences(study: Study, tables: Iterable[TableNeeds]) -> list[Absence]:
+    """Return what a study and these tables of it lack, each thing once."""
+    found: dict[str, Absence] = {}
+    for run in study.runs:
+        if run.spec is None:
+            reason = run.missing or study.tasks[run.task].missing or "no reason is known"
+            runs = found.setdefault(reason, Absence(reason, {}, {})).runs
+            runs[run.task] = runs.get(run.task, 0) + 1
+    for table in tables:
+        for reason in dict.fromkeys(reason for row in table.rows for reason in row.absent):
+            number = sum(row.absent.get(reason, 0) for row in table.rows)
+            found.setdefault(reason, Absence(reason, {}, {})).cells[table.key] = (number, table.cells)
+    return list(found.values())
 
 
 def table_of(tables: tuple[TableNeeds, ...], key: str) -> TableNeeds:
@@ -107,7 +149,7 @@ def table_needs(study: Study, key: str, places: ResultPaths, bundled: Container[
             # Time and memory are measured once per method, with its first seed.
             paths = (*paths, *_paths(spec.measure))
             runs = runs[:1]
-        rows.append(RowNeeds(row.label, _cells(spec), runs, paths, row.missing, there))
+        rows.append(RowNeeds(row.label, _cells(spec), runs, paths, _absent(spec, row, study.tasks[task]), there))
     return TableNeeds(key, spec.title, task, tuple(rows))
 
 
@@ -125,6 +167,16 @@ def _rows(spec: specs.AnyTable) -> tuple[Any, ...]:
     if isinstance(spec, specs.NotationTableSpec):
         return ()
     return spec.systems if isinstance(spec, specs.ExamplesTableSpec) else spec.rows
+
+
+def _absent(spec: specs.AnyTable, row: Any, task: Task) -> dict[str, int]:
+    """Return why cells of a row cannot be made, and how many of them."""
+    found = {}
+    if row.missing is not None:
+        found[task.missing or row.missing if row.missing == NOT_YET else row.missing] = _cells(spec)
+    if isinstance(spec, specs.ScoreTableSpec):
+        found |= {why: _cells(spec) // len(spec.metrics) for why in spec.metric_missing.values()}
+    return found
 
 
 def _cells(spec: specs.AnyTable) -> int:

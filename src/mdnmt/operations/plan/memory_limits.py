@@ -21,24 +21,24 @@ _NEAR = 0.1
 def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | None, device: str) -> None:
     """Refuse a study if the weights, gradients and Adam moments of one of its runs alone exceed the memory.
 
-    Nothing is refused if a GPU trains: its memory is checked when training starts.
+    Nothing is refused if a GPU of this machine trains: its memory is checked when training starts.
 
     Args:
         study: the study; runs that are done are not checked.
         places: the paths of its results.
-        cluster: its largest size class sets the limit if that has more memory than this machine; None: no cluster.
+        cluster: its largest size class sets the limit, not the machine that submits the jobs; None: no cluster.
         device: the device in the project's configuration.
 
     Raises:
         TooLarge: a run does not fit; the message gives run, estimate and limit.
     """
-    if device != "cpu" and count_visible(device):
-        return
-    limit = host_memory()
     if cluster is not None:
         most = max(size.mem_mb for size in cluster.sizes.values()) * 10**6
-        if most > limit.size_bytes:
-            limit = Memory(most, "the largest class of jobs (`sizes` of config/cluster.yaml)")
+        limit = Memory(most, "the largest class of jobs (`sizes` of config/cluster.yaml)")
+    elif device != "cpu" and count_visible(device):
+        return
+    else:
+        limit = host_memory()
     for run in study.makeable():
         spec = run.spec
         if spec is None or spec.builder == PRETRAINED_BUILDER or run_state(run, places) == "done":

@@ -89,26 +89,29 @@ def cells_text(plan: Plan, table: TableNeeds) -> str:
     ]
     if table.missing:
         lines += wrapped(table.missing)
-    reasons: list[str] = []
+    lacking = [one for one in plan.absences if table.key in one.cells]
+    numbers = {one.reason: str(number) for number, one in enumerate(lacking, start=1)}
     for row in table.rows:
         lines += ["", *wrapped(f"{row.label} ({_number(row.cells, 'cell')})")]
-        if row.missing:
-            reasons += [row.missing] if row.missing not in reasons else []
-            lines.append(f"  cannot be made [{reasons.index(row.missing) + 1}]")
-        elif not row.runs:
+        if row.never:
+            marks = ", ".join(numbers[reason] for reason in row.absent)
+            lines.append(f"  {'' if row.never == row.cells else f'{row.never} '}cannot be made [{marks}]")
+        if not row.runs and row.never < row.cells:
             lines.append(f"  needs no training; {'ready' if row.is_ready else 'not made yet'}")
         for name in row.runs:
-            one = plan.by_name[name]
-            state = "scored" if one.translated else one.state
-            lines.append(in_columns((name, 48), (state, 14), (format_time(total(_left(one))), -16), indent=2))
-    lines += [""] if reasons else []
-    for number, reason in enumerate(reasons, start=1):
-        lines += wrapped(f"[{number}] {reason}")
+            run = plan.by_name[name]
+            state = "scored" if run.translated else run.state
+            lines.append(in_columns((name, 48), (state, 14), (format_time(total(_left(run))), -16), indent=2))
+    lines += [""] if lacking else []
+    for one in lacking:
+        cells, of = one.cells[table.key]
+        lines += wrapped(f"[{numbers[one.reason]}] {cells} of {of} cells cannot be made: {one.reason}")
     return "\n".join(lines)
 
 
 def _head(plan: Plan) -> str:
     study, unit = plan.study, "GPU" if plan.device == "cuda" else "CPU thread"
+    unit += " of the cluster" if plan.on_cluster else ""
     states = [one.state for one in plan.runs]
     counts = ", ".join(
         f"{states.count(state)} {state}" for state in ("done", "begun", "to do", "cannot be made") if state in states
@@ -135,7 +138,7 @@ def _head(plan: Plan) -> str:
         labels = ", ".join(system.label for system in study.config.external.values())
         lines += wrapped(f"External systems, not trained here: {labels}.")
     if plan.memory_bytes:
-        where = "of the GPU" if plan.device == "cuda" else "of a machine"
+        where = "of the GPU" if plan.device == "cuda" else "of a node" if plan.on_cluster else "of a machine"
         need = format_bytes(plan.memory_bytes, plan.memory_bytes)
         lines += wrapped(f"Memory {where}: about {need} for the largest training.")
     everything = plan.if_all
@@ -219,14 +222,9 @@ def _tables(plan: Plan) -> str:
 
 
 def _missing(plan: Plan) -> str:
-    reasons: dict[tuple[str, str], int] = {}
-    for one in plan.runs:
-        if one.state == "cannot be made":
-            reason = one.missing or "no reason is known"
-            reasons[one.run.task, reason] = reasons.get((one.run.task, reason), 0) + 1
-    lines = ["Cannot be made"] if reasons else []
-    for (task, reason), number in reasons.items():
-        lines += wrapped(f"{task}, {_number(number, 'run')}: {reason}", 2)
+    lines = ["Cannot be made"] if plan.absences else []
+    for absence in plan.absences:
+        lines += wrapped(str(absence), 2)
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.exhibits.run_notes import study_notes
-from mdnmt.operations.plan.exhibit_needs import TableNeeds, figure_runs, table_needs
+from mdnmt.operations.plan.exhibit_needs import Absence, TableNeeds, absences, figure_runs, table_needs
 from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
 from mdnmt.operations.plan.run_records import training_records
@@ -27,6 +27,7 @@ class Plan:
         study: the study.
         places: the paths of its results.
         device: the device that will compute, "cpu" or "cuda".
+        on_cluster: it is a cluster's.
         hardware: the hardware of the measured trainings; empty: there are none.
         tasks: its tasks.
         runs: all runs, each once.
@@ -38,6 +39,7 @@ class Plan:
     study: Study
     places: ResultPaths
     device: str
+    on_cluster: bool
     hardware: str
     tasks: tuple[TaskPlan, ...]
     runs: tuple[RunPlan, ...]
@@ -52,8 +54,8 @@ class Plan:
 
     def cells(self, table: TableNeeds) -> tuple[int, int, int]:
         """Return how many of a table's cells are ready, to come, and impossible to make."""
-        ready = sum(row.cells for row in table.rows if row.is_ready)
-        never = sum(row.cells for row in table.rows if row.missing is not None)
+        ready = sum(row.cells - row.never for row in table.rows if row.is_ready)
+        never = sum(row.never for row in table.rows)
         return ready, table.cells - ready - never, never
 
     def is_shown(self, key: str) -> bool:
@@ -70,6 +72,11 @@ class Plan:
     def if_all(self) -> Estimate:
         """Return the same including runs that cannot be made now, as far as their time is known."""
         return total(one for plan in self.runs for one in (plan.train, plan.decode) if one is not None)
+
+    @cached_property
+    def absences(self) -> list[Absence]:
+        """Return what is not here, each thing with the runs and cells that cannot be made without it."""
+        return absences(self.study, self.tables)
 
     @cached_property
     def notes(self) -> list[str]:
@@ -100,7 +107,13 @@ class Plan:
 
 
 def make_plan(
-    study: Study, results: Path, corpora: Path, benchmarks: Path, device: str, bundled: Container[str] = ()
+    study: Study,
+    results: Path,
+    corpora: Path,
+    benchmarks: Path,
+    device: str,
+    bundled: Container[str] = (),
+    on_cluster: bool = False,
 ) -> Plan:
     """Return the plan of a study.
 
@@ -111,6 +124,7 @@ def make_plan(
         benchmarks: folder of Snakemake's benchmark records.
         device: the device that will compute, "cpu" or "cuda".
         bundled: addresses of the runs whose evidence is in the bundle; they count as done.
+        on_cluster: the device is a cluster's.
     """
     places = result_paths(study, results)
     records = training_records(results, benchmarks, device)
@@ -121,6 +135,7 @@ def make_plan(
         study=study,
         places=places,
         device=device,
+        on_cluster=on_cluster,
         hardware=hardware(records),
         tasks=task_plans(study, places, corpora, benchmarks),
         runs=tuple(planner.plan(run) for run in study.runs),
@@ -136,6 +151,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "study": plan.study.name,
         "seeds": list(plan.study.config.seed_list),
         "device": plan.device,
+        "on_cluster": plan.on_cluster,
         "tasks": [_task(task) for task in plan.tasks],
         "runs": [_run(plan, one) for one in plan.runs],
         "tables": [
@@ -146,12 +162,13 @@ def as_json(plan: Plan) -> dict[str, Any]:
                 "made": plan.is_shown(table.key),
                 **dict(zip(("ready", "to_come", "cannot"), plan.cells(table), strict=True)),
                 "rows": [
-                    {"label": row.label, "cells": row.cells, "runs": list(row.runs), "missing": row.missing}
+                    {"label": row.label, "cells": row.cells, "runs": list(row.runs), "absent": row.absent}
                     for row in table.rows
                 ],
             }
             for table in plan.tables
         ],
+        "absent": [{"reason": one.reason, "runs": one.runs, "cells": one.cells} for one in plan.absences],
         "figures": {key: list(names) for key, names in plan.figures.items()},
         "left_seconds": _range(plan.left),
         "to_add_bytes": list(plan.to_add),
