@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,6 +86,10 @@ def test_one_call_from_nothing_to_the_report(tmp_path: Path, publisher: Publishe
     plan = project.plan("--config", "study=open")
     assert plan.outputs["fetch"] == {f"resources/corpora/{name}/corpus.json" for name in UNPINNED}
     assert {"first_downloads", "table", "report"} <= plan.rules and not {"text", "arrays", "train"} & plan.rules
+    printed = project.snakemake("-n", "--config", "study=open")  # what waits for them is listed all the same
+    shown = "task song-en-fr is shown with addresses that change with its first downloads: opus-ecb-en-fr, opus-ted2013"
+    assert shown in printed and re.search(r"^train +3$", printed, flags=re.MULTILINE)
+    assert not re.search(r"^first_downloads ", printed, flags=re.MULTILINE)
     printed = project.snakemake("-n", "--config", "study=open", "first_downloads=false")
     needed = "needs its first download, which will be recorded: `mdnmt fetch iwslt14-de-en`"
     assert f"task jiang-en-de is left out: it {needed}" in printed

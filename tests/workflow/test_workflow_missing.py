@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from workflow.snakemake_project import STUDY, TASK, Project, local_corpus
+from workflow.snakemake_project import SIZES, STUDY, TASK, Project, local_corpus
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +50,36 @@ def test_no_pip_to_fetch_with(tmp_path: Path) -> None:
     assert "has no pip to fetch it" in printed
     plan = project.plan("--config", "study=demo")
     assert plan.rules == {"table", "figure", "claims", "audit", "numbers", "runs_table", "report"}
+
+
+def test_a_dry_run_for_a_cluster_says_what_jobs_ask_for_and_what_is_not_here(tmp_path: Path) -> None:
+    project = Project.create(tmp_path / "project")
+    sizes = {"any": {"up_to_parameters": 10**9, "mem_mb": 8000, "train_minutes": 240, "translate_minutes": 60}}
+    cluster = {"partitions": {"cpu": "batch", "gpu": "large"}, "gpu_model": "a100", "sizes": sizes}
+    project.write("config/cluster.yaml", cluster)
+    project.update(
+        "config/studies/tiny.yaml",
+        methods=["mixed", "mbart50-zero-shot"],
+        tables={"song2026-table5": {"task": "tiny"}},
+        figures={},
+    )
+    before = written(project)
+    printed = project.snakemake("-n", "--profile", "workflow/profiles/slurm")
+    assert written(project) == before
+    assert "Training mixed on tiny, seed 1 (watch logs/train/tiny-mixed-seed1-" in printed
+    [training] = [line for line in printed.splitlines() if ": Training " in line]
+    assert training.endswith(" [1 GPU (a100), 8000 MB, 240 min, partition large]")
+    asks_none = "Writing the arrays of task tiny [no GPU, 16000 MB, 720 min, partition batch]"
+    assert asks_none in printed and "Table song2026-table5 [on this machine]" in printed
+    for lacks in ("1 run of tiny, 9 of 27 cells", "9 of 27 cells"):
+        assert f"cannot be made: {lacks} of song2026-table5: needs the weights of " in printed
+    here = project.snakemake("-n")
+    assert "[on this machine]" not in here and "MB, " not in here and "cannot be made: 1 run of tiny" in here
+    # Its nodes decide what fits.
+    width = {"model_dim": 4096, "ffn_dim": 16384, "encoder_layers": 12, "decoder_layers": 12}  # 7 billion parameters
+    project.update("config/studies/tiny.yaml", methods=["mixed"], all_methods__architecture={**SIZES, **width})
+    printed = project.snakemake("-n", "--profile", "workflow/profiles/slurm", status=1)
+    assert "run tiny/mixed/seed1: training needs about" in printed and "the largest class of jobs" in printed
 
 
 def written(project: Project) -> set[str]:

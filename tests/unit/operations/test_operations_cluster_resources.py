@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from mdnmt.config.cluster import ClusterConfig
-from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, shell_prefix
+from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, request_text, shell_prefix
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Run, Study
@@ -69,15 +69,24 @@ def test_gpus_by_gres(smoke: Study) -> None:
     places, run = result_paths(smoke, Path("results")), smoke.makeable()[0]
     cluster = CLUSTER.model_copy(update={"sizes": {"rest": CLUSTER.sizes["rest"]}, "ask_for_gpus_by": "gres"})
     jobs = Jobs(cluster, smoke, places)
-    assert jobs.gpus(run) == 0 and sbatch(jobs, run)["gres"] == "gpu:1"
+    assert jobs.gpus(run) == 0 and sbatch(jobs, run)["gres"] == "gpu:1" and jobs.device == "cuda"
     jobs = Jobs(cluster, smoke, places, "cpu")
     assert sbatch(jobs, run)["gres"] == ""
+
+
+def test_what_a_job_asks_for_in_words() -> None:
+    asked = {"mem_mb": 16000, "runtime": 720, "gpu": 1, "gpu_model": "a100", "slurm_partition": "gpu"}
+    assert request_text(asked) == "1 GPU (a100), 16000 MB, 720 min, partition gpu"
+    asked = {"mem_mb": 4000, "runtime": 60, "gpu": 0, "gpu_model": "", "gres": "", "slurm_partition": ""}
+    assert request_text(asked) == "no GPU, 4000 MB, 60 min, partition by default"
+    assert request_text({**asked, "gres": "gpu:a100:1"}).startswith("gpu:a100:1, 4000 MB")
 
 
 def test_no_gpu_where_runs_compute_on_cpus(smoke: Study) -> None:
     sizes, run = {"rest": CLUSTER.sizes["rest"]}, smoke.makeable()[0]
     jobs = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, result_paths(smoke, Path("results")), "cpu")
     assert jobs.gpus(run) == 0 and sbatch(jobs, run)["slurm_partition"] == ""
+    assert jobs.device == "cpu"
 
 
 def test_the_longest_training_starts_first_and_after_every_other_job() -> None:

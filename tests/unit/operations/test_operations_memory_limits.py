@@ -8,7 +8,7 @@ import pytest
 from workflow.snakemake_project import Project
 
 from mdnmt.cli import main
-from mdnmt.config.cluster import ClusterConfig
+from mdnmt.config.cluster import ClusterConfig, SizeClass
 from mdnmt.machine import Memory, TooLarge
 from mdnmt.operations.plan import memory_limits
 from mdnmt.operations.plan.memory_limits import require_memory
@@ -29,7 +29,10 @@ def huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def test_the_plan_refuses_it_in_one_line(huge: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_refuses_it_in_one_line(
+    huge: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")  # no sbatch
     assert main(["plan"]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("mdnmt plan: run tiny/mixed/seed1: training needs about ")
@@ -41,10 +44,16 @@ def test_what_trains_it_decides(huge: Project, monkeypatch: pytest.MonkeyPatch) 
     places = result_paths(study, Path("results"))
     with pytest.raises(TooLarge, match=r"this machine has 32\.0 GB"):
         require_memory(study, places, None, "auto")
-    with pytest.raises(TooLarge, match=r"the largest class of jobs .* has 64\.0 GB"):
-        require_memory(study, places, ClusterConfig(), "auto")
     monkeypatch.setattr(memory_limits, "host_memory", lambda: Memory(10**13, "this machine"))
     require_memory(study, places, None, "auto")
+    # The jobs of a cluster do not run on the machine that submits them, whatever memory and GPUs it has.
+    for gpus in (0, 1):
+        monkeypatch.setattr(memory_limits, "count_visible", lambda device, gpus=gpus: gpus)
+        with pytest.raises(TooLarge, match=r"the largest class of jobs .* has 64\.0 GB"):
+            require_memory(study, places, ClusterConfig(), "auto")
+    monkeypatch.setattr(memory_limits, "host_memory", lambda: Memory(1, "this machine"))
+    size = SizeClass(up_to_parameters=10**12, mem_mb=10**7, train_minutes=1, translate_minutes=1)
+    require_memory(study, places, ClusterConfig(sizes={"any": size}), "auto")
     monkeypatch.setattr(memory_limits, "host_memory", lambda: Memory(1, "this machine"))
     monkeypatch.setattr(memory_limits, "count_visible", lambda device: 1)
     require_memory(study, places, None, "auto")  # a GPU trains
@@ -59,6 +68,7 @@ def test_models_that_fit_easily_are_not_built(
     monkeypatch.chdir(project.folder)
     monkeypatch.setattr(memory_limits, "count_visible", lambda device: 0)
     monkeypatch.setattr(memory_limits, "work_of", lambda *_: pytest.fail("built"))
+    monkeypatch.setenv("PATH", "")  # no sbatch
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 1)
     require_memory(study, result_paths(study, Path("results")), None, "cpu")
     assert main(["plan"]) == 0

@@ -189,7 +189,60 @@ def test_what_cannot_be_made_is_said_with_its_reason(study: Study, capsys: pytes
     assert (table["ready"], table["to_come"]) == (0, 0)
     assert all(row["runs"] for row in table["rows"] if row["label"] != "Copy the source")
     assert main(["plan", "tiny"]) == 0
-    assert "Cannot be made\n  tiny, 4 runs: needs the files" in capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Cannot be made 4 runs of tiny, " in text and " cells of jiang2020-table2, " in text
+    assert text.count("needs the files") == 1, "a thing that lacks is said once"
+
+
+def test_weights_that_are_not_here_are_named_with_the_cells_that_lack_them(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {"methods": ["mixed", "mbart50-zero-shot"], "tables": {"song2026-table5": {"task": "tiny"}}}
+    path = Path("config/studies/tiny.yaml")
+    config = {**yaml.safe_load(path.read_text(encoding="utf-8")), **changes, "figures": {}}
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    found = plan(capsys)
+    # Two systems and the copied source; two domains and their average, in four metrics, of which COMET is one.
+    [table] = found["tables"]
+    assert (table["ready"], table["to_come"], table["cannot"]) == (0, 2 * 6, 9 + 2 * 3)
+    mbart, comet = found["absent"]
+    assert mbart["runs"] == {"tiny": 2} and mbart["cells"] == {"song2026-table5": [9, 27]}
+    assert comet["runs"] == {} and comet["cells"] == {"song2026-table5": [9, 27]}
+    assert "hf download facebook/" in mbart["reason"] and "hf download Unbabel/wmt22-comet-da" in comet["reason"]
+    # What is scored in BLEU and chrF is ready without COMET.
+    for seed in (1, 2):
+        finish(study, run_of(study, "mixed", seed), seconds=1.0)
+    assert plan(capsys)["tables"][0]["ready"] == 6
+    assert main(["plan", "tiny"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"2 runs of tiny, 9 of 27 cells of song2026-table5: {mbart['reason']}" in text
+    assert f"9 of 27 cells of song2026-table5: {comet['reason']}" in text
+    assert main(["plan", "tiny", "--cells", "song2026-table5"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "6 cells ready, 6 to come, 15 cannot be made" in text
+    assert "(9 cells) 3 cannot be made [2] tiny/mixed/seed1" in text and "(9 cells) cannot be made [1, 2]" in text
+    assert f"[2] 9 of 27 cells cannot be made: {comet['reason']}" in text
+
+
+def test_where_there_is_slurm_its_jobs_compute(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    size = {"up_to_parameters": 10**9, "mem_mb": 1000, "train_minutes": 9, "translate_minutes": 9}
+    Path("config/cluster.yaml").write_text(yaml.safe_dump({"sizes": {"any": size}}), encoding="utf-8")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    here = plan(capsys, "--config", "device=cpu")
+    assert (here["device"], here["on_cluster"]) == ("cpu", False)
+    (tmp_path / "sbatch").write_text("#!/bin/sh\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    there = plan(capsys, "--config", "device=auto")
+    assert (there["device"], there["on_cluster"]) == ("cuda", True)
+    assert main(["plan", "tiny", "--config", "device=auto"]) == 0
+    text = capsys.readouterr().out
+    assert "Time of one GPU of the cluster: " in text and "Memory of the GPU: " in text
+    assert "GFLOP/s per GPU" in text and "CPU" not in text
+    assert main(["plan", "tiny", "--config", "device=cpu"]) == 0
+    text = capsys.readouterr().out
+    assert "Time of one CPU thread of the cluster: " in text and "Memory of a node: " in text
 
 
 def test_text_has_80_columns_and_names_its_sources(study: Study, capsys: pytest.CaptureFixture[str]) -> None:

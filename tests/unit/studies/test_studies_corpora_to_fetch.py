@@ -115,11 +115,20 @@ def test_a_recorded_checksum_is_no_reason_to_fetch_again(project: Project) -> No
     assert spec.corpus.files[0].sha256 == "1" * 64
 
 
+def test_combined_jobs_have_no_first_downloads(project: Project) -> None:
+    mine = {"title": "Mine", "description": "x", "tasks": ["toy"], "methods": ["mixed"], "combine_jobs": True}
+    project.write("studies/mine", mine)
+    task = project.resolve(provisional=True).tasks["toy"]
+    assert task.spec is None and "mdnmt fetch toy" in str(task.missing)
+
+
 def test_what_waits_for_a_download_is_planned_with_a_placeholder(project: Project, tmp_path: Path) -> None:
     study = project.resolve(provisional=True)
     task = study.tasks["toy"]
     assert (task.missing, task.first_downloads) == (None, ("toy",)) and task.spec is not None
     assert len(study.makeable()) == 1
+    # Nobody waits for it.
+    assert FirstDownloads(study, allowed=True, resolve_again=project.resolve, warn=print).pending == {}
     plan = make_plan(study, tmp_path / "results", project.corpora, tmp_path / "benchmarks", "cpu")
     assert [one.state for one in plan.runs] == ["to do"]
     assert plan.tasks[0].corpora[0].size_bytes is None

@@ -195,7 +195,7 @@ def test_numbers_plan_figures_and_cleaning_know_it(project: Project) -> None:
     [source] = [one for one in number_sources(found, places).sources if one.method == "opus"]
     assert (source.variant, source.seed, source.path) == ("external", 1, folder / "scores.json")
     needs = {row.label: row for row in table_needs(found, KEY, places).rows}["OPUS (external)"]
-    assert needs.runs == () and needs.missing is None and not needs.is_ready
+    assert needs.runs == () and needs.absent == {} and not needs.is_ready
     assert folder / "scores.json" in figure_spec(found, "mdnmt-effects", places).inputs()
     for path in (folder, folder.with_name("external-opus-01234567")):
         path.mkdir(parents=True)

@@ -259,4 +259,5 @@ def in_columns(*cells: tuple[str, int], indent: int = 0) -> str:
 def wrapped(text: str, indent: int = 0) -> Iterator[str]:
     """Return a text as lines of `WIDTH` columns."""
     blank = " " * indent
-    return iter(textwrap.wrap(text, WIDTH, initial_indent=blank, subsequent_indent=blank + "  " * (indent > 0)))
+    after = blank + "  " * (indent > 0)
+    return iter(textwrap.wrap(text, WIDTH, initial_indent=blank, subsequent_indent=after, break_on_hyphens=False))
