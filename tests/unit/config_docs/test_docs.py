@@ -55,6 +55,22 @@ def test_relative_links_resolve() -> None:
     assert [f"{page.name}: {target}" for page, target in relative if not resolves(page, target)] == []
 
 
+def test_no_page_says_to_write_a_file_that_is_there() -> None:
+    sections = [
+        (page, *part.partition("\n")[::2])
+        for page in PAGES
+        for part in re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    ]
+    about = [
+        (page.name, name, text)
+        for page, title, text in sections
+        for name in re.findall(r"`(config/[\w./-]+)`", title)
+        if (ROOT / name).is_file()
+    ]
+    assert ("clusters.md", "config/cluster.yaml") in [(page, name) for page, name, _ in about]
+    assert [(page, name) for page, name, text in about if re.search(r"\b(Write|Create) this file\b", text)] == []
+
+
 def test_every_page_of_docs_can_be_reached_from_the_readme() -> None:
     reached, new = set(), {ROOT / "README.md"}
     while new:
