@@ -63,8 +63,7 @@ def resolve(
         name: of the study.
         corpora_folder: the folder of fetched corpora.
         seeds: overrides the study's number of seeds, or its list of them.
-        provisional: give tasks that wait for first downloads a placeholder address, so that they can be planned; not
-            in a study with `combine_jobs`, which has no first downloads.
+        provisional: tasks that wait for first downloads get placeholder addresses, except in studies with combine_jobs.
 
     Raises:
         ConfigError: a mistake in a file that the study names; something that is only unavailable raises no error.
