@@ -25,9 +25,8 @@ include: "workflow/rules/external.smk"
 
 if STUDY.config.combine_jobs:
 
-    include: "workflow/rules/combined_runs.smk"
+    include: "workflow/rules/combined_task.smk"
     include: "workflow/rules/combined_exhibits.smk"
-    include: "workflow/rules/combined_validation.smk"
 
 
 include: "workflow/rules/significance.smk"

@@ -42,9 +42,7 @@ SCORING_BY_COMET = "import mdnmt.score.metrics.comet, mdnmt.train.device"
 # Rules that train, translate or score -> what a job of theirs imports before it does anything.
 INSIDE = {
     "train": TRAINING,
-    "train_decode_score": TRAINING,
     "decode": TRANSLATING,
-    "other_labels": TRANSLATING,
     "word_accuracy": TRANSLATING,
     "comet": SCORING_BY_COMET,
     "comets": SCORING_BY_COMET,

@@ -1,7 +1,10 @@
-"""One job per GPU: find the cards, and lock free ones for a process.
+"""One job per GPU, or one per slot: find the cards, and lock free ones for a process.
 
 A scheduler counts GPUs but does not assign them, so two jobs with one GPU each would both use the first. Here a job
 locks a file (flock) that represents the card, on this machine and for this user; the lock ends with the process.
+With MDNMT_GPU_SLOTS=k, which `mdnmt campaign` sets, k processes share a card: each locks one of its k slots, and the
+card itself together with the others, so that a job that wants the card alone waits for all of them.
+
 Jobs of other users have other locks; nvidia-smi shows whether they use a card. Nothing here needs torch or a GPU.
 """
 
@@ -22,6 +25,7 @@ from pathlib import Path
 from mdnmt.errors import ConfigError, Interrupted
 
 POLL_SECONDS = 2.0
+SLOTS = "MDNMT_GPU_SLOTS"  # processes that may share a card; 1 if it is not set
 _ACQUIRED = "MDNMT_GPU_HELD"  # the cards that this process or its parent has locked
 _lock_descriptors: list[int] = []  # open files; CUDA is set up once per process, so it keeps its cards until it ends
 
@@ -174,17 +178,21 @@ def _try(cards: Sequence[Card], count: int) -> list[Card]:
     choosing = os.open(lock_folder() / "choosing.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(choosing, fcntl.LOCK_EX)
-        locked = [(card, file) for card in cards if (file := _lock(card)) is not None]
-        strangers = _foreign_processes() if locked else {}
-        ordered = sorted(locked, key=lambda pair: pair[0].token in strangers)
+        slots = int(os.environ.get(SLOTS, 1))
+        locked = [(card, files) for card in cards if (files := _lock_slot(card, slots))]
+        # Those that share a card are no strangers to each other, and nvidia-smi cannot tell them from others.
+        strangers = _foreign_processes() if locked and slots == 1 else {}
+        ordered = sorted(locked, key=lambda pair: (pair[0].token in strangers, _used_slots(pair[0], slots)))
         taken = ordered[:count] if len(ordered) >= count else []
-        for card, file in locked:
-            if (card, file) not in taken:
-                os.close(file)
-        for card, file in taken:
-            os.ftruncate(file, 0)
-            os.pwrite(file, str(os.getpid()).encode(), 0)
-            _lock_descriptors.append(file)
+        for card, files in locked:
+            if (card, files) not in taken:
+                for file in files:
+                    os.close(file)
+        for card, files in taken:
+            for file in files:
+                os.ftruncate(file, 0)
+                os.pwrite(file, str(os.getpid()).encode(), 0)
+            _lock_descriptors.extend(files)
             if who := strangers.get(card.token):
                 print(
                     f"mdnmt: {card.label} is in use by {who}, which has no lock on it, and no other GPU is "
@@ -197,16 +205,42 @@ def _try(cards: Sequence[Card], count: int) -> list[Card]:
         os.close(choosing)
 
 
-def _lock(card: Card) -> int | None:
+def _slot(card: Card, number: int) -> Path:
+    return card.lock.with_suffix(f".{number}.lock")
+
+
+def _lock_slot(card: Card, slots: int) -> list[int]:
+    """Lock a card, or with several slots the first free one of them; return the open files, none if it is taken."""
+    whole = _lock(card.lock, fcntl.LOCK_EX if slots == 1 else fcntl.LOCK_SH)
+    if whole is None or slots == 1:
+        return [] if whole is None else [whole]
+    for number in range(slots):
+        if (file := _lock(_slot(card, number), fcntl.LOCK_EX)) is not None:
+            return [whole, file]
+    os.close(whole)
+    return []
+
+
+def _used_slots(card: Card, slots: int) -> int:
+    """Return how many slots of a card are locked, one of them by this process; nothing is counted for a whole card."""
+    if slots == 1:
+        return 0
+    free = [file for number in range(slots) if (file := _lock(_slot(card, number), fcntl.LOCK_EX)) is not None]
+    for file in free:
+        os.close(file)
+    return slots - len(free)
+
+
+def _lock(path: Path, kind: int) -> int | None:
     while True:
-        file = os.open(card.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(file)
             return None
         # A cleaner of /tmp may have removed the file after we opened it and before we locked it.
-        if card.lock.exists() and os.path.samestat(os.fstat(file), card.lock.stat()):
+        if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
             return file
         os.close(file)
 

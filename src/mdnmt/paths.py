@@ -44,6 +44,12 @@ def to_remove(path: Path) -> Path:
     return RunPaths(Path(run[1])).record if run else path
 
 
+def runs_without_weights(runs: Path) -> list[str]:
+    """Return the addresses of the runs, below results/runs, that were trained elsewhere and came without weights."""
+    folders = (path.parent for path in sorted(runs.glob("*/*/*/without-weights.txt")))
+    return [folder.relative_to(runs).as_posix() for folder in folders if RunPaths(folder).has_no_weights]
+
+
 @dataclass(frozen=True)
 class RunPaths:
     """The files of one run."""
@@ -64,6 +70,21 @@ class RunPaths:
     def record(self) -> Path:
         """The record of the run: its configuration, results and provenance."""
         return self.folder / "run.json"
+
+    @property
+    def without_weights(self) -> Path:
+        """Marks a run that was trained elsewhere and came without its weights; no rule trains it here."""
+        return self.folder / "without-weights.txt"
+
+    @property
+    def has_no_weights(self) -> bool:
+        """Say whether the run was trained elsewhere and its weights are not here."""
+        return self.without_weights.is_file() and not self.model.is_file()
+
+    @property
+    def is_finished(self) -> bool:
+        """Say whether the run is trained, here or elsewhere."""
+        return self.record.is_file() and (self.model.is_file() or self.without_weights.is_file())
 
     @property
     def curves(self) -> Path:

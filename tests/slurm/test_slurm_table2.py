@@ -63,5 +63,5 @@ def test_every_row_of_table2(slurm: RealSlurm, tmp_path: Path) -> None:
     for model in models:
         assert away.path(str(model)).read_bytes() == home.path(str(model)).read_bytes(), model
         assert not away.path(str(model)).with_name("lease").exists()
-    trained = [comment for state, comment in slurm.jobs().values() if comment.startswith("rule_train_decode_score")]
+    trained = [comment for state, comment in slurm.jobs().values() if comment.startswith("rule_train_wildcards")]
     assert len(trained) == len(models), "a row was sent twice, or not through SLURM"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -169,7 +170,7 @@ def test_a_removed_lock_file_is_not_a_free_card(tmp_path: Path) -> None:
     inode = card.lock.stat().st_ino
     file = os.open(card.lock, os.O_RDWR)
     card.lock.unlink()
-    again = gpu._lock(card)
+    again = gpu._lock(card.lock, fcntl.LOCK_EX)
     assert again is not None and os.fstat(again).st_ino == card.lock.stat().st_ino
     assert os.fstat(file).st_ino == inode
     os.close(file)

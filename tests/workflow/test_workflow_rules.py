@@ -10,11 +10,7 @@ from workflow.snakemake_project import ROOT, Project
 
 pytestmark = pytest.mark.slow
 
-FOR_TOYS = {
-    "combined_runs.smk",
-    "combined_exhibits.smk",
-    "combined_validation.smk",
-}  # rules that only `combine_jobs` uses
+FOR_TOYS = {"combined_task.smk", "combined_exhibits.smk"}  # rules that only `combine_jobs` uses
 FOR_BUNDLES = {"bundled.smk"}  # they need a bundle: test_workflow_bundle.py runs them
 FOR_EXTERNAL = {"external.smk"}  # they need translations from elsewhere: test_workflow_external.py runs them
 ON_REQUEST = {"data", "models", "translations"}  # targets without a command of their own

@@ -1,10 +1,8 @@
-# All COMET scores, analyses, figures and tables in one job each: for toy models, imports take longer than the work.
+# All COMET scores, figures and tables in one job each: for toy models, imports take longer than the work.
 COMET_RUNS = combined_jobs.comet_runs(STUDY, PLACES)
-ANALYSED_RUNS = combined_jobs.analysed_runs(STUDY, PLACES)
 
 
 ruleorder: comets > comet > toy_comet
-ruleorder: analyses > analyse
 ruleorder: figures > figure
 ruleorder: tables > table
 
@@ -34,33 +32,6 @@ rule comets:
         version=STAGE_VERSIONS["score"],
     message:
         "COMET of all runs of the study"
-    shell:
-        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
-
-
-rule analyses:
-    input:
-        tasks=[ancient(task_file(name)) for name in sorted({run.task for run in ANALYSED_RUNS.values()})],
-        models=[f"{run_dir(run)}/model.safetensors" for run in ANALYSED_RUNS.values()],
-        records=[f"{run_dir(run)}/run.json" for run in ANALYSED_RUNS.values()],
-    output:
-        folders=directory(list(ANALYSED_RUNS)),
-    log:
-        f"logs/analyse/{STUDY.name}.log",
-    threads: PROJECT.threads
-    resources:
-        **JOBS.sbatch(any_run),
-        mem_mb=lambda w: JOBS.mem_mb(any_run(w)),
-        runtime=lambda w: JOBS.translate_minutes(any_run(w)),
-        gpu=lambda w: JOBS.gpus(any_run(w)),
-    params:
-        verbs=lambda w, threads: spec_file(
-            combined_jobs.analysis_commands(
-                STUDY, ANALYSED_RUNS, PLACES, ["--device", PROJECT.device, "--threads", str(threads)]
-            )
-        ),
-    message:
-        "Analysing all runs of the study that figures show"
     shell:
         "mdnmt @{params.verbs:q} > {log:q} 2>&1"
 

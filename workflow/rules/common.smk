@@ -6,7 +6,6 @@ from pathlib import Path
 
 from mdnmt import machine
 from mdnmt.config.cluster import load_cluster
-from mdnmt.config.decoding import LABELS
 from mdnmt.config.loader import validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
@@ -22,6 +21,7 @@ from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.operations.plan import cluster_resources, exhibit_needs
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.operations.plan.slurm_client import require_slurm
+from mdnmt.paths import runs_without_weights
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside
 from mdnmt.report import report_selection
 from mdnmt.score.metrics.comet_files import segments_of
@@ -32,7 +32,6 @@ from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec
 from mdnmt.studies.result_paths import complete_stages, result_paths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import NOT_TRAINED, toy_weights
-from mdnmt.studies.label_conditions import tasks_with_all_labels, label_condition_verbs, translation_fingerprints
 
 CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
@@ -80,7 +79,9 @@ spec_file = SpecFiles(at_once=not HAS_ONSTART)
 # Runs that are taken from the bundle: those without weights here.
 BUNDLED_RUNS = [name for name in BUNDLE.runs if not Path("results/runs", name, "model.safetensors").is_file()]
 BUNDLED = "|".join(sorted({name[-8:] for name in BUNDLED_RUNS}) or ["none"])
-NOT_BUNDLED = f"(?!{BUNDLED})[0-9a-f]{{8}}"
+# Runs that were trained elsewhere and came without weights have no rule: their files are taken as they are.
+WITHOUT_WEIGHTS = runs_without_weights(Path("results/runs"))
+NOT_BUNDLED = f"(?!{'|'.join((BUNDLED, *(name[-8:] for name in WITHOUT_WEIGHTS)))})[0-9a-f]{{8}}"
 
 # Tasks, and stages of their data, that are complete: they have no rule.
 NOT_COMPLETE = f"(?!{'|'.join(complete_stages(Path('results/tasks'))) or 'none'})[0-9a-f]{{8}}"
@@ -164,9 +165,6 @@ CORES = CLUSTER.cores if ON_CLUSTER or not workflow.resource_settings.cores else
 def training_options(wildcards, attempt):
     """Return how a training job saves and stops; in a cluster's job, which attempt it is."""
     return f"{PROJECT.training_options} --in-job {attempt}" if IN_JOB else PROJECT.training_options
-
-
-TEST_FP = translation_fingerprints(STUDY)
 
 
 def weights_file(wildcards):

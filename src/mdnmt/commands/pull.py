@@ -1,4 +1,4 @@
-"""Copy finished runs from a shared folder or a web server into the results, and verify them."""
+"""Copy finished runs from a folder, a web server or the parts of a campaign into the results, and verify them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("store", metavar="FOLDER|URL", help="what mdnmt push wrote: a folder, file://, http(s)://")
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="address of a run: <task>/<method>/seed<k>-<hash>")
+    parser.add_argument("store", metavar="FOLDER|URL|PART", help="what mdnmt push or campaign wrote: folder, URL, .zip")
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN", help="address of a run: <task>/<method>/seed<k>-<hash>; more parts"
+    )
     parser.add_argument("--study", help="all runs of a study, and its translations from elsewhere")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
@@ -30,6 +32,9 @@ def run(args: argparse.Namespace) -> None:
         unbuilt_task,
     )
 
+    if args.store.endswith(".zip") and "://" not in args.store:
+        _take_in([args.store, *args.runs], args)
+        return
     addresses = [address_of(name) for name in args.runs]
     if args.study:
         # The study cannot be resolved without its translations from elsewhere.
@@ -50,10 +55,30 @@ def run(args: argparse.Namespace) -> None:
         except DataError as error:
             failed += 1
             print(f"{address}: not pulled: {error}", flush=True)
-    for folder in sorted(unbuilt):
-        print(
-            f"{folder}: not built here; before the study, start `snakemake --cores all data --config study="
-            f"{args.study or 'NAME'}`, else Snakemake trains the runs of this task again"
-        )
+    _say_unbuilt(unbuilt, args.study)
     if failed:
         raise DataError(f"{failed} of {len(wanted)} runs were not pulled; the lines above say why")
+
+
+def _take_in(parts: list[str], args: argparse.Namespace) -> None:
+    """Take in the results without weights that `mdnmt campaign` left on another machine."""
+    from mdnmt.exchange.parts import take_in
+    from mdnmt.exchange.transfer import drop_benchmarks, unbuilt_task
+
+    unbuilt = set[Path]()
+    for part in parts:
+        for address, said in take_in(Path(part), args.results).items():
+            print(f"{address}: {said}", flush=True)
+            if said == "taken in":
+                drop_benchmarks(args.benchmarks, address)
+            if folder := unbuilt_task(args.results, address):
+                unbuilt.add(folder)
+    _say_unbuilt(unbuilt, args.study)
+
+
+def _say_unbuilt(folders: set[Path], study: str | None) -> None:
+    for folder in sorted(folders):
+        print(
+            f"{folder}: not built here; before the study, start `snakemake --cores all data --config study="
+            f"{study or 'NAME'}`, else Snakemake trains the runs of this task again"
+        )

@@ -150,7 +150,7 @@ class StudyConfig(Seeds):
     methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
     stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
     use_recipes: bool = Field(False, description="of each task's paper (`of` in its file), beneath `all_methods`")
-    combine_jobs: bool = Field(False, description="one job for each run; one for all COMET, analyses, figures, tables")
+    combine_jobs: bool = Field(False, description="one job for the data of a task; one for all COMET, figures, tables")
     all_methods: Overrides = Field(Overrides(), description="options of all methods, below `per_task` and `per_method`")
     per_task: dict[Name, Overrides] = Field({}, description="task -> options that it sets for methods")
     per_method: dict[str, Overrides] = Field({}, description="method -> options of it alone; above all others")

@@ -31,7 +31,7 @@ SIGNATURE = "signature.json"  # of the manifest, if it is signed
 UNPACKED_BYTES_MAX = 200_000_000  # per archive
 RUNS, TRANSLATIONS, TASKS, STUDIES = "runs", "translations", "tasks", "studies"
 # The record and curves of a run with their checksums, its translations, scores and analyses; never weights.
-_KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
+KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
 _KEY = re.compile(
     rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+|{TRANSLATIONS}/[a-z0-9-]+|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+"
 )
@@ -113,10 +113,11 @@ class Bundle:
         """
         changed: dict[str, dict[str, bytes]] = {}  # run -> its files
         for run, folder, left_out in runs:
-            names = sorted(name for path in folder.rglob("*") if _KEPT.fullmatch(name := _name(path, folder)))
+            names = sorted(name for path in folder.rglob("*") if KEPT.fullmatch(name := _name(path, folder)))
             kept = [name for name in names if (folder / name).is_file() and name not in left_out]
             known = self.files(run).keys() - set(left_out)
-            is_restored = not RunPaths(folder).model.is_file()
+            paths = RunPaths(folder)
+            is_restored = not paths.model.is_file() and not paths.has_no_weights
             if not known <= set(kept) or (is_restored and known == set(kept)):
                 continue
             contents = _checked(folder, kept)
@@ -277,7 +278,7 @@ def is_trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool
 
     def keep(run: Run) -> bool:
         paths = RunPaths(results / "runs" / run.address)
-        return run.address in bundle.runs or (paths.record.is_file() and paths.model.is_file())
+        return run.address in bundle.runs or paths.is_finished
 
     return keep
 

@@ -121,7 +121,7 @@ def _publish(source: Path, names: list[str], store: Path, place: str, about: dic
             _copy(source / name, new / name)
         fsio.write_sealed(new / MANIFEST, {"format_version": FORMAT_VERSION, **about, "files": files})
         _check_files(new, files)
-        _move(new, target)
+        move(new, target)
     return True
 
 
@@ -139,7 +139,7 @@ def pull(store: str, results: Path, address: str) -> bool:
     """
     target = results / RUNS / address
     paths = RunPaths(target)
-    if paths.record.is_file() and paths.model.is_file():
+    if paths.is_finished:
         return False
     if target.exists():
         raise DataError(f"{target}: is here but not finished; if nothing trains there, remove it, then pull again")
@@ -147,7 +147,7 @@ def pull(store: str, results: Path, address: str) -> bool:
         new = part / RUNS / address
         files = _take(store, f"{RUNS}/{address}", new, "run", address)
         verify_run(new, address, list(files))
-        _move(new, target)
+        move(new, target)
     return True
 
 
@@ -186,7 +186,7 @@ def pull_external(store: str, folder: str) -> bool:
             return False
         for name in _take(store, place, part / "new", "external", folder):
             read_text(part / "new" / name)
-        _move(part / "new", target)
+        move(part / "new", target)
     return True
 
 
@@ -329,7 +329,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, temporary)
 
 
-def _move(new: Path, target: Path) -> None:
+def move(new: Path, target: Path) -> None:
     """Rename a folder into place with one modification time for all files, so that none looks older than its input."""
     everything = [new, *new.rglob("*")]
     moment = new.stat().st_mtime_ns

@@ -1,6 +1,7 @@
 """Command lines that do one stage of a whole study in one job, for studies with `combine_jobs`.
 
-They are meant for runs so small that starting Python takes longer than the work.
+They are meant for exhibits of runs so small that starting Python takes longer than the work (`mdnmt campaign` makes
+the runs themselves).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.spec_files import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import paper_table, table_runs, table_spec
 from mdnmt.score.metrics.comet_files import TOY
-from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
@@ -24,12 +24,6 @@ def comet_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
     """Return score file -> run for all COMET scores in the study's tables; empty if COMET cannot run."""
     keys = [key for key in study.config.tables if "comet" in paper_table(study, key)[0].metrics]
     return {} if study.no_comet else {places.comet(run): run for key in keys for run in table_runs(study, key)}
-
-
-def validation_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
-    """Return score file -> run for all validation scores in the study's tables."""
-    runs = (one for run in study.makeable() for one in translations_of(study, run) if one.split == "valid")
-    return {f"{places.test(run)}/scores.json": run for run in runs}
 
 
 def analysed_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
@@ -69,33 +63,6 @@ def comet_commands(
     for scores, run in runs.items():
         data = ["--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp", "--out", scores]
         commands.append(["comet", *data, "--spec", spec, *study.limit_of(run.task), *runtime_options])
-    return _chained(commands)
-
-
-def validation_commands(
-    study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]
-) -> str:
-    """Return arguments as `comet_commands`, for `decode` and `score` on validation sets (`runs`: score file -> run)."""
-    commands = list[list[str]]()
-    for scores, run in runs.items():
-        data = ["--task", places.task(run.task), "--split", run.split]
-        hypotheses, spec = f"{places.test(run)}/hyp", study.decoding_of(run).model_dump_json()
-        commands.append(
-            ["decode", "--run", places.run(run), *data, "--spec", spec, "--out", hypotheses, *runtime_options]
-        )
-        commands.append(["score", *data, "--hypotheses", hypotheses, *study.limit_of(run.task), "--out", scores])
-    return _chained(commands)
-
-
-def analysis_commands(
-    study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]
-) -> str:
-    """Return arguments as `comet_commands`, for `analyse` (`runs`: analysis folder -> run)."""
-    spec = study.config.analysis.model_dump_json()
-    commands = list[list[str]]()
-    for folder, run in runs.items():
-        data = ["--run", places.run(run), "--task", places.task(run.task), "--out", folder]
-        commands.append(["analyse", *data, "--spec", spec, *runtime_options])
     return _chained(commands)
 
 

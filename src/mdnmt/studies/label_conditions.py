@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from mdnmt.config.decoding import LABELS, Labels
+from mdnmt.config.decoding import Labels
 from mdnmt.config.paper import PaperTable, TableRow
-from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import table_of
 
@@ -42,54 +40,8 @@ def needs_validation(table: PaperTable) -> bool:
     return table.development or table.split == "valid"
 
 
-def tasks_with_all_labels(study: Study) -> list[str]:
-    """Return the tasks of tables that show a system under all label conditions, except tasks with BPE per domain."""
-    shown = study.config.tables
-    every = [
-        shown[key].task
-        for key in shown
-        if any(row.labels == LABELS for row in table_of(study.config, study.papers, key).rows)
-    ]
-    return [name for name in dict.fromkeys(every) if study.tasks[name].config.segmentation.bpe != "domain"]
-
-
-def label_condition_verbs(
-    study: Study,
-    run: Run,
-    places: ResultPaths,
-    hypotheses: Sequence[str],
-    scores: Sequence[str],
-    runtime_options: Sequence[str],
-) -> list[str]:
-    """Return the arguments of one `mdnmt` command that translates and scores under all conditions except gold labels.
-
-    Args:
-        study: the study.
-        run: the run, with gold labels.
-        places: the paths.
-        hypotheses: the folder of each translation.
-        scores: the file of each.
-        runtime_options: options of `mdnmt decode` that change no result.
-    """
-    data, words = places.task(run.task), list[str]()
-    for labels, folder, file in zip(LABELS[1:], hypotheses, scores, strict=True):
-        spec = study.decoding_of(run.with_labels(labels)).model_dump_json()
-        words += ["decode", "--run", places.run(run), "--task", data, "--out", folder, "--spec", spec, *runtime_options]
-        words += ["--predicted", places.labels(run.task), "then"]
-        words += ["score", "--task", data, "--hypotheses", folder, *study.limit_of(run.task), "--out", file, "then"]
-    return words[:-1]
-
-
 def _with_labels(run: Run, labels: Labels, task: Task) -> Run:
     found = run.with_labels(labels)
     if labels == "missing" and task.config.segmentation.bpe == "domain":
         return replace(found, spec=None, missing=found.missing or NO_TEXT)
     return found
-
-
-def translation_fingerprints(study: Study) -> dict[str, str]:
-    """Return label condition -> hash in the folder name of translations, for studies whose runs all decode alike."""
-    return {
-        labels: next((study.decode_fingerprint(run.with_labels(labels)) for run in study.runs), "none")
-        for labels in LABELS
-    }

@@ -108,10 +108,6 @@ def resolve(
         run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
     )
     decoding = {task: options.decoding(tasks[task]) for task in tasks}
-    if config.combine_jobs and len(set(decoding.values())) > 1:
-        raise ConfigError(
-            f"{where}: combine_jobs: the recipes of its tasks decode in different ways; set all of `decoding` in it"
-        )
     published = {paper: load_published(config_folder, paper) for paper in papers}
     comet, no_comet = _comet(config)
     claims = {paper: _claims(config_folder, paper, papers[paper]) for paper in papers}

@@ -1,4 +1,4 @@
-"""Combined jobs make the COMET scores, analyses, figures and tables that a study shows, and no others."""
+"""Combined jobs make the COMET scores, figures and tables that a study shows, and no others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 
 from mdnmt.config.comet import CometConfig
 from mdnmt.exhibits.combined_jobs import (
-    analysed_runs,
-    analysis_commands,
     comet_commands,
     comet_runs,
     figure_commands,
@@ -60,18 +58,6 @@ def test_no_toy_is_made_where_comet_is_real() -> None:
     smoke = study("smoke")
     real = replace(smoke, comet=CometConfig(name="wmt22-comet-da"))
     assert "--make-toy" not in comet_commands(real, {}, result_paths(smoke, Path("results")), [], "toys")
-
-
-def test_analyses_are_those_that_figures_are_made_of() -> None:
-    smoke = study("smoke")
-    places = result_paths(smoke, Path("results"))
-    runs = analysed_runs(smoke, places)
-    specs = "".join(figure_spec(smoke, key, places).model_dump_json() for key in smoke.config.figures)
-    assert {folder for run in smoke.makeable() if (folder := places.analysis(run)) in specs} == runs.keys()
-    assert len(runs) > 10
-    commands = " ".join(analysis_commands(smoke, runs, places, ["--threads", "3"]).splitlines()).split(" then ")
-    for (folder, run), command in zip(runs.items(), commands, strict=True):
-        assert command.startswith(f"analyse --run {places.run(run)} ") and f" --out {folder} " in command
 
 
 def commands_of(verbs: str, verb: str) -> list[dict[str, str]]:

@@ -9,18 +9,18 @@ from mdnmt.operations.watch.snakemake_log import newest_log, read_start_state
 LOG = """\
 Building DAG of jobs...
 SLURM run ID: a68b7d47
-Job 19 has been submitted with SLURM jobid 2 (log: rule_train_decode_score/2.log).
-Job 9 has been submitted with SLURM jobid 3 (log: rule_train_decode_score/3.log).
-Job 5 has been submitted with SLURM jobid 4 (log: rule_train_decode_score/4.log).
+Job 19 has been submitted with SLURM jobid 2 (log: rule_train/2.log).
+Job 9 has been submitted with SLURM jobid 3 (log: rule_train/3.log).
+Job 5 has been submitted with SLURM jobid 4 (log: rule_train/4.log).
 Job 77 has been submitted with SLURM jobid 5 (log: group_translations/5.log).
 [Fri Nov 20 21:42:16 2026]
-Finished jobid: 9 (Rule: train_decode_score)
-Error in rule train_decode_score:
+Finished jobid: 9 (Rule: train)
+Error in rule train:
     message: SLURM-job '4' failed, SLURM status is: 'CANCELLED'.
     jobid: 5
     external_jobid: 4
 Trying to restart job 5.
-Job 5 has been submitted with SLURM jobid 6 (log: rule_train_decode_score/6.log).
+Job 5 has been submitted with SLURM jobid 6 (log: rule_train/6.log).
 Error in rule train:
     message: SLURM sbatch failed. The error message was 'sbatch: error: Unable to contact slurm controller'.
 """

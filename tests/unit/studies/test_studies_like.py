@@ -150,12 +150,3 @@ def test_a_listed_method_that_a_table_varies_as_well_is_trained_once(tmp_path: P
     write(tmp_path, "own", study | {"tables": {"jiang2020-table8": {"task": "toy-jiang-zh-en"}}})
     found = [run.method for run in resolve(tmp_path, "own", tmp_path).runs]
     assert found == [*methods, "waldm-edc-post-norm"]
-
-
-def test_combined_jobs_must_be_decoded_alike(tmp_path: Path) -> None:
-    link_all_but_studies(tmp_path)
-    for name in ("paper", "smoke"):
-        text = (CONFIG / "studies" / f"{name}.yaml").read_text()
-        (tmp_path / "studies" / f"{name}.yaml").write_text(text.replace("  beam_size: 2\n", ""))
-    with pytest.raises(ConfigError, match="combine_jobs"):
-        resolve(tmp_path, "smoke", tmp_path)

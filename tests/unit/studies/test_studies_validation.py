@@ -12,7 +12,6 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, load_paper
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import specs
-from mdnmt.exhibits.combined_jobs import validation_commands, validation_runs
 from mdnmt.exhibits.spec_files import table_files
 from mdnmt.exhibits.table_selection import table_runs, table_spec
 from mdnmt.fingerprint import fingerprint
@@ -107,20 +106,6 @@ def test_the_printed_development_score_stands_in_its_column(paper: Study) -> Non
     rows = {row.method: row.printed for row in score_table(paper, "zhang2021-table3-zh-en").rows}
     printed = {method: numbers["bleu/dev"].raw for method, numbers in rows.items() if "bleu/dev" in numbers}
     assert printed == {"mixed": "29.72", "domain-tag": "28.18", "dsa": "29.84", "dsa-guided": "30.16"}
-
-
-def test_one_job_translates_and_scores_all_validation_sets_of_a_toy_study(smoke: Study) -> None:
-    places = result_paths(smoke, RESULTS)
-    runs = validation_runs(smoke, places)
-    keys = [key for key in smoke.config.tables if "validation" in key or key == "zhang2021-table3-zh-en"]
-    shown = {str(path) for key in keys for path in table_files(table_spec(smoke, key, places))}
-    assert runs.keys() == {path for path in shown if "/valid-" in path} and len(runs) > 40
-    commands = " ".join(validation_commands(smoke, runs, places, ["--threads", "3"]).splitlines()).split(" then ")
-    decode, score = commands[:2]
-    first = next(iter(runs))
-    assert len(commands) == 2 * len(runs)
-    assert decode.startswith("decode ") and "--split valid" in decode and decode.endswith("--threads 3")
-    assert score.startswith("score ") and "--split valid" in score and score.endswith(f"--out {first}")
 
 
 def test_the_plan_counts_the_sentences_of_validation_text(tmp_path: Path, paper: Study) -> None:

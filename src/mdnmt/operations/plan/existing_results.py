@@ -34,7 +34,7 @@ def run_state(run: Run, places: ResultPaths) -> State:
     if run.spec is None:
         return "cannot be made"
     paths = RunPaths(Path(places.run(run)))
-    if paths.record.is_file() and paths.model.is_file():
+    if paths.is_finished:
         return "done"
     return "begun" if paths.metrics.is_file() else "to do"
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 STAGES: dict[str, frozenset[str]] = {
     "corpora": frozenset({"fetch", "toy_weights", "toy_comet"}),
     "tasks": frozenset({"text", "tokens", "codes", "arrays", "task", "first_downloads", "predicted_labels"}),
-    "trainings": frozenset({"train", "train_decode_score", "bundled_record"}),
-    "translations": frozenset({"decode", "other_labels", "bundled_translations", "validations"}),
+    "trainings": frozenset({"train", "bundled_record"}),
+    "translations": frozenset({"decode", "bundled_translations"}),
     "scores": frozenset(
         {
             *("score", "score_copy", "ter", "word_accuracy", "comet", "comets"),
             *("score_external", "ter_external", "comet_external"),
-            *("analyse", "analyses", "bundled_analysis"),
+            *("analyse", "bundled_analysis"),
             *("significance", "ambiguous_words", "ambiguity", "measure"),
         }
     ),

@@ -57,7 +57,7 @@ def _state(name: str, paths: RunPaths, updates: int | None) -> RunState:
         updates = next((int(one["max_updates"]) for one in reversed(records) if "max_updates" in one), None)
     attempts = sum(record.get("event") in ("start", "resume") for record in records)
     update = max((_update(record) for record in records), default=0)
-    if paths.record.is_file() and paths.model.is_file():
+    if paths.is_finished:
         return RunState(name, "done", update, updates, None, attempts)
     live = lease_is_live(paths.lease)
     holder = read_holder(paths.lease) if live else None

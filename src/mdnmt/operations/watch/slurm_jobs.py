@@ -16,7 +16,7 @@ _ALIVE = (
     "STOPPED SPECIAL_EXIT"
 )
 # "rule_train_wildcards_<task>_<method>_<seed>_<hash>", or another rule that trains; no wildcard has an underscore.
-_OF_RUN = re.compile(r"rule_(?:train|train_decode_score)_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
+_OF_RUN = re.compile(r"rule_train_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Many runs of a study side by side, without Snakemake."""
