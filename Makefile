@@ -23,7 +23,7 @@ help:
 	@echo "make gpu             on a machine with an NVIDIA GPU: tests, speed, a study of four methods (exit 75: once more)"
 	@echo "make check-cuda      every method on fake CUDA tensors, without a GPU (downloads the CUDA build of torch, gigabytes)"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
-	@echo "make fuzz            damage a finished study at random: the same tables, or a line that names a file (minutes)"
+	@echo "make fuzz            damage a finished study and edit its code at random: the same tables, a note, or a line (minutes)"
 	@echo "make lock            resolve pyproject.toml again and write envs/lock (needs the network)"
 	@echo "make audit-packages  known vulnerabilities of the pinned packages (needs the network; a report, never an error)"
 	@echo "make sbom            list all installed packages in sbom.json (CycloneDX)"
@@ -79,15 +79,16 @@ synthetic: setup
 	@echo "The report is ready, open results/synthetic/report.html"
 
 long: setup-dev synthetic
-	$(BIN)/python -m pytest -rs tests/long --ignore tests/long/test_long_fuzz.py
+	$(BIN)/python -m pytest -rs tests/long --ignore tests/long/test_long_fuzz.py --ignore tests/long/test_long_code.py
+	MDNMT_EDITS=300 $(BIN)/python -m pytest -rs -s tests/long/test_long_code.py
 	MDNMT_FUZZ_OPERATIONS=2000 MDNMT_FUZZ_RECORD=logs/fuzz.jsonl $(BIN)/python -m pytest -rs -s tests/long/test_long_fuzz.py
 	MDNMT_MUTATIONS=500 $(BIN)/python -m pytest -rs -s tests/faults/test_faults_mutated.py
 	MDNMT_BAD_CONFIGS=40 $(BIN)/python -m pytest -rs tests/faults/test_faults_config.py -k sample
 	MDNMT_CONTROLLER_DOWN_SECONDS=120 $(BIN)/python -m pytest -rs tests/slurm -k controller_down
 
-# Random operations on a finished study; `make long` makes 2,000.
+# Random operations on a finished study, and edits of its code; `make long` makes 2,000 and 300.
 fuzz: setup-dev
-	$(BIN)/python -m pytest -s tests/long/test_long_fuzz.py
+	$(BIN)/python -m pytest -s tests/long/test_long_fuzz.py tests/long/test_long_code.py
 
 slurm: setup-dev
 	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute

@@ -11,7 +11,8 @@ What counts as an import of a module:
 - the `__init__` of every package that contains it;
 - all modules of a package that loads them by name with `import_module(f"{__name__}.{name}")`;
 - data files (templates, styles): all files of a package whose dotted name occurs in a string, and a file of the
-  module's own package whose name occurs in a string.
+  module's own package whose name occurs in a string;
+- in plug-ins also a module whose dotted name is a string, and a file whose path in the module's folder is one.
 
 A module that is chosen by a value, for example one kind of figure, is not found; name it as an additional root.
 """
@@ -20,7 +21,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -124,6 +127,10 @@ class Sources:
         """Return the hash of one module and of the data files that it names, without what it imports."""
         return self._hash([name])
 
+    def data_of(self, name: str) -> frozenset[Path]:
+        """Return the data files that a module names."""
+        return self._module(name).data
+
     def _place(self, path: Path) -> str:
         root = next(root for root in self.roots.values() if path.is_relative_to(root))
         return path.relative_to(root if root == self.root else root.parent).as_posix()
@@ -133,7 +140,9 @@ class Sources:
             if name not in self.files:
                 raise ModuleNotFoundError(f"{self.root}: no module {name!r}")
             path = self.files[name]
-            reader = _Reader(self, _package_of(name, path))
+            # The package itself follows the rules above; whoever writes a plug-in may know none of them.
+            inside = None if name.partition(".")[0] == self.root.name else path.parent
+            reader = _Reader(self, _package_of(name, path), inside)
             text = reader.read(ast.parse(path.read_bytes(), str(path)))
             self._read[name] = _Module(
                 digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
@@ -185,8 +194,8 @@ def _with_packages(name: str) -> Iterator[str]:
 class _Reader:
     """Turns one syntax tree into canonical text, and collects what it imports."""
 
-    def __init__(self, sources: Sources, package: str) -> None:
-        self.sources, self.package = sources, package
+    def __init__(self, sources: Sources, package: str, inside: Path | None) -> None:
+        self.sources, self.package, self.inside = sources, package, inside
         self.imports: set[str] = set()
         self.data: set[Path] = set()
         self.loads_all = False
@@ -232,6 +241,9 @@ class _Reader:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.data |= set(self.sources.data.get(node.value, ()))
             self.data |= {path for path in self.sources.data.get(self.package, ()) if path.name == node.value}
+            if self.inside is not None:
+                self.imports |= {node.value} & self.sources.files.keys()
+                self.data |= set(_file_at(self.inside, node.value))
         elif isinstance(node, ast.Call) and _loads_by_name(node):
             self.loads_all = True
 
@@ -248,6 +260,14 @@ class _Reader:
         # A name that is imported from a package may be one of its modules.
         names = {f"{source}.{alias.name}" for alias in node.names}
         self.imports |= names & self.sources.files.keys()
+
+
+def _file_at(folder: Path, text: str) -> Iterator[Path]:
+    """Yield the file at a path in a folder, if a text is such a path."""
+    path = Path(os.path.normpath(folder / text)) if "/" in text else folder
+    with suppress(OSError, ValueError):  # a text that cannot be a path
+        if path.is_relative_to(folder) and path.suffix != ".py" and path.is_file():
+            yield path
 
 
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

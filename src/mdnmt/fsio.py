@@ -24,7 +24,7 @@ from mdnmt.fingerprint import canonical_json, sha256_file
 from mdnmt.paths import address, to_remove
 
 SEAL, ADDRESS, MADE_FROM, MADE_WITH = "seal", "sealed_at", "made_from", "made_with"  # keys of a sealed file
-MADE_BY = "made_by"  # of a sums.json: the code and the packages that made the files
+MADE_BY = "made_by"  # the code and the packages that made a file, or the files of a sums.json
 SUMS = "sums.json"
 RECORD = "run.json"  # of a run (mdnmt.paths.RunPaths)
 _IN_MANIFEST = {"segmentation.json"}  # of a task, whose manifest holds its sha256
@@ -124,6 +124,7 @@ def write_sealed(
     made_from: Iterable[Path] = (),
     *,
     made_with: Any = None,
+    made_by: Mapping[str, Any] | None = None,
     moves_to: Path | None = None,
 ) -> None:
     """Write `value` as `write_json` does, sealed with its address and a sha256, which `read_json` checks.
@@ -134,9 +135,10 @@ def write_sealed(
         made_from: sealed files that it was computed from; while they exist, their content must not change. For a run's
             record only the weights count: when and in how many attempts they were trained changes no result.
         made_with: the options that it was made with, as a JSON value; `require_options` compares them.
+        made_by: a record of the code and the packages that made it.
         moves_to: the final path, if not `path`.
     """
-    value = dict(value)
+    value = {**value, MADE_BY: dict(made_by)} if made_by else dict(value)
     if made_with is not None:
         value[MADE_WITH] = options_hash(made_with)
     if place := address(moves_to or path):
@@ -176,6 +178,15 @@ def _sealed_options(path: Path) -> str | None:
         return None
 
 
+def made_by_of(path: Path) -> dict[str, Any]:
+    """Return what a sealed file records about the code and the packages that made it; {} if it records nothing."""
+    try:
+        found = json.loads(path.read_bytes()).get(MADE_BY)
+    except (OSError, ValueError, RecursionError, AttributeError):  # its readers report it
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def has_options(path: Path, options: str) -> bool:
     """Say whether a file exists and was made with the options of this hash."""
     return _sealed_options(path) == options
@@ -192,8 +203,7 @@ def write_sums(
         made_from: as for `write_sealed`.
         made_by: a record of the code and the packages that made the files.
     """
-    record = {MADE_BY: dict(made_by)} if made_by else {}
-    write_sealed(folder / SUMS, {**{name: sha256_file(folder / name) for name in names}, **record}, made_from)
+    write_sealed(folder / SUMS, {name: sha256_file(folder / name) for name in names}, made_from, made_by=made_by)
 
 
 def sealed(inputs: Iterable[Path]) -> list[Path]:

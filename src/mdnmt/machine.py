@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.errors import EXIT_USER, ConfigError, MdnmtError, owned_by_another
+from mdnmt.paths import address
 
 OTHER_PACKAGE = "MDNMT_OTHER_PACKAGE"  # environment variable: 1 runs another package than that of the project
 
@@ -115,6 +117,24 @@ def name_full_disks(*folders: Path) -> None:
     for folder in folders:
         if (free := free_bytes(folder)) < _LOGS_BYTES:
             print(f"snakemake: {folder}: {in_gb(free)} are free there: make room, then start again", file=sys.stderr)
+
+
+def require_address(folder: Path, fingerprint: str) -> None:
+    """Refuse to write a result under the hash of other options, as the command of an edited rule would.
+
+    Args:
+        folder: where it is written; a name without a hash, or a place that is not below `results`, is not checked.
+        fingerprint: the hash of its options.
+
+    Raises:
+        ConfigError: the folder's name ends in another hash.
+    """
+    found = re.search(r"-([0-9a-f]{8})$", folder.name)
+    if found and found[1] != fingerprint and address(folder / "file"):
+        raise ConfigError(
+            f"{folder}: these options have the hash {fingerprint}, not the folder's; give the options in the study, "
+            "not in a rule, then start snakemake again"
+        )
 
 
 def require_plain_path(project: Path) -> None:

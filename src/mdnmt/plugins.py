@@ -23,8 +23,8 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from mdnmt.code_hash import sources
-from mdnmt.errors import ConfigError, MdnmtError
+from mdnmt.code_hash import Sources, sources
+from mdnmt.errors import ConfigError, DataError, MdnmtError
 from mdnmt.provenance import committed_files
 
 GROUP = "mdnmt"
@@ -175,10 +175,10 @@ def names(kind: Kind) -> list[str]:
     """Return the names of the plug-ins that look like one of this kind; nothing is imported."""
 
     def fits(path: Path) -> bool:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
         return all(re.search(rf"^(def |class )?{name}\b", text, re.MULTILINE) for name in kind.defines)
 
-    files = [path for path in folder().glob("*.py") if path.stem.isidentifier() and fits(path)]
+    files = [path for path in folder().glob("*.py") if path.stem.isidentifier() and path.is_file() and fits(path)]
     return sorted({*(path.stem for path in files), *(entry.name for entry in _entry_points())})
 
 
@@ -254,11 +254,41 @@ def changed_code(recorded: Mapping[str, str]) -> list[str]:
 
 
 def source_files(modules: Iterable[str]) -> dict[str, bytes]:
-    """Return the sources of modules by relative path, such as `plugins/x.py` or `mdnmt/methods/x.py`."""
+    """Return the sources of modules, and the data files that they name, by relative path, such as `plugins/x.py`."""
     _provide()
-    found = {}
+    return {name: path.read_bytes() for name, path in _files(sources(), modules).items()}
+
+
+def _files(known: Sources, modules: Iterable[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
     for name in modules:
-        path = sources().files[name]
-        file = f"{name.replace('.', '/')}{'/__init__' if path.name == '__init__.py' else ''}.py"
-        found[file] = path.read_bytes()
+        path = known.files[name]
+        file = Path(f"{name.replace('.', '/')}{'/__init__' if path.name == '__init__.py' else ''}.py")
+        found[file.as_posix()] = path
+        beside = (one for one in known.data_of(name) if one.is_relative_to(path.parent))
+        found |= {(file.parent / one.relative_to(path.parent)).as_posix(): one for one in beside}
     return found
+
+
+def require_kept(folder: Path, recorded: Mapping[str, str]) -> None:
+    """Check a copy of code: what `source_files` returned, written to a folder.
+
+    Args:
+        folder: the copy; if there is none, nothing is checked.
+        recorded: module -> hash, as `own_code` returned it.
+
+    Raises:
+        DataError: a file is missing, was altered, or is none of these modules and their data.
+    """
+    if not folder.is_dir():
+        return
+    kept = Sources(folder / "mdnmt")
+    for package in {name.partition(".")[0] for name in recorded} - {"mdnmt"}:
+        single = folder / f"{package}.py"
+        kept.add(package, single if single.is_file() else folder / package)
+    wrong = [name for name, code in recorded.items() if name not in kept.files or kept.hash_of(name) != code]
+    known = _files(kept, (name for name in recorded if name not in wrong))
+    files = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
+    if wrong or (wrong := [name for name in files if name not in known]):
+        said = f"{wrong[0]} is not the code that run.json records"
+        raise DataError(f"{folder}: {said}; remove the folder, which no result depends on, or restore it")

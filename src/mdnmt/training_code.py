@@ -1,8 +1,9 @@
-"""Compare the code that trained a run with the code that is here.
+"""Compare the code that made a result with the code that is here.
 
-`run.json` records a hash of the training code. Verbs that use a finished run print a line when the code here is other
-code, and tables, the report, the certificate and the plan name the run. Two hashes whose code computes the same bits
-are listed in `equivalent_code.yaml`, which only `make equivalent` writes.
+`run.json` records a hash of the training code, and what other expensive stages write (data, translations, analyses,
+COMET, predicted labels, measurements) one of the code of its stage (`made_by`). Verbs that use a finished run print a
+line when the code here is other code, and tables, the report, the certificate and the plan name the run. Two hashes
+whose code computes the same bits are listed in `equivalent_code.yaml`, which only `make equivalent` writes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -23,23 +24,64 @@ from mdnmt.provenance import NUMERIC_PACKAGES, package_versions
 EQUIVALENT = Path(__file__).with_name("equivalent_code.yaml")
 # Modules that training imports but that change no weight: files, errors, locks, records, and the readers of corpora
 # (imported for the segmentation of Chinese). A fix in one of them must not keep a run from resuming.
-_CHANGE_NO_WEIGHT = (
+_NO_NUMBER = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
     *("mdnmt.energy", "mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.meta_device", "mdnmt.training_code"),
     "mdnmt.plugins",
     *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics_log", "mdnmt.train.conditions"),
+)
+_CHANGE_NO_WEIGHT = (
+    *_NO_NUMBER,
     *("mdnmt.corpora", "mdnmt.corpora.checksum_cache", "mdnmt.tasks.text.stanford_segmenter"),
 )
 
 
-def training_code(builder: str) -> str:
-    """Return the hash of the code that trains a method: training loop, its blocks and losses, no other methods."""
-    own = module_of(builder, "mdnmt.methods") if builder != "mbart50" else "mdnmt.pretrained.run"
+class Stage(NamedTuple):
+    """A stage whose results are not made again when its code changes.
+
+    Attributes:
+        module: what makes it.
+        done: what a note says about a result: "<done> by other code".
+    """
+
+    module: str
+    done: str
+
+
+DATA = {stage: Stage(f"mdnmt.tasks.{stage}_stage", "data prepared") for stage in ("text", "tokens", "codes", "arrays")}
+STAGES = {
+    **DATA,
+    "train": Stage("mdnmt.train.run", "trained"),
+    "labels": Stage("mdnmt.commands.predict_labels", "domains predicted"),
+    "decode": Stage("mdnmt.commands.decode", "translated"),
+    "analyse": Stage("mdnmt.commands.analyse", "analysed"),
+    "words": Stage("mdnmt.commands.word_accuracy", "words counted"),
+    "comet": Stage("mdnmt.commands.comet", "scored with COMET"),
+    "measure": Stage("mdnmt.analysis.resources", "measured"),
+}
+
+
+def stage_code(stage: str, *builders: str) -> str:
+    """Return the hash of the code of a stage, with the code of the methods that it runs, and of no others.
+
+    Args:
+        stage: a key of `STAGES`.
+        builders: the builders of its runs.
+    """
+    own = [module_of(one, "mdnmt.methods") if one != "mbart50" else "mdnmt.pretrained.run" for one in builders]
+    # Any reader may have read the data. The segmentation of Chinese changes data, but no weight.
+    chosen, without = (("mdnmt.methods",), _NO_NUMBER) if stage in DATA else (LOADED_BY_NAME, _CHANGE_NO_WEIGHT)
+    readers = ["mdnmt.corpora.readers"] if stage == "text" else []
     try:
-        return code_hash("mdnmt.train.run", own, chosen_from=LOADED_BY_NAME, without=_CHANGE_NO_WEIGHT)
+        return code_hash(STAGES[stage].module, *own, *readers, chosen_from=chosen, without=without)
     except ModuleNotFoundError:
         return "none"  # a plug-in that is not here any more
+
+
+def training_code(builder: str) -> str:
+    """Return the hash of the code that trains a method: training loop, its blocks and losses, no other methods."""
+    return stage_code("train", builder)
 
 
 @cache
@@ -87,17 +129,6 @@ def read_why_other_code(folder: Path) -> str:
         return ""
 
 
-def why_translated_by_other_code(record: Mapping[str, Any], code: str | None) -> str:
-    """Return how the code that translated with a run differs from the code here; "" if it does not or is not known.
-
-    Args:
-        record: the content of the run's run.json.
-        code: what `made_by` recorded with the translations.
-    """
-    here = _code_here(record)
-    return "" if here is None or code is None or same_code(code, here) else "translated by other code"
-
-
 def _code_here(record: Mapping[str, Any]) -> str | None:
     """Return the hash of the code here that trains the method of a run; None if the method is not here."""
     try:
@@ -106,10 +137,37 @@ def _code_here(record: Mapping[str, Any]) -> str | None:
         return None
 
 
-def made_by(folder: Path) -> dict[str, Any]:
-    """Return the record of the code and the packages that now make something with the run in a folder."""
-    builder = read_json(folder / RECORD)["spec"]["builder"]
-    return {"code": training_code(builder), "packages": package_versions(NUMERIC_PACKAGES)}
+def made_by(stage: str, *builders: str, task: Path | None = None) -> dict[str, Any]:
+    """Return the record of the code and the packages that now make something.
+
+    Args:
+        stage: a key of `STAGES`.
+        builders: the builders of the runs that it is made with.
+        task: the folder of the task's data; the record has the code that prepared them, too.
+    """
+    code = {**(data_code(task) if task is not None else {}), stage: stage_code(stage, *builders)}
+    return {"code": code, "builders": list(builders), "packages": package_versions(NUMERIC_PACKAGES)}
+
+
+def data_code(task: Path) -> dict[str, str]:
+    """Return stage -> hash of the code that prepared the data of a task; {} if an older version did."""
+    return dict(read_json(task / "task.json").get("code", {}))
+
+
+def why_made_by_other_code(made: Mapping[str, Any]) -> str:
+    """Return how the code that made something differs from the code here; "" if it does not or is not known.
+
+    Args:
+        made: what `made_by` returned.
+    """
+    code, builders = made.get("code"), made.get("builders") or ()
+    if not isinstance(code, Mapping):
+        return ""
+    for stage, recorded in code.items():
+        of_run = () if stage in DATA else builders
+        if stage in STAGES and not same_code(recorded, here := stage_code(stage, *of_run)) and here != "none":
+            return f"{STAGES[stage].done} by other code"
+    return ""
 
 
 def say_other_code(folders: Iterable[Path]) -> None:

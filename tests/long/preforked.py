@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import hashlib
 import importlib
 import json
 import os
@@ -47,9 +48,10 @@ class Server:
     Attributes:
         folder: holds the socket and the client.
         source: the folder of the package that it imports; None: the installed one.
+        fresh: import the package anew for each command, from `src` of the folder where it runs.
     """
 
-    def __init__(self, folder: Path, source: Path | None = None) -> None:
+    def __init__(self, folder: Path, source: Path | None = None, *, fresh: bool = False) -> None:
         folder.mkdir(parents=True)
         self.socket, client = folder / "socket", folder / "bin" / "mdnmt"
         client.parent.mkdir()
@@ -60,7 +62,7 @@ class Server:
         self.environment.pop("SNAKEMAKE_PROFILE", None)
         self.environment["PYTHONPATH"] = str(source or "")
         self.process = subprocess.Popen(
-            [sys.executable, __file__, str(self.socket)],
+            [sys.executable, __file__, str(self.socket), *(["fresh"] if fresh else [])],
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -144,7 +146,7 @@ def _act(link: socket.socket, mains: dict[str, Callable[[list[str]], Any]], requ
         if event:
             die_at(event)
         try:
-            status = mains[program](words)
+            status = (mains or _imported_here())[program](words)
         except SystemExit as ended:
             status = ended.code
         except BaseException:
@@ -181,9 +183,51 @@ def _import_all() -> dict[str, Callable[[list[str]], Any]]:
     return {"mdnmt": mdnmt.cli.main, "snakemake": snakemake.cli.main}
 
 
-def serve(place: str) -> None:
+# Module -> hash of its file, and what was read from it: reading all of them takes seconds.
+_READ: dict[str, tuple[bytes, Any]] = {}
+
+
+def _forget_package() -> None:
+    """Let the package be imported again; what it imported stays, and what was read from its files."""
+    from mdnmt.code_hash import sources
+
+    for name, path in sources().files.items():
+        module = sources()._module(name)
+        if not module.data:  # paths in this package
+            _READ[name] = hashlib.sha256(path.read_bytes()).digest(), module
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mdnmt"]:
+        del sys.modules[name]
+
+
+def _imported_here() -> dict[str, Callable[[list[str]], Any]]:
+    """Import the package from the folder `src` of the working directory."""
+    sys.path.insert(0, str(Path("src").absolute()))
+    sys.dont_write_bytecode = True  # an edit may leave size and second as they were, by which bytecode is chosen
+    os.environ["PYTHONPATH"], os.environ["PYTHONDONTWRITEBYTECODE"] = sys.path[0], "1"
+    import snakemake.cli
+
+    import mdnmt.cli
+    from mdnmt.code_hash import Sources
+
+    read = Sources._module
+
+    def remembered(self: Any, name: str) -> Any:
+        if name in _READ and name not in self._read and name in self.files:
+            digest, module = _READ[name]
+            if hashlib.sha256(self.files[name].read_bytes()).digest() == digest:
+                self._read[name] = module
+        return read(self, name)
+
+    Sources._module = remembered  # type: ignore[method-assign]
+    return {"mdnmt": mdnmt.cli.main, "snakemake": snakemake.cli.main}
+
+
+def serve(place: str, *, fresh: bool) -> None:
     """Serve clients until the process is ended, or the one that started it."""
     mains = _import_all()
+    if fresh:
+        mains = {}
+        _forget_package()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(place)
         server.listen(64)
@@ -209,4 +253,4 @@ def serve(place: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], fresh=sys.argv[2:] == ["fresh"])

@@ -18,7 +18,7 @@ from workflow.snakemake_project import Project
 from mdnmt import methods, plugins
 from mdnmt.cli import main
 from mdnmt.decode.translator import Translator
-from mdnmt.errors import ConfigError
+from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits.figures.architecture import ArchitectureSystem, structure_of
 from mdnmt.methods import build, code_of, validate
 from mdnmt.methods.method import VocabSizes
@@ -154,6 +154,30 @@ def test_a_helper_and_a_data_file_count_and_a_file_beside_them_does_not(write: W
     write("words.txt", "rate\n")
     assert code_of("own") != first
     assert plugins.changed_code(first) == ["plugins.helper"]
+
+
+def test_a_copy_of_the_code_is_checked_file_by_file(write: Write, tmp_path: Path) -> None:
+    write("words.txt", "bank\n")
+    write("helper.py", 'NAME = "words.txt"\n')
+    write("own.py", f"from .helper import NAME\n{OWN}")
+    code, copy = dict(code_of("own")), tmp_path / "code"
+    whole = plugins.source_files(code)
+    assert sorted(whole) == ["plugins/helper.py", "plugins/own.py", "plugins/words.txt"]
+    plugins.require_kept(copy, code)  # there is none
+    (copy / "plugins").mkdir(parents=True)
+    broken: list[dict[str, bytes]] = [{**whole, name: content + b"x = 1\n"} for name, content in whole.items()]
+    broken += [{name: content for name, content in whole.items() if name != left_out} for left_out in whole]
+    broken += [{**whole, "plugins/evil.py": b""}, {**whole, "evil.py": b""}]
+    for files in (whole, *broken):
+        shutil.rmtree(copy)
+        (copy / "plugins").mkdir(parents=True)
+        for name, content in files.items():
+            (copy / name).write_bytes(content)
+        if files is whole:
+            plugins.require_kept(copy, code)
+        else:
+            with pytest.raises(DataError, match=r"is not the code that run\.json records"):
+                plugins.require_kept(copy, code)
 
 
 def test_other_code_than_that_of_a_run_is_refused(write: Write) -> None:

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.slow
 
 SHOWN = {"table", "figure", "claims", "report"}
 PAGE = {"report"}
+NOTED = {"table", "claims", "numbers"} | PAGE
 
 
 @pytest.fixture
@@ -59,9 +60,9 @@ def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project)
         ("statements/claims/table_rules", {"claims"} | PAGE),
         ("statements/audit/sweeps", {"audit"} | PAGE),
         ("report/sections/exhibit_sections", PAGE),
-        # Nothing is trained or translated anew, but tables and page name the runs.
-        ("train/forward_backward", {"table", "claims"} | PAGE),
-        ("decode/beam", {"table", "claims"} | PAGE),
+        # Nothing is trained or translated anew, but what shows the runs' numbers names them.
+        ("train/forward_backward", NOTED),
+        ("decode/beam", NOTED),
         ("energy", PAGE),
     ],
 )
@@ -74,6 +75,27 @@ def test_other_code_makes_what_runs_it(checkout: Project, module: str, rules: se
     assert first <= plan.rules
 
 
+def test_an_edited_command_of_a_cheap_stage_makes_its_outputs_again(checkout: Project) -> None:
+    checkout.edit("workflow/rules/score.smk", "mdnmt score --copy-source", "mdnmt score --metrics bleu --copy-source")
+    checkout.edit("workflow/rules/decode.smk", "--spec {params.spec:q}", "--spec '{{}}'")
+    assert {"score_copy"} <= checkout.plan().rules <= {"score_copy", "significance", "numbers"} | SHOWN
+    # What has an address is not made again, and other options are refused at this address.
+    [hypotheses] = checkout.path("results/runs/tiny/mixed").glob("seed1-*/test-*/hyp")
+    shutil.rmtree(hypotheses)
+    printed = checkout.snakemake("--cores", "2", str(hypotheses.relative_to(checkout.folder)), status=1)
+    assert "these options have the hash" in printed and "Traceback" not in printed
+
+
+def test_what_another_stage_made_is_noted_beside_the_numbers(checkout: Project) -> None:
+    change(checkout, "commands/decode")
+    checkout.snakemake("--cores", "2")
+    assert checkout.plan().outputs == {}
+    own = checkout.path("results/tiny")
+    assert "seed 1: translated by other code" in (own / "tables/jiang2020-table2.md").read_text()
+    for name in ("numbers.csv", "report.html", "claims/jiang2020.md"):
+        assert "translated by other code" in (own / name).read_text(), name
+
+
 def test_the_style_of_the_page_makes_the_page_again(checkout: Project) -> None:
     checkout.edit("src/mdnmt/report/sections/page.css", "{", "{ --changed: 1;")
     assert checkout.plan().rules == PAGE
@@ -82,7 +104,7 @@ def test_the_style_of_the_page_makes_the_page_again(checkout: Project) -> None:
 def test_the_code_of_a_block_trains_nothing_and_is_noted_beside_the_numbers(checkout: Project) -> None:
     change(checkout, "models/feed_forward")
     plan = checkout.plan()
-    assert plan.rules - {"claims", "audit"} == {"table"} | PAGE  # the audit counts the parameters of models
+    assert plan.rules - {"audit"} == NOTED  # the audit counts the parameters of models
     checkout.snakemake("--cores", "2")
     assert checkout.plan().outputs == {}
     [table] = checkout.path("results").glob("*/tables/jiang2020-table2.md")

@@ -11,7 +11,7 @@ rule claims:
     localrule: True
     params:
         spec=lambda w: spec_file(claims_of(w)),
-        code=code_of("claims"),
+        code=lambda w: code_of_page("claims", STUDY, PLACES),
     message:
         "Judging the claims of {wildcards.paper}"
     shell:

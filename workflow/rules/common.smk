@@ -13,7 +13,7 @@ from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksu
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
 from mdnmt.exhibits import combined_jobs, table_selection, task_selection
-from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_report, code_of_table
+from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_page, code_of_table
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.spec_files import SpecFiles, rule_inputs, table_files

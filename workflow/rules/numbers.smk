@@ -12,7 +12,7 @@ rule numbers:
         study=STUDY.name,
         folder=lambda w, output: Path(output.table).parent,
         spec=lambda w: spec_file(number_sources(STUDY, PLACES)),
-        code=code_of("numbers"),
+        code=lambda w: code_of_page("numbers", STUDY, PLACES),
     message:
         f"Collecting the numbers of study {STUDY.name}"
     shell:

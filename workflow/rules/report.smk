@@ -41,7 +41,7 @@ rule report:
     localrule: True
     params:
         spec=lambda w: spec_file(report_selection.report_spec(STUDY, PLACES, COMMANDS)),
-        code=code_of_report(STUDY, PLACES),
+        code=lambda w: code_of_page("report", STUDY, PLACES),
     message:
         f"Writing results/{STUDY.name}/report.html"
     shell:
@@ -92,9 +92,15 @@ rule report_partial:
     params:
         runs=spec_file(json.dumps(report_selection.run_rows(STUDY, PARTIAL))),
         spec=spec_file(report_selection.report_spec(STUDY, PARTIAL, COMMANDS, partial=True)),
-        code=[code_of("list_runs"), code_of_report(STUDY, PLACES)],
+        code=lambda w: [code_of("list_runs"), code_of_page("report", STUDY, PLACES)],
     message:
         f"Writing results/{STUDY.name}/partial/report.html from what exists"
     shell:
         "(mdnmt list-runs --spec @{params.runs:q} --out {output.runs:q}"
         " && mdnmt report --spec @{params.spec:q} --out {output.page:q}) > {log:q} 2>&1"
+
+
+# Cheap stages, which have the hash of their code, are made again after an edit of their rule's command, too.
+for one in workflow.rules:
+    if "code" in one.params.keys():
+        one.set_params(command=lambda w, command=one.shellcmd: command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ def analyse(
     folder: Path,
     slots: Sequence[str] = (),
     made_from: Sequence[Path] = (),
+    made_by: Mapping[str, Any] | None = None,
 ) -> None:
     """Write meta.json, sentences.json, proportions.npz, attention.npz, gates.json, lexicon.json and vectors.npz.
 
@@ -51,6 +52,7 @@ def analyse(
         folder: where the files are written.
         slots: names of the domain vectors, if training ties them to domains.
         made_from: files whose sha256 is recorded with the results: the run's run.json.
+        made_by: the code and the packages that are recorded with the results.
     """
     names = {
         "domains": list(data.domains),
@@ -78,7 +80,7 @@ def analyse(
     _write_lines(folder / "sentences.json", sentences)
     fsio.write_sealed(folder / "meta.json", names)
     arrays = ("proportions.npz", "attention.npz", "vectors.npz")
-    fsio.write_sums(folder, ["lexicon.json", "sentences.json", *arrays], made_from)
+    fsio.write_sums(folder, ["lexicon.json", "sentences.json", *arrays], made_from, made_by)
 
 
 def tied_slots(run_folder: Path, data: TaskData) -> tuple[str, ...]:

@@ -22,14 +22,20 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.study import AnalysisConfig
     from mdnmt.decode.translator import Translator
+    from mdnmt.fingerprint import fingerprint
+    from mdnmt.fsio import read_json
+    from mdnmt.machine import require_address
     from mdnmt.paths import RunPaths
     from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
-    from mdnmt.training_code import say_other_code
+    from mdnmt.training_code import made_by, say_other_code
 
     config = parse_spec(args.spec, AnalysisConfig)
+    require_address(args.out, fingerprint("analyse", config.model_dump(mode="json")))
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
     say_other_code([args.run])
-    analyse(translator, data, config, args.out, tied_slots(args.run, data), [RunPaths(args.run).record])
+    record = RunPaths(args.run).record
+    made = made_by("analyse", read_json(record)["spec"]["builder"], task=args.task)
+    analyse(translator, data, config, args.out, tied_slots(args.run, data), [record], made)

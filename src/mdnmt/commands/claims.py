@@ -21,6 +21,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.code_hash import code_hash
     from mdnmt.config.loader import parse_spec
     from mdnmt.exhibits.grid import Provenance
+    from mdnmt.exhibits.run_notes import notes_on
     from mdnmt.fsio import require_options, sealed, write_sealed, write_text
     from mdnmt.statements.claims.decide import decide
     from mdnmt.statements.claims.markdown import to_markdown
@@ -29,8 +30,8 @@ def run(args: argparse.Namespace) -> None:
     spec = parse_spec(args.spec, ClaimsSpec)
     require_options(spec.made_with)
     made = Provenance(**provenance.made_by(code_hash("mdnmt.commands.claims")))
-    outcomes = decide(spec).model_copy(update={"made": made})
     evidence = sealed(path for path in (*spec.tables.values(), *spec.figures.values()) if path)
+    outcomes = decide(spec).model_copy(update={"made": made, "notes": tuple(notes_on(evidence))})
     write_sealed(args.json, outcomes.model_dump(mode="json"), evidence, made_with=spec.model_dump(mode="json"))
     if args.markdown is not None:
         write_text(args.markdown, to_markdown(outcomes))

@@ -16,8 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Read all files and write the table and its seal."""
     from mdnmt.config.loader import parse_spec
+    from mdnmt.exhibits.run_notes import notes_on
     from mdnmt.numbers import table
-    from mdnmt.numbers.sources import NumberSources
+    from mdnmt.numbers.sources import NumberSources, shown_source
 
     sources = parse_spec(args.spec, NumberSources).sources
-    table.write(args.out, args.study, table.collect(sources), [source.path for source in sources])
+    notes = {shown_source(source): " ".join(notes_on([source.path])) for source in sources}
+    table.write(args.out, args.study, table.collect(sources), [source.path for source in sources], notes)

@@ -17,9 +17,11 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.analysis.domain_classifier import predict
     from mdnmt.fsio import write_sealed
     from mdnmt.tasks.task_data import TaskData
+    from mdnmt.training_code import made_by
 
-    found = predict(TaskData.load(args.task))
-    write_sealed(args.out, found)
+    data = TaskData.load(args.task)
+    found = predict(data)
+    write_sealed(args.out, found, made_by=made_by("labels", task=args.task))
     for domain, entry in found["test"].items():
         print(
             f"{domain}: {100 * entry['accuracy']:.1f} % of {len(entry['labels'])} test sentences classified correctly"

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Write the scores of `args.hypotheses` and print them, one line per domain."""
     from mdnmt.errors import ConfigError, DataError
-    from mdnmt.fsio import write_sealed
+    from mdnmt.fsio import made_by_of, write_sealed
     from mdnmt.score.metrics.tokenised_bleu import write_words
     from mdnmt.score.scores_of_domains import DEFAULT_METRICS, score_domains
     from mdnmt.score.test_sets import copy_sources, load_test_sets, sums_of
@@ -77,7 +77,9 @@ def run(args: argparse.Namespace) -> None:
         raise DataError(f"{args.hypotheses}: no likelihood.json, which {absent[0]} needs; `mdnmt decode` writes it")
     if args.tokenised is not None:
         write_words(test_sets, args.hypotheses, args.tokenised, tuple(scores["domains"]))
-    write_sealed(args.out, scores, made_from=sums_of(args.hypotheses))
+    sums = sums_of(args.hypotheses)
+    # Kept for when the translations are removed to save space.
+    write_sealed(args.out, scores, sums, made_by=made_by_of(sums[0]) if sums else None)
     for domain, values in scores["domains"].items():
         found = {name: values[name]["score"] for name in scores["mean"]}
         print(f"{domain}: {_scores_text(found)} ({values['num_sentences']} sentences)")

@@ -65,6 +65,7 @@ def run(args: argparse.Namespace) -> None:
 def _train(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.run import RunSpec
+    from mdnmt.machine import require_address
     from mdnmt.pretrained.config import BUILDER
     from mdnmt.pretrained.run import make_run
     from mdnmt.train.attempts import minutes_to_train
@@ -72,6 +73,7 @@ def _train(args: argparse.Namespace) -> None:
     from mdnmt.train.trainer import RuntimeOptions
 
     spec = parse_spec(args.spec, RunSpec)
+    require_address(args.out, spec.fingerprint)
     if args.in_job and args.job_minutes is not None:
         minutes = minutes_to_train(args.job_minutes)
         args.stop_after_minutes = min(minutes, args.stop_after_minutes or minutes)

@@ -29,6 +29,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.tasks.task_data import TaskData
     from mdnmt.tasks.task_spec import TaskSpec
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
+    from mdnmt.training_code import made_by
 
     data = TaskData.load(args.task)
     spec = TaskSpec.model_validate(read_json(args.task / "task.json")["spec"])
@@ -46,5 +47,7 @@ def run(args: argparse.Namespace) -> None:
     }
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
-    made_from = [*sums_of(args.hypotheses), RunPaths(args.run).record]
-    write_sealed(args.out, {"domains": right, **decisions(translator, data, kinds, args.limit)}, made_from)
+    record = RunPaths(args.run).record
+    made = made_by("words", read_json(record)["spec"]["builder"], task=args.task)
+    found = {"domains": right, **decisions(translator, data, kinds, args.limit)}
+    write_sealed(args.out, found, [*sums_of(args.hypotheses), record], made_by=made)

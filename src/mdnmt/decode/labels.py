@@ -6,11 +6,19 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mdnmt.config.decoding import Labels
+from mdnmt.config.decoding import Decoding, Labels, Split
 from mdnmt.errors import DataError
+from mdnmt.fingerprint import fingerprint
 from mdnmt.fsio import read_json
 
 SEED = 1  # for the order of the wrong labels
+
+
+def address_of(config: Decoding, split: Split) -> str:
+    """Return the content address of a run's translations of a split, within the run's folder."""
+    classifier = {"classifier": fingerprint("labels", {})} if config.labels == "predicted" else {}
+    of_split = {"split": split} if split != "test" else {}
+    return fingerprint("decode", {**config.model_dump(mode="json"), **classifier, **of_split})
 
 
 def labels_under(

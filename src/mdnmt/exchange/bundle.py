@@ -24,14 +24,15 @@ from mdnmt.corpora.formats.archive import check_name, open_archive
 from mdnmt.errors import DataError
 from mdnmt.exchange import side_by_side
 from mdnmt.paths import RunPaths
+from mdnmt.plugins import require_kept
 from mdnmt.studies.study import Run
 
 MANIFEST = "bundle.json"
 SIGNATURE = "signature.json"  # of the manifest, if it is signed
 UNPACKED_BYTES_MAX = 200_000_000  # per archive
 RUNS, TRANSLATIONS, TASKS, STUDIES = "runs", "translations", "tasks", "studies"
-# The record and curves of a run with their checksums, its translations, scores and analyses; never weights.
-KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
+# The record, curves and own code of a run, its translations, scores and analyses, with their checksums; never weights.
+KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|code/.+|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
 _KEY = re.compile(
     rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+|{TRANSLATIONS}/[a-z0-9-]+|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+"
 )
@@ -255,6 +256,8 @@ class Bundle:
                 raise DataError(f"{self.archive(run)}: has no {part}; it was not made when the run was bundled")
             beside = (Path(part).parent / "sums.json").as_posix()
             wanted |= names | ({beside} & known.keys())
+            if part == "run.json":  # with the code that the run needs and no commit has
+                wanted |= {name for name in known if name.startswith("code/")}
         write_back(self.read(run, wanted), folder)
 
     def restore_all(self, key: str, results: Path) -> None:
@@ -310,7 +313,9 @@ def _without(run: str, found: Mapping[str, bytes]) -> dict[str, bytes]:
 def _checked(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
     """Return name -> bytes of files of a folder; raises a DataError if one was altered since it was written."""
     contents = {name: (folder / name).read_bytes() for name in sorted(names)}
-    for name in contents:
+    if any(name.startswith("code/") for name in contents):
+        require_kept(RunPaths(folder).code, fsio.read_json(RunPaths(folder).record)["spec"].get("code", {}))
+    for name in (name for name in contents if not name.startswith("code/")):
         path = folder / name
         fsio.read_json(path) if path.suffix == ".json" else fsio.check_listed(path)
     return contents

@@ -17,7 +17,7 @@ from mdnmt.escape import csv_cell
 from mdnmt.exchange.bundle import RUNS, STUDIES, Bundle
 from mdnmt.exchange.evidence import SPECS, recorded_at
 from mdnmt.exhibits.grid import Grid
-from mdnmt.exhibits.run_notes import NamedRun, run_notes
+from mdnmt.exhibits.run_notes import Name, notes_on
 from mdnmt.statements.claims.outcome import Outcomes
 from mdnmt.studies.study import Study
 
@@ -87,11 +87,11 @@ def read_facts(study: Study, bundle: Bundle, root: Path) -> StudyFacts:
         raise DataError(
             f"{bundle.folder}: has no run of study {study.name} as it is configured now; make the study first"
         )
-    named = [
-        NamedRun(f"{run.label} ({run.task})", run.seed, root / "results" / RUNS / run.address)
+    names = {
+        root / "results" / RUNS / run.address: Name(f"{run.label} ({run.task})", run.seed)
         for run in study.makeable()
         if run.address in bundle.runs
-    ]
+    }
     own = root / "results" / study.name
     keys = {kind: list(specs) for kind, specs in fsio.read_json(own / SPECS)["specs"].items()}
     verdicts: list[dict[str, str]] = []
@@ -118,7 +118,7 @@ def read_facts(study: Study, bundle: Bundle, root: Path) -> StudyFacts:
         signatures={metric: sorted(found) for metric, found in sorted(signatures.items())},
         verdicts=verdicts,
         numbers=numbers,
-        notes=tuple(run_notes(named)),
+        notes=tuple(notes_on([folder / fsio.RECORD for folder in names], names)),
     )
 
 

@@ -29,6 +29,7 @@ from mdnmt.exchange.bundle import RUNS
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
 from mdnmt.paths import RunPaths
+from mdnmt.plugins import require_kept
 from mdnmt.studies.external_translations import read_text
 from mdnmt.studies.resolve import resolve
 
@@ -39,7 +40,7 @@ _ADDRESS = re.compile(r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
 _SENT = re.compile(
     r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
-    rf"|segmentation/{_NAME}|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
+    rf"|segmentation/{_NAME}|code/(\w[\w.+-]*/)*\w[\w.+-]*|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
 )
 _TRANSLATIONS = re.compile(r"hyp\.[^./]+\.(txt|tsv)")
 _WEIGHTS = {"model.safetensors": "model_sha256", "alternative.safetensors": "alternative_sha256"}
@@ -256,6 +257,8 @@ def verify_run(folder: Path, address: str, names: list[str]) -> None:
         if name in _WEIGHTS:
             if sha256_file(path) != record.get(_WEIGHTS[name]):
                 raise DataError(f"{path}: are not the weights of run.json beside it")
+        elif name.startswith("code/"):
+            continue
         elif name.endswith(".json"):
             fsio.read_json(path)
         else:
@@ -263,6 +266,7 @@ def verify_run(folder: Path, address: str, names: list[str]) -> None:
             if not sums.is_file() or path.name not in fsio.read_json(sums):
                 raise DataError(f"{path}: no {fsio.SUMS} beside it vouches for it")
             fsio.check_listed(path)
+    require_kept(folder / "code", record["spec"].get("code", {}))
 
 
 def _read_manifest(path: Path, kind: str, address: str) -> dict[str, dict[str, Any]]:

@@ -6,11 +6,19 @@ analyses of models) have a number in `mdnmt.fingerprint.STAGE_VERSIONS` instead.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
 from mdnmt.code_hash import code_hash
+from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.exhibits.figure_request import paper_figure
+from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.registry import figure_code, table_code
-from mdnmt.exhibits.run_notes import notes_hash
-from mdnmt.exhibits.table_selection import paper_table
+from mdnmt.exhibits.run_notes import Name, notes_on
+from mdnmt.exhibits.spec_files import table_files
+from mdnmt.exhibits.table_selection import paper_table, table_spec
+from mdnmt.fsio import RECORD
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
@@ -23,19 +31,34 @@ def code_of(verb: str) -> str:
     return code_hash(f"mdnmt.commands.{verb}", chosen_from=NOT_RUN)
 
 
+def code_of_page(verb: str, study: Study, places: ResultPaths) -> str:
+    """Return the hash of the code that a verb runs, and of the notes on all that the study shows."""
+    return _with(code_of(verb), study_notes(study, places))
+
+
 def code_of_table(study: Study, key: str, places: ResultPaths) -> str:
-    """Return the hash of the code that makes a table of the study, and of the notes on the runs of its task."""
-    table, task = paper_table(study, key)
-    return _with(table_code(table.kind), notes_hash(study, places, task.name))
+    """Return the hash of the code that makes a table of the study, and of the notes on what it is made from."""
+    notes = notes_on(table_files(table_spec(study, key, places)))
+    return _with(table_code(paper_table(study, key)[0].kind), notes)
 
 
-def code_of_report(study: Study, places: ResultPaths) -> str:
-    """Return the hash of the code that makes the page, and of the notes on the study's runs."""
-    return _with(code_of("report"), notes_hash(study, places))
+def _with(code: str, notes: Iterable[str]) -> str:
+    # The notes depend on the code here, which no input file of a rule shows.
+    text = "\n".join(notes)
+    return f"{code} {hashlib.sha256(text.encode()).hexdigest()[:16]}" if text else code
 
 
-def _with(code: str, notes: str) -> str:
-    return f"{code} {notes}" if notes else code
+def study_notes(study: Study, places: ResultPaths) -> list[str]:
+    """Return the notes on all that a study shows."""
+    several = len(study.tasks) > 1
+    names = {
+        Path(places.run(run)): Name(f"{run.label} ({run.task})" if several else run.label, run.seed)
+        for run in study.makeable()
+    }
+    shown = [*table_parts(study, places), *figure_parts(study, places)]
+    shown += [source.path for source in number_sources(study, places).sources]
+    translated = [Path(places.test(run), "hyp") for run in study.makeable()]
+    return notes_on([*(folder / RECORD for folder in names), *translated, *shown], names)
 
 
 def code_of_figure(study: Study, key: str) -> str:

@@ -1,67 +1,98 @@
-"""Notes on the runs behind an exhibit: which ones other code made, and which packages they do not share."""
+"""Notes on what is behind an exhibit: which results other code made, and which packages their runs do not share.
+
+A result records the code that made it (`mdnmt.training_code`) and the files that it was made from; the notes follow
+these records back to the runs and the data.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mdnmt.exhibits.grid import Grid
+from mdnmt.exhibits.spec_files import table_files
 from mdnmt.exhibits.specs import AnyTable, ExamplesTableSpec, ReportRun, ScoreRow
-from mdnmt.fsio import MADE_BY, RECORD, SUMS
+from mdnmt.fsio import MADE_BY, MADE_FROM, RECORD, SUMS
 from mdnmt.provenance import NUMERIC_PACKAGES
-from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Study
-from mdnmt.training_code import why_other_code, why_translated_by_other_code
+from mdnmt.training_code import why_made_by_other_code, why_other_code
 
 MOST_NAMED = 8  # runs of a note that are listed by name; beyond that they are counted
+TASK = "task.json"
+_MAPPINGS = (MADE_BY, MADE_FROM, "provenance")  # in a damaged file they may be anything
 
 
-@dataclass(frozen=True)
-class NamedRun:
-    """A run as a reader knows it.
-
-    Attributes:
-        label: of its system in tables.
-        seed: None if nothing was trained.
-        folder: its folder.
-        translations: the folder of its translations that an exhibit uses, if it uses any.
-    """
+class Name(NamedTuple):
+    """A run as a reader knows it: the label of its system in tables; the seed is None if nothing was trained."""
 
     label: str
-    seed: int | None
-    folder: Path
-    translations: Path | None = None
+    seed: int | None = None
 
 
-def run_notes(runs: Iterable[NamedRun]) -> list[str]:
-    """Return a sentence for each way in which runs differ from what the code here would make, or from each other.
+def notes_on(files: Iterable[Path], names: Mapping[Path, Name] | None = None) -> list[str]:
+    """Return a sentence for each way in which results differ from what the code here would make, or from each other.
 
     What does not exist, or records nothing, gives no note.
+
+    Args:
+        files: the results, or folders of them.
+        names: folder of a run -> its name; other runs are named as run.json does.
     """
-    why: dict[str, list[NamedRun]] = {}
-    versions: dict[str, dict[str, list[NamedRun]]] = {}
-    for run in dict.fromkeys(runs):
-        record = _read(run.folder / RECORD)
-        translated = _read(run.translations / SUMS).get(MADE_BY, {}) if run.translations else {}
-        if found := why_other_code(record) or why_translated_by_other_code(record, translated.get("code")):
-            why.setdefault(found, []).append(run)
-        for packages in ((record.get("provenance") or {}).get("packages") or {}, translated.get("packages") or {}):
-            for name in (name for name in NUMERIC_PACKAGES if name in packages):
-                users = versions.setdefault(name, {}).setdefault(str(packages[name]), [])
-                users += [run] if run not in users else []
+    why: dict[str, list[Name]] = {}
+    versions: dict[str, dict[str, list[Name]]] = {}
+    own: dict[Path, dict[Path, dict[str, Any]]] = {}  # owner -> its files
+    for path, record in _behind(files):
+        own.setdefault(_owner(path), {})[path] = record
+    for owner, records in own.items():
+        record = records.get(owner / RECORD) or records.get(owner / TASK) or {}
+        name = (names or {}).get(owner) or _name(owner, record)
+        made = [one[MADE_BY] for one in records.values() if MADE_BY in one]
+        found = why_other_code(record) if owner / RECORD in records else ""
+        of_data = {"code": record.get("code")}
+        if found := found or next(filter(None, map(why_made_by_other_code, (of_data, *made))), ""):
+            why.setdefault(found, []).append(name)
+        for by in (record.get("provenance") or {}, *made):
+            for package, version in (by.get("packages") or {}).items():
+                users = versions.setdefault(package, {}).setdefault(str(version), [])
+                users += [name] if name not in users else []
     notes = [f"{_named(those)}: {text}." for text, those in why.items()]
     for package, users_of in versions.items():
-        if len(users_of) > 1:
+        if len(users_of) > 1 and package in NUMERIC_PACKAGES:
             listed = "; ".join(f"{version} ({_named(users_of[version])})" for version in sorted(users_of))
             notes.append(f"Caution, made with different versions of {package}: {listed}.")
     return notes
 
 
-def _named(runs: Iterable[NamedRun]) -> str:
+def _behind(files: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the records of files, of all that they were made from, and of the runs and tasks that these belong to."""
+    waiting, seen = list(files), set[Path]()
+    while waiting:
+        path = waiting.pop(0)
+        path = path if path.suffix == ".json" else (path if path.is_dir() else path.parent) / SUMS
+        if path in seen:
+            continue
+        seen.add(path)
+        record = _read(path)
+        yield path, record
+        owner = _owner(path)
+        waiting += [owner / RECORD, owner / TASK] if owner != path else []
+        waiting += [Path(os.path.normpath(path.parent / name)) for name in record.get(MADE_FROM, {})]
+
+
+def _owner(path: Path) -> Path:
+    """Return the folder of the run or the task that a file belongs to; for others, the file itself."""
+    return next((one for one in list(path.parents)[:4] if (one / RECORD).is_file() or (one / TASK).is_file()), path)
+
+
+def _name(owner: Path, record: Mapping[str, Any]) -> Name:
+    if "method" in record:
+        return Name(str(record["method"]), record.get("seed"))
+    return Name(f"task {record['name']}" if "name" in record else owner.stem)
+
+
+def _named(runs: Iterable[Name]) -> str:
     """Return runs in words: `Encoder, seeds 1, 2; Mixed, seed 1`."""
     seeds: dict[str, list[str]] = {}
     for run in runs:
@@ -79,45 +110,24 @@ def _read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    found = found if isinstance(found, dict) else {}
+    return {key: one for key, one in found.items() if key not in _MAPPINGS or isinstance(one, dict)}
 
 
 def with_run_notes(grid: Grid, spec: AnyTable) -> Grid:
-    """Return a table with the notes on its runs."""
+    """Return a table with the notes on what it was made from."""
     rows = spec.systems if isinstance(spec, ExamplesTableSpec) else getattr(spec, "rows", ())
-    runs = [
-        NamedRun(row.label, run.seed, run.scores.parent.parent, run.scores.parent / "hyp")
+    names = {
+        run.scores.parent.parent: Name(row.label, run.seed)
         for row in rows
         if isinstance(row, ScoreRow) and row.external is None
         for run in row.runs
         if run.seed is not None
-    ]
-    return grid.model_copy(update={"notes": (*grid.notes, *run_notes(runs))})
+    }
+    return grid.model_copy(update={"notes": (*grid.notes, *notes_on(table_files(spec), names))})
 
 
-def of_report(runs: Iterable[ReportRun]) -> list[str]:
-    """Return the notes on the runs of a figure of the report."""
-    return run_notes(NamedRun(run.label, run.seed, run.folder) for run in runs)
-
-
-def study_notes(study: Study, places: ResultPaths, task: str | None = None) -> list[str]:
-    """Return the notes on a study's runs (of one task)."""
-    several = task is None and len(study.tasks) > 1
-    return run_notes(
-        NamedRun(
-            f"{run.label} ({run.task})" if several else run.label,
-            run.seed,
-            Path(places.run(run)),
-            Path(places.test(run), "hyp"),
-        )
-        for run in study.makeable(task)
-    )
-
-
-def notes_hash(study: Study, places: ResultPaths, task: str | None = None) -> str:
-    """Return a hash of the notes on a study's runs (of one task), a param of the rules that show them; "" without any.
-
-    The notes depend on the code here, which no input file of a rule shows.
-    """
-    notes = study_notes(study, places, task)
-    return hashlib.sha256("\n".join(notes).encode()).hexdigest()[:16] if notes else ""
+def of_report(runs: Iterable[ReportRun], numbers: Path | None = None) -> list[str]:
+    """Return the notes on a figure of the report: on its runs, and on what the numbers beside it were made from."""
+    names = {run.folder: Name(run.label, run.seed) for run in runs}
+    return notes_on([*(folder / RECORD for folder in names), *([numbers] if numbers is not None else [])], names)

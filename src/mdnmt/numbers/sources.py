@@ -69,6 +69,11 @@ class NumberSources(Frozen):
     sources: tuple[NumberSource, ...]
 
 
+def shown_source(source: NumberSource) -> str:
+    """Return how the table names a file."""
+    return address(source.path) or source.path.as_posix()
+
+
 def read_source(source: NumberSource) -> list[Row]:
     """Return the rows of one file, without those whose value is NaN or infinite.
 
@@ -86,7 +91,7 @@ def read_source(source: NumberSource) -> list[Row]:
         "n": None,
         "signature": "",
         "run": address(source.run / "run.json").removesuffix("/run.json") if source.run else "",
-        "source": address(source.path) or source.path.as_posix(),
+        "source": shown_source(source),
     }
     try:
         rows = [{**known, **row} for row in _READERS[source.kind](source)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ from mdnmt.numbers.sources import COLUMNS, NumberSource, read_source
 
 TABLE, SEAL = "numbers.csv", "numbers.json"
 PUBLISHED_COLUMNS = ("paper", "exhibit", "row", "column", "metric", "value", "printed", "star", "recommended", "note")
-_TYPES = {**dict.fromkeys(COLUMNS, "str"), "seed": "Int64", "value": "float64", "n": "Int64"}
+_TYPES = {**dict.fromkeys((*COLUMNS, "note"), "str"), "seed": "Int64", "value": "float64", "n": "Int64"}
 
 
 def collect(sources: tuple[NumberSource, ...]) -> pd.DataFrame:
@@ -25,7 +26,7 @@ def collect(sources: tuple[NumberSource, ...]) -> pd.DataFrame:
         DataError: a file is damaged or has no such numbers, or a domain was scored on different numbers of sentences.
     """
     rows = [row for source in sources for row in read_source(source)]
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(_TYPES)
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype({name: _TYPES[name] for name in COLUMNS})
     for (task, split, domain), group in table[table["n"].notna() & (table["split"] != "")].groupby(
         ["task", "split", "domain"]
     ):
@@ -38,8 +39,19 @@ def collect(sources: tuple[NumberSource, ...]) -> pd.DataFrame:
     return table
 
 
-def write(folder: Path, study: str, table: pd.DataFrame, made_from: list[Path]) -> None:
-    """Write the table to `folder`, and beside it a sealed record of its checksum and of the files it was made from."""
+def write(
+    folder: Path, study: str, table: pd.DataFrame, made_from: list[Path], notes: Mapping[str, str] | None = None
+) -> None:
+    """Write the table to `folder`, and beside it a sealed record of its checksum and of the files it was made from.
+
+    Args:
+        folder: the folder of the study.
+        study: its name.
+        table: what `collect` returned.
+        made_from: the files.
+        notes: `source` of rows -> how what the code here would make differs, for one more column.
+    """
+    table = table.assign(note=[(notes or {}).get(source, "") for source in table["source"]])
     text = table.to_csv(index=False, lineterminator="\n")
     fsio.write_text(folder / TABLE, text)
     record = {"study": study, "sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
@@ -47,7 +59,7 @@ def write(folder: Path, study: str, table: pd.DataFrame, made_from: list[Path]) 
 
 
 def load(study: str, results: str | Path = "results") -> pd.DataFrame:
-    """Return all numbers of a finished study: one row per number, with the columns `COLUMNS`.
+    """Return all numbers of a finished study: one row per number, with the columns `COLUMNS` and `note`.
 
     Args:
         study: its name.

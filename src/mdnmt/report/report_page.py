@@ -12,7 +12,6 @@ from markupsafe import Markup
 from mdnmt import provenance
 from mdnmt.config.margin import Margin
 from mdnmt.exhibits.published_cells import SIGNS, verdict_rules
-from mdnmt.exhibits.run_notes import run_notes
 from mdnmt.exhibits.score_files import task_ceilings
 from mdnmt.exhibits.specs import ReportSpec, ReportTask
 from mdnmt.numbers.rounding import duration, half_up
@@ -169,7 +168,7 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
         "curve_size": (curve.WIDTH, curve.HEIGHT),
         "made": made,
         "origins": origins(spec, records, made),
-        "run_notes": run_notes(runs.named(records)),
+        "run_notes": runs.notes(records),
     }
 
 

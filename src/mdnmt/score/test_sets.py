@@ -28,6 +28,7 @@ class TestSets:
         target_tokenizer: name of the task's tokenizer for the target language.
         sums: file -> its sha256, as recorded in task.json.
         split: `test` or `valid`.
+        code: stage -> hash of the code that made the task's data; empty if an older version made it.
     """
 
     __test__ = False  # keeps pytest from collecting it
@@ -41,6 +42,7 @@ class TestSets:
     target_tokenizer: str = "moses"
     sums: Mapping[str, str] = field(default_factory=dict)
     split: Split = "test"
+    code: Mapping[str, str] = field(default_factory=dict)
 
     def references(self, domain: str) -> list[str]:
         """Return the reference translations of one domain."""
@@ -103,6 +105,7 @@ def load_test_sets(task_dir: Path, limit: int | None = None, split: Split = "tes
             target_tokenizer=Segmentation.load(task_dir).tokenizer(str(task["target_lang"])),
             sums={name: str(made["sha256"]) for name, made in task.get("files", {}).items()},
             split=split,
+            code=dict(task.get("code", {})),
         )
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; expected the directory of a finished task (mdnmt task)") from None
@@ -140,7 +143,8 @@ def copy_sources(test_sets: TestSets, folder: Path) -> None:
     """Write the source sentences as hypotheses, as the output of a system that copies its input."""
     for domain in test_sets.domains:
         write_lines(hypothesis_path(folder, domain), test_sets.sources(domain))
-    write_sums(folder, [hypothesis_path(folder, domain).name for domain in test_sets.domains])
+    names = [hypothesis_path(folder, domain).name for domain in test_sets.domains]
+    write_sums(folder, names, made_by={"code": dict(test_sets.code)})
 
 
 def _read(path: Path) -> list[str]:

@@ -192,4 +192,4 @@ def import_folder(
             raise DataError(f"{text.path}: has changed since snakemake was started; start it again")
     for domain, (_, lines) in found.items():
         write_lines(hypothesis_path(out, domain), lines[:limit])
-    write_sums(out, [hypothesis_path(out, domain).name for domain in found])
+    write_sums(out, [hypothesis_path(out, domain).name for domain in found], made_by={"code": dict(test_sets.code)})

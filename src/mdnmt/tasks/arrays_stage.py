@@ -19,11 +19,12 @@ from mdnmt.tasks.splits.split import SPLITS
 from mdnmt.tasks.stage_folder import Say, read_stage, stage_folder
 from mdnmt.tasks.statistics import split_stats
 from mdnmt.tasks.task_lock import Splits
-from mdnmt.tasks.task_spec import TaskSpec
+from mdnmt.tasks.task_spec import ARRAYS, TaskSpec
 from mdnmt.tasks.text.pair_text import SIDES
 from mdnmt.tasks.text_stage import find_leakage, read_splits, write_text
 from mdnmt.tasks.tokens_stage import read_tokens, read_train_words
 from mdnmt.tasks.workers import ParallelMap
+from mdnmt.training_code import stage_code
 
 
 def make_arrays(
@@ -47,7 +48,8 @@ def make_arrays(
         accept: raises an error if the text is not the one that is expected.
     """
     text, tokens, codes = (stage_folder(out.parent, spec, stage) for stage in ("text", "tokens", "codes"))
-    facts, tools, learned = read_stage(text), read_stage(tokens)["tools"], read_stage(codes)
+    facts, split, learned = read_stage(text), read_stage(tokens), read_stage(codes)
+    made = [found["code"] for found in (facts, split, learned) if "code" in found]
     tables = {
         (domain.name, side): learned["tables"][f"{domain.name} {side}"] for domain in spec.domains for side in SIDES
     }
@@ -84,7 +86,8 @@ def make_arrays(
         "target_lang": spec.target_lang,
         "domains": [domain.name for domain in spec.domains],
         "spec": spec.model_dump(mode="json"),
-        "tools": {**tools, **learned["tools"]},
+        "tools": {**split["tools"], **learned["tools"]},
+        "code": {stage: code for one in made for stage, code in one.items()} | {ARRAYS: stage_code(ARRAYS)},
         "splits": identities,
     }
 

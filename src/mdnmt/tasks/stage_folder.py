@@ -15,6 +15,7 @@ from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.tasks.task_data import difference
 from mdnmt.tasks.task_spec import STAGES, TaskSpec
+from mdnmt.training_code import stage_code
 
 Say = Callable[[str], None]
 
@@ -46,7 +47,9 @@ def make_once(folder: Path, spec: TaskSpec, make: Callable[[Path], dict[str, Any
             if not manifest_of(folder).is_file():
                 with partial_folder(folder) as part:
                     facts = make(part)
-                    publish(part, manifest_of(folder), {"task": spec.name, **facts})
+                    stage = folder.parent.name
+                    code = {stage: stage_code(stage)}
+                    publish(part, manifest_of(folder), {"task": spec.name, "code": code, **facts})
     finally:
         with suppress(OSError):  # nothing was made, and it stays empty
             folder.rmdir()

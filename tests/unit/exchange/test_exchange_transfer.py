@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 from small_bundle import make_project, make_runs, reseal
 
-from mdnmt import fsio
+from mdnmt import fsio, plugins
 from mdnmt.cli import main
+from mdnmt.config.run import RunSpec
 from mdnmt.corpora.providers import http
 from mdnmt.errors import ConfigError, DataError, FetchError, MdnmtError
 from mdnmt.exchange import transfer
+from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.transfer import MANIFEST, address_of, pull, push
 
 
@@ -220,6 +222,47 @@ def test_a_resealed_run_that_contradicts_itself_is_refused(
     with pytest.raises(DataError, match=expected):
         pull(str(store), results, address)
     assert is_empty(results)
+
+
+def test_the_code_of_an_own_method_goes_with_its_run(
+    made: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "plugins/own.py"
+    own.parent.mkdir()
+    own.write_text("scale = 0.1\n", encoding="utf-8")
+    monkeypatch.setenv(plugins.VARIABLE, str(own.parent))
+    plugins.forget()
+    code = dict(plugins.own_code(plugins.module_of("own", "mdnmt.methods")))
+    record = fsio.read_json(made / "results/runs" / address / "run.json")
+    spec = RunSpec.model_validate({**record["spec"], "builder": "own", "code": code})
+    address = f"{address.rpartition('-')[0]}-{spec.fingerprint}"
+    run, store = tmp_path / "results/runs" / address, tmp_path / "store"
+    shutil.copytree(made / "results/runs" / address.rpartition("/")[0], run.parent)
+    next(run.parent.glob("seed*")).rename(run)
+    for path in [path for path in run.iterdir() if path.name not in ("run.json", "model.safetensors")]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    fsio.write_sealed(run / "run.json", {**record, "spec": spec.model_dump(mode="json")})
+    (run / "code/plugins").mkdir(parents=True)
+    shutil.copy(own, run / "code/plugins")
+    assert push(tmp_path / "results", store, address) and pull(str(store), tmp_path / "pulled", address)
+    assert contents(tmp_path / "pulled/runs" / address) == contents(run)
+    bundle = Bundle(tmp_path / "bundle")
+    assert bundle.add(address, run)
+    bundle.restore(address, tmp_path / "restored", ["run.json"])
+    assert contents(tmp_path / "restored") == {
+        "run.json": (run / "run.json").read_bytes(),
+        "code/plugins/own.py": own.read_bytes(),
+    }
+    (store / "runs" / address / "code/plugins/own.py").write_text("scale = 3.0\n", encoding="utf-8")
+    manifest_again(store / "runs" / address, address)
+    with pytest.raises(DataError, match=r"plugins\.own is not the code that run\.json records"):
+        pull(str(store), tmp_path / "again", address)
+    (run / "code/plugins/own.py").write_text("scale = 3.0\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"plugins\.own is not the code that run\.json records"):
+        push(tmp_path / "results", tmp_path / "other", address)
+    with pytest.raises(DataError, match=r"plugins\.own is not the code that run\.json records"):
+        Bundle(tmp_path / "other").add(address, run)
+    plugins.forget()
 
 
 def test_a_link_in_a_store_is_not_followed(store: Path, address: str, tmp_path: Path) -> None:

@@ -1,64 +1,105 @@
-"""Runs that other code made, and packages that runs do not share, are named with every table, page and plan."""
+"""Results that other code made, and packages that runs do not share, are named with every table, page and plan."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mdnmt import fsio
 from mdnmt.cli import main
-from mdnmt.exhibits.run_notes import NamedRun, run_notes
-from mdnmt.training_code import training_code
+from mdnmt.exhibits.run_notes import Name, notes_on
+from mdnmt.training_code import made_by, training_code
 
 SCORES = {"domains": {"law": {"bleu": {"score": 30.0, "signature": "s"}, "num_sentences": 5}}, "mean": {}}
+OTHER = "0" * 16
 
 
-def made(folder: Path, *, code: str | None = None, translated: str | None = None, numpy: str = "1.26.4") -> Path:
-    """Write what the notes read of a run and of its translations."""
-    here = training_code("transformer")
+def stamp(stage: str, changed: bool) -> dict[str, Any]:
+    """Return the record of a stage, by the code here or by another."""
+    made = made_by(stage, *(["transformer"] if stage in ("decode", "analyse") else []))
+    return {**made, "code": {stage: OTHER}} if changed else made
+
+
+def made(folder: Path, *others: str, code: str | None = None, numpy: str = "1.26.4") -> Path:
+    """Write what the notes read of a run, its translations and its analysis; other code made the stages `others`."""
     record = {
-        "spec": {"builder": "transformer"}, "updates": 5, "code": code or here, "attempts": [],
-        "provenance": {"packages": {"numpy": numpy, "pandas": numpy}},
+        "method": "encoder", "seed": 4, "spec": {"builder": "transformer"}, "updates": 5, "attempts": [],
+        "code": code or training_code("transformer"), "provenance": {"packages": {"numpy": numpy, "pandas": numpy}},
     }  # fmt: skip
-    (folder / "test" / "hyp").mkdir(parents=True)
-    (folder / "run.json").write_text(json.dumps(record))
-    (folder / "test" / "scores.json").write_text(json.dumps(SCORES))
-    (folder / "test" / "hyp" / "sums.json").write_text(json.dumps({"made_by": {"code": translated or here}}))
+    fsio.write_sealed(folder / "run.json", record)
+    labels = folder.parent / "predicted-labels.json"
+    fsio.write_sealed(labels, {}, made_by=stamp("labels", "labels" in others))
+    by = stamp("decode", "decode" in others)
+    fsio.write_sums(folder / "test/hyp", [], [folder / "run.json", labels], made_by=by)
+    fsio.write_sealed(folder / "test/scores.json", SCORES, [folder / "test/hyp/sums.json"])
+    fsio.write_sums(folder / "analysis", [], [folder / "run.json"], made_by=stamp("analyse", "analyse" in others))
+    fsio.write_sealed(folder / "test/comet.json", SCORES, made_by=stamp("comet", "comet" in others))
     return folder
 
 
-def named(label: str, seed: int, folder: Path) -> NamedRun:
-    return NamedRun(label, seed, folder, folder / "test" / "hyp")
+def shown(folder: Path) -> list[Path]:
+    return [folder / "test/scores.json", folder / "analysis/gates.npz", folder / "test/comet.json"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("others", "expected"),
     [
-        ({}, []),
-        ({"code": "0" * 16}, ["Encoder, seeds 1, 2: trained by other code."]),
-        ({"translated": "0" * 16}, ["Encoder, seeds 1, 2: translated by other code."]),
-        ({"code": "0" * 16, "translated": "0" * 16}, ["Encoder, seeds 1, 2: trained by other code."]),
+        ((), []),
+        (("decode",), ["Encoder, seed 1: translated by other code."]),
+        (("analyse",), ["Encoder, seed 1: analysed by other code."]),
+        (("comet",), ["Encoder, seed 1: scored with COMET by other code."]),
+        (("labels",), ["predicted-labels: domains predicted by other code."]),
     ],
 )
-def test_a_run_that_other_code_made_is_named(changes: dict[str, Any], expected: list[str], tmp_path: Path) -> None:
-    runs = [named("Encoder", seed, made(tmp_path / f"e{seed}", **changes)) for seed in (1, 2)]
-    assert run_notes([named("Mixed", 1, made(tmp_path / "m")), *runs]) == expected
+def test_what_other_code_made_is_named(others: tuple[str, ...], expected: list[str], tmp_path: Path) -> None:
+    folder = made(tmp_path / "e1", *others)
+    assert notes_on(shown(folder), {folder: Name("Encoder", 1)}) == expected
+
+
+def test_runs_that_other_code_trained_are_named_together(tmp_path: Path) -> None:
+    folders = [made(tmp_path / f"e{seed}", "decode", code=OTHER) for seed in (1, 2)]
+    names = {folder: Name("Encoder", seed) for seed, folder in enumerate(folders, start=1)}
+    files = [path for folder in (*folders, made(tmp_path / "m")) for path in shown(folder)]
+    assert notes_on(files, names) == ["Encoder, seeds 1, 2: trained by other code."]
+    assert notes_on(shown(folders[0])) == ["encoder, seed 4: trained by other code."]
+
+
+def test_data_that_other_code_prepared_are_named(tmp_path: Path) -> None:
+    fsio.write_sealed(tmp_path / "tiny/task.json", {"name": "tiny", "code": {"text": OTHER}})
+    fsio.write_sealed(tmp_path / "tiny/copied/scores.json", SCORES)
+    assert notes_on([tmp_path / "tiny/copied/scores.json"]) == ["task tiny: data prepared by other code."]
+
+
+def test_the_table_of_numbers_has_a_note_in_each_row(tmp_path: Path) -> None:
+    sources = [
+        {"kind": "scores", "path": str(made(tmp_path / name, code=code) / "test/scores.json"), "task": "t",
+         "method": name, "seed": 4, "split": "test"}
+        for name, code in (("mixed", None), ("encoder", OTHER))
+    ]  # fmt: skip
+    words = ["--study", "s", "--spec", json.dumps({"sources": sources}), "--out", str(tmp_path)]
+    assert main(["numbers", *words]) == 0
+    with (tmp_path / "numbers.csv").open(newline="") as handle:
+        notes = {row["method"]: row["note"] for row in csv.DictReader(handle)}
+    assert notes == {"mixed": "", "encoder": "encoder, seed 4: trained by other code."}
 
 
 def test_packages_that_change_numbers_and_differ_are_named(tmp_path: Path) -> None:
     runs = [("Mixed", "1.26.4"), ("Encoder", "2.4.6"), ("E/DC", "1.26.4")]
-    [note] = run_notes(named(label, 1, made(tmp_path / label[:2], numpy=numpy)) for label, numpy in runs)
+    names = {made(tmp_path / label[:2], numpy=numpy): Name(label, 1) for label, numpy in runs}
+    [note] = notes_on((folder / "run.json" for folder in names), names)
     assert "numpy: 1.26.4 (Mixed, seed 1; E/DC, seed 1); 2.4.6 (Encoder, seed 1)" in note
 
 
 def test_what_does_not_exist_gives_no_note(tmp_path: Path) -> None:
-    assert run_notes([named("Mixed", 1, tmp_path)]) == []
+    assert notes_on([tmp_path / "test/scores.json", tmp_path / "run.json"]) == []
 
 
 def test_a_table_carries_the_note_in_every_format(tmp_path: Path) -> None:
-    folder = made(tmp_path / "runs" / "encoder" / "seed1", code="0" * 16)
+    folder = made(tmp_path / "runs" / "encoder" / "seed1", code=OTHER)
     spec = {
         "kind": "scores", "title": "t", "columns": [{"name": "law", "label": "Law"}], "metrics": ["bleu"],
         "rows": [

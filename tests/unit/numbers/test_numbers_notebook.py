@@ -64,7 +64,9 @@ def test_table_plot_and_test_of_the_page(project: Path, capsys: pytest.CaptureFi
 
 def test_the_page_explains_every_column_and_every_metric_that_is_written() -> None:
     columns = PAGE.partition("| column |")[2].partition("\n\n")[0]
-    assert set(table.COLUMNS) == set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| ([^|]+)", columns, flags=re.M))))
+    assert {*table.COLUMNS, "note"} == set(
+        re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| ([^|]+)", columns, flags=re.M)))
+    )
     metrics = PAGE.partition("| metrics |")[2].partition("\n\n")[0]
     explained = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| ([^|]+)", metrics, flags=re.M))))
     from mdnmt.config.metrics import METRICS

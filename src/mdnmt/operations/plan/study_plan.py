@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mdnmt.exhibits.run_notes import study_notes
+from mdnmt.exhibits.code_hashes import study_notes
 from mdnmt.operations.plan.exhibit_needs import Absence, TableNeeds, absences, figure_runs, table_needs
 from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner

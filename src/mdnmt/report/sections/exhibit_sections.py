@@ -99,7 +99,7 @@ def figure(given: ReportFigure, links: Mapping[str, str]) -> FigureSection:
     return FigureSection(
         id=given.id,
         title=title,
-        caption=" ".join([given.caption, *of_report(given.runs)]),
+        caption=" ".join([given.caption, *of_report(given.runs, given.numbers)]),
         missing=given.missing or reason,
         source=f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
         alt=given.alt or words or title,

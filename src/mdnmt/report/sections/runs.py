@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdnmt.exhibits.run_notes import NamedRun
+from mdnmt.exhibits.run_notes import Name, notes_on
+from mdnmt.fsio import RECORD
 from mdnmt.numbers.rounding import duration
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number, optional_json
 
@@ -88,20 +89,19 @@ def read_runs(tsv: Path | None, run_json: tuple[Path, ...]) -> list[RunRecord]:
     return records
 
 
-def named(records: Iterable[RunRecord]) -> list[NamedRun]:
-    """Return the runs that are done, with their translations, for the notes on them."""
-    records = list(records)
-    several = of_several_tasks(records)
-    return [
-        NamedRun(
+def notes(records: Iterable[RunRecord]) -> list[str]:
+    """Return the notes on the runs that are done, and on their translations."""
+    done = [one for one in records if one.made is not None]
+    several = of_several_tasks(done)
+    names = {
+        Path(one.folder): Name(
             f"{one.label} ({one.line.get('task', '')})" if several else one.label,
             int(one.line["seed"]) if one.line.get("seed", "").isdigit() else None,
-            Path(one.folder),
-            Path(one.line["test_dir"], "hyp") if one.line.get("test_dir") else None,
         )
-        for one in records
-        if one.made is not None
-    ]
+        for one in done
+    }
+    translated = [Path(one.line["test_dir"], "hyp") for one in done if one.line.get("test_dir")]
+    return notes_on([*(folder / RECORD for folder in names), *translated], names)
 
 
 def of_several_tasks(records: Iterable[RunRecord]) -> bool:

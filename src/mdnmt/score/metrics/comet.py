@@ -27,6 +27,7 @@ from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import write_sealed
 from mdnmt.score.metrics.comet_files import CHECKPOINT, ENCODER, HPARAMS, segments_of, verified
 from mdnmt.score.test_sets import TestSets
+from mdnmt.training_code import made_by
 
 METRIC = "comet"
 KIND = "regression_metric"  # COMET's name for models that score a translation given its source and a reference
@@ -82,8 +83,9 @@ def write_scores(
     path: Path, scores: dict[str, Any], segments: dict[str, list[float]], made_from: Sequence[Path] = ()
 ) -> None:
     """Write comet.json to `path`, and the sentence scores, {"domains": ...}, beside it as <name>.segments.json."""
-    write_sealed(segments_of(path), {"domains": segments}, made_from)
-    write_sealed(path, scores, made_from)
+    made = made_by("comet")
+    write_sealed(segments_of(path), {"domains": segments}, made_from, made_by=made)
+    write_sealed(path, scores, made_from, made_by=made)
 
 
 def segment_scores(

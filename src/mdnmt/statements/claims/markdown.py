@@ -11,6 +11,7 @@ def to_markdown(outcomes: Outcomes) -> str:
     """Return the verdict on every claim as a table, the counts above it."""
     counts = ", ".join(f"{outcomes.counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
     lines = [f"# Claims: {markdown(outcomes.title)}", "", f"{counts}.", ""]
+    lines += [line for note in outcomes.notes for line in (markdown(note), "")]
     lines += ["| claim | place | says | verdict | reason |", "|---|---|---|---|---|"]
     for one in outcomes.outcomes:
         reason = f"{one.reason}; on other text: {one.on_other_text}" if one.on_other_text else one.reason

@@ -57,7 +57,8 @@ class Outcomes(Frozen):
     title: str
     counts: dict[str, int]  # verdict -> how many claims
     outcomes: tuple[Outcome, ...]
-    made: Provenance | None = None  # added by `mdnmt claims`
+    notes: tuple[str, ...] = ()  # on the runs behind the evidence; added by `mdnmt claims`, like `made`
+    made: Provenance | None = None
 
 
 def read_outcomes(path: Path) -> Outcomes:
