@@ -46,7 +46,7 @@ def made(folder: Path, law: float = 21.25) -> pd.DataFrame:
 
 def test_a_score_is_a_row_with_everything_known_of_it(folder: Path) -> None:
     found = made(folder, 1 / 3)
-    assert tuple(found.columns) == COLUMNS
+    assert tuple(found.columns) == (*COLUMNS, "note")
     assert found.iloc[0].to_dict() == {
         "task": "tiny",
         "method": "mixed",
@@ -62,6 +62,7 @@ def test_a_score_is_a_row_with_everything_known_of_it(folder: Path) -> None:
         "signature": "nrefs:1",
         "run": RUN,
         "source": f"{RUN}/test-0123abcd/scores.json",
+        "note": "",
     }
     copied = found.iloc[1]
     assert copied["seed"] is pd.NA and copied["run"] == "" and copied["source"].startswith("tasks/tiny-0123abcd/")
