@@ -37,6 +37,10 @@ _CHANGE_NO_WEIGHT = (
 )
 
 
+# What a record raises in which the types are not those that were written.
+_DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
+
+
 class Stage(NamedTuple):
     """A stage whose results are not made again when its code changes.
 
@@ -99,11 +103,19 @@ def same_code(one: str | None, other: str) -> bool:
 def why_other_code(record: Mapping[str, Any]) -> str:
     """Return how the code that trained a run differs from the code here, for a line; "" if it does not.
 
-    Weights that we did not train (imported, zero-shot) have no training code.
+    Weights that we did not train (imported, zero-shot) have no training code. A damaged record has none either: those
+    who read its numbers report it.
 
     Args:
         record: the content of the run's run.json.
     """
+    try:
+        return _why_trained_by_other_code(record)
+    except _DAMAGED:
+        return ""
+
+
+def _why_trained_by_other_code(record: Mapping[str, Any]) -> str:
     here = _code_here(record)
     if here is None or "imported" in record or not record.get("updates"):
         return ""
@@ -122,10 +134,10 @@ def why_other_code(record: Mapping[str, Any]) -> str:
 
 
 def read_why_other_code(folder: Path) -> str:
-    """Return the same for the run in a folder; "" where no record can be read, which its readers report."""
+    """Return the same for the run in a folder; "" where no record can be read."""
     try:
         return why_other_code(read_json(folder / RECORD))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError):
         return ""
 
 
@@ -137,16 +149,17 @@ def _code_here(record: Mapping[str, Any]) -> str | None:
         return None
 
 
-def made_by(stage: str, *builders: str, task: Path | None = None) -> dict[str, Any]:
+def made_by(stage: str, *runs: Path, task: Path | None = None) -> dict[str, Any]:
     """Return the record of the code and the packages that now make something.
 
     Args:
         stage: a key of `STAGES`.
-        builders: the builders of the runs that it is made with.
+        runs: the folders of the runs that it is made with.
         task: the folder of the task's data; the record has the code that prepared them, too.
     """
+    builders = sorted({read_json(run / RECORD)["spec"]["builder"] for run in runs})
     code = {**(data_code(task) if task is not None else {}), stage: stage_code(stage, *builders)}
-    return {"code": code, "builders": list(builders), "packages": package_versions(NUMERIC_PACKAGES)}
+    return {"code": code, "builders": builders, "packages": package_versions(NUMERIC_PACKAGES)}
 
 
 def data_code(task: Path) -> dict[str, str]:
@@ -160,13 +173,14 @@ def why_made_by_other_code(made: Mapping[str, Any]) -> str:
     Args:
         made: what `made_by` returned.
     """
-    code, builders = made.get("code"), made.get("builders") or ()
-    if not isinstance(code, Mapping):
+    builders = made.get("builders") or ()
+    try:
+        for stage, recorded in (made.get("code") or {}).items():
+            of_run = () if stage in DATA else builders
+            if stage in STAGES and not same_code(recorded, here := stage_code(stage, *of_run)) and here != "none":
+                return f"{STAGES[stage].done} by other code"
+    except _DAMAGED:
         return ""
-    for stage, recorded in code.items():
-        of_run = () if stage in DATA else builders
-        if stage in STAGES and not same_code(recorded, here := stage_code(stage, *of_run)) and here != "none":
-            return f"{STAGES[stage].done} by other code"
     return ""
 
 

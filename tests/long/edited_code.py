@@ -113,7 +113,12 @@ EDITS = (
         "mdnmt score --copy-source --task {params.data:q}",
         "mdnmt score --copy-source --metrics bleu --task {params.data:q}",
     ),
-    Edit("rule", f"{RULES}/combined_runs.smk", "--spec {params.decoding:q}", "--spec '{{\"beam_size\": 4}}'"),
+    Edit(
+        "rule",
+        f"{RULES}/decode.smk",
+        "{wildcards.split:q} --spec {params.spec:q}",
+        "{wildcards.split:q} --spec '{{\"beam_size\": 4}}'",
+    ),
     Edit("rule", f"{RULES}/numbers.smk", "mdnmt numbers --study {params.study:q}", "mdnmt numbers --study x"),
     Edit("rule", f"{RULES}/labels.smk", "mdnmt predict-labels --task", "mdnmt predict-labels  --task"),
     Edit("configuration", STUDY, "beam_size: 2", "beam_size: 1"),

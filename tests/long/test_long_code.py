@@ -1,4 +1,4 @@
-"""Whatever is edited in a finished study's code: each number that it shows is made anew, or marked.
+"""After any edit of a finished study's code, each number that it shows is recomputed or marked.
 
 MDNMT_EDITS=300 MDNMT_EDITS_FIRST=1 pytest -s tests/long/test_long_code.py
 
@@ -169,12 +169,12 @@ class EditedStudy:
         silent = [name for name in differing if MARK not in shown.mark(name)]
         counts["numbers"] += len(right.values)
         counts["marked"] += len(differing)
-        counts["all made anew" if not differing else "some marked"] += 1
+        counts["all recomputed" if not differing else "some marked"] += 1
         self.log.append(f"-- made: {len(differing)} of {len(right.values)} marked")
         if silent:
             pairs = [f"{name}: {shown.values.get(name)} instead of {right.values.get(name)}" for name in silent[:3]]
             raise AssertionError(
-                "\n".join([f"{len(silent)} numbers are neither made anew nor marked", *pairs, *self.log])
+                "\n".join([f"{len(silent)} numbers are neither recomputed nor marked", *pairs, *self.log])
             )
 
 
@@ -185,7 +185,15 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     made.server.close()
 
 
-def test_each_number_is_made_anew_or_marked(workshop: Workshop) -> None:
+def test_each_edit_finds_its_text_and_can_be_undone(tmp_path: Path) -> None:
+    folder = create(tmp_path / "project").folder
+    before = [(folder / edit.file).read_text(encoding="utf-8") for edit in EDITS]
+    for edit, text in zip(EDITS, before, strict=True):
+        assert edit.apply(folder) and (folder / edit.file).read_text(encoding="utf-8") != text, edit
+        assert not edit.apply(folder) and (folder / edit.file).read_text(encoding="utf-8") == text, edit
+
+
+def test_each_number_is_recomputed_or_marked(workshop: Workshop) -> None:
     last = FIRST + -(-OPERATIONS // STEPS)
     for number in range(FIRST, last):
         draw, left = random.Random(number), min(STEPS, OPERATIONS - (number - FIRST) * STEPS)
@@ -199,4 +207,4 @@ def test_each_number_is_made_anew_or_marked(workshop: Workshop) -> None:
         print(f"slice {number}", *study.log, sep="\n", flush=True)
         shutil.rmtree(study.folder)
     print(json.dumps(workshop.counts, indent=1))
-    assert workshop.counts["all made anew"] + workshop.counts["some marked"]
+    assert workshop.counts["all recomputed"] + workshop.counts["some marked"]

@@ -11,11 +11,11 @@ for task in STUDY.tasks.values():
             f"{', '.join(task.first_downloads)}"
         )
 
-if workflow.is_main_process:  # what else is not here is said before the first hour of a GPU
-    told = {NOT_TRAINED, *(task.missing for task in STUDY.tasks.values())}
+if workflow.is_main_process:  # before the first job, name what else is missing
+    named = {NOT_TRAINED, *(task.missing for task in STUDY.tasks.values())}
     tables = [exhibit_needs.table_needs(STUDY, key, PLACES) for key in STUDY.config.tables]
     for absence in exhibit_needs.absences(STUDY, tables):
-        if absence.reason not in told:
+        if absence.reason not in named:
             logger.warning(f"cannot be made: {absence}")
 
 

@@ -100,7 +100,8 @@ rule report_partial:
         " && mdnmt report --spec @{params.spec:q} --out {output.page:q}) > {log:q} 2>&1"
 
 
-# Cheap stages, which have the hash of their code, are made again after an edit of their rule's command, too.
+# All rules are known here, in the last file. Cheap stages, which have the hash of their code among their params, are
+# made again after an edit of their rule's command, too.
 for one in workflow.rules:
     if "code" in one.params.keys():
         one.set_params(command=lambda w, command=one.shellcmd: command)

@@ -23,7 +23,6 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.study import AnalysisConfig
     from mdnmt.decode.translator import Translator
     from mdnmt.fingerprint import fingerprint
-    from mdnmt.fsio import read_json
     from mdnmt.machine import require_address
     from mdnmt.paths import RunPaths
     from mdnmt.tasks.task_data import TaskData
@@ -37,5 +36,5 @@ def run(args: argparse.Namespace) -> None:
     translator = Translator(args.run, choose_device(args.device))
     say_other_code([args.run])
     record = RunPaths(args.run).record
-    made = made_by("analyse", read_json(record)["spec"]["builder"], task=args.task)
+    made = made_by("analyse", args.run, task=args.task)
     analyse(translator, data, config, args.out, tied_slots(args.run, data), [record], made)

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.errors import ConfigError, DataError, Interrupted
     from mdnmt.gpu import SLOTS, count_visible
-    from mdnmt.operations.campaign.side_by_side import run_side_by_side
+    from mdnmt.operations.campaign.scheduler import run_jobs
     from mdnmt.provenance import usable_cores
 
     at_once = args.jobs or usable_cores()
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
         return
     cards = count_visible(device)
     os.environ[SLOTS] = str(-(-at_once // cards) if cards else 1)
-    outcome = run_side_by_side(
+    outcome = run_jobs(
         campaign.jobs,
         _verb,
         at_once=at_once,
@@ -143,7 +143,7 @@ def _pack(campaign: Campaign, path: Path) -> None:
 
 
 def _write_parts(campaign: Campaign, done: Sequence[str], folder: Path) -> None:
-    from mdnmt.exchange.parts import PARTS_MAX, write_parts
+    from mdnmt.exchange.campaign_results import PARTS_MAX, write_parts
 
     written, left_out = write_parts(Path("results"), done, folder, f"campaign-{campaign.study}")
     for path in written:

@@ -28,11 +28,11 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import parse_spec
-    from mdnmt.decode.labels import address_of, labels_under, read_predicted
+    from mdnmt.decode.labels import labels_under, read_predicted, translation_address
     from mdnmt.decode.likelihood import LIKELIHOOD, Likelihoods, write_likelihoods
     from mdnmt.decode.translator import Translator, require_precision
     from mdnmt.errors import ConfigError, DataError
-    from mdnmt.fsio import read_json, write_lines, write_sums, write_text
+    from mdnmt.fsio import write_lines, write_sums, write_text
     from mdnmt.machine import require_address
     from mdnmt.paths import RunPaths
     from mdnmt.pretrained.translator import open_run
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
     config = parse_spec(args.spec, Decoding)
     if args.split != "test" and config.labels == "predicted":
         raise ConfigError(f"--split {args.split}: predicted labels exist only for test sentences; choose other labels")
-    require_address(args.out.parent, address_of(config, args.split))
+    require_address(args.out.parent, translation_address(config, args.split))
     data = TaskData.load(args.task)
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = open_run(args.run, choose_device(args.device), args.pretrained, config.weights)
@@ -81,7 +81,5 @@ def run(args: argparse.Namespace) -> None:
         print(f"{domain}: {len(found)} sentences in {time.monotonic() - started:.1f} s", flush=True)
     write_likelihoods(args.out, Likelihoods(translator.vocabulary, forced))
     names = [LIKELIHOOD, *(f"hyp.{domain}.txt" for domain in data.domains)]
-    record = RunPaths(args.run).record
-    made_from = [record, *([args.predicted] if args.predicted is not None else [])]
-    made = made_by("decode", read_json(record)["spec"]["builder"], task=args.task)
-    write_sums(args.out, names, made_from=made_from, made_by=made)
+    made_from = [RunPaths(args.run).record, *([args.predicted] if args.predicted is not None else [])]
+    write_sums(args.out, names, made_from=made_from, made_by=made_by("decode", args.run, task=args.task))

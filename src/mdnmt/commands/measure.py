@@ -70,7 +70,6 @@ def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: st
     import json
 
     from mdnmt import fsio, provenance
-    from mdnmt.paths import RunPaths
     from mdnmt.training_code import made_by
 
     made = provenance.collect()
@@ -84,7 +83,6 @@ def _write(args: argparse.Namespace, rows: dict[str, dict[str, Any]], device: st
     }
     # Not tied to the runs' records: time and memory stay what they are when a record is written again.
     options = {"runs": json.loads(args.runs), "decoding": json.loads(args.decoding), "repeats": args.repeats}
-    builders = {fsio.read_json(RunPaths(Path(run)).record)["spec"]["builder"] for run in options["runs"].values()}
-    code = made_by("measure", *sorted(builders))
+    code = made_by("measure", *map(Path, options["runs"].values()))
     found = {"hardware": hardware, "rows": rows, "provenance": made}
     fsio.write_sealed(args.out, found, made_with=options, made_by=code)

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _take_in(parts: list[str], args: argparse.Namespace) -> None:
     """Take in the results without weights that `mdnmt campaign` left on another machine."""
-    from mdnmt.exchange.parts import take_in
+    from mdnmt.exchange.campaign_results import take_in
     from mdnmt.exchange.transfer import drop_benchmarks, unbuilt_task
 
     unbuilt = set[Path]()

@@ -48,6 +48,6 @@ def run(args: argparse.Namespace) -> None:
     make_deterministic(SEED_OF_LOADING, args.threads)
     translator = Translator(args.run, choose_device(args.device))
     record = RunPaths(args.run).record
-    made = made_by("words", read_json(record)["spec"]["builder"], task=args.task)
+    made = made_by("words", args.run, task=args.task)
     found = {"domains": right, **decisions(translator, data, kinds, args.limit)}
     write_sealed(args.out, found, [*sums_of(args.hypotheses), record], made_by=made)

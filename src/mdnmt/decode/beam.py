@@ -1,8 +1,9 @@
 """Batched beam search over cached keys and values; sentences leave the batch as they finish.
 
 Shapes: B sentences still in the batch, W prefixes per sentence, P = B x W prefixes, S source tokens, T tokens of a
-prefix, <s> included, V vocabulary. In `best_continuations`: N continuations that are returned, X candidates per
-sentence, C columns of the vocabulary, G tokens of a column, R tokens that do not fill a column.
+prefix without <s>, N candidates per sentence (2W, if the vocabulary has as many), V vocabulary. In
+`best_continuations`: X tokens that are sorted, C columns of the vocabulary, G tokens of a column, R tokens that do not
+fill a column.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def beam_search(
     newest_P = torch.full((len(sentences),), Vocab.bos, device=device)
     ids_BWT = np.zeros((len(sentences), 1, 0), dtype=np.int64)
     while sentences:
-        candidates = _candidates(model, state, newest_P, score_BW, sentences, ids_BWT.shape[2] + 1, width)
+        step = ids_BWT.shape[2] + 1
+        candidates = _candidates(model, state, newest_P, score_BW, sentences, step, width)
         # In float64 all three are exact, and together they are one copy.
         scores_BN, parents_BN, tokens_BN = torch.stack([part.double() for part in candidates]).cpu().numpy()
         parents_BN, tokens_BN = parents_BN.astype(np.int64), tokens_BN.astype(np.int64)
@@ -70,7 +72,7 @@ def beam_search(
         _finish(sentences, ids_BWT, scores_BN, parents_BN, ends_BN, config)
         rows = []
         for row, sentence in enumerate(sentences):
-            if len(sentence.finished) < width and ids_BWT.shape[2] + 1 < sentence.max_length:
+            if len(sentence.finished) < width and step < sentence.max_length:
                 rows.append(row)
             else:
                 done[sentence.index] = sorted(sentence.finished, key=lambda found: -found.score)
@@ -111,7 +113,7 @@ def _candidates(
     step: int,
     width: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return score, parent prefix and token of the 2W best continuations of each sentence, each [B, 2W]."""
+    """Return score, parent prefix and token of the 2W best continuations of each sentence, each [B, N]."""
     logits_PV = model.step(newest_P, state)
     logits_PV = logits_PV.to(torch.promote_types(logits_PV.dtype, torch.float32))
     log_p_BWV = logits_PV.log_softmax(-1).view(*score_BW.shape, -1)

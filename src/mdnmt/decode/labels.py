@@ -14,7 +14,7 @@ from mdnmt.fsio import read_json
 SEED = 1  # for the order of the wrong labels
 
 
-def address_of(config: Decoding, split: Split) -> str:
+def translation_address(config: Decoding, split: Split) -> str:
     """Return the content address of a run's translations of a split, within the run's folder."""
     classifier = {"classifier": fingerprint("labels", {})} if config.labels == "predicted" else {}
     of_split = {"split": split} if split != "test" else {}

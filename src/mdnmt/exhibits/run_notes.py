@@ -54,7 +54,8 @@ def notes_on(files: Iterable[Path], names: Mapping[Path, Name] | None = None) ->
         if found := found or next(filter(None, map(why_made_by_other_code, (of_data, *made))), ""):
             why.setdefault(found, []).append(name)
         for by in (record.get("provenance") or {}, *made):
-            for package, version in (by.get("packages") or {}).items():
+            packages = by.get("packages")
+            for package, version in packages.items() if isinstance(packages, dict) else ():
                 users = versions.setdefault(package, {}).setdefault(str(version), [])
                 users += [name] if name not in users else []
     notes = [f"{_named(those)}: {text}." for text, those in why.items()]

@@ -19,7 +19,7 @@ from mdnmt.config.published import Published
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import ExternalSystem, StudyConfig
 from mdnmt.config.task import TaskConfig
-from mdnmt.decode.labels import address_of
+from mdnmt.decode.labels import translation_address
 from mdnmt.fingerprint import fingerprint
 from mdnmt.pretrained.weight_files import TOY
 from mdnmt.tasks.task_spec import TaskSpec
@@ -241,7 +241,7 @@ class Study:
 
     def decode_fingerprint(self, run: Run) -> str:
         """Return the content address of a run's hypotheses and scores, within the run's folder."""
-        return address_of(self.decoding_of(run), run.split)
+        return translation_address(self.decoding_of(run), run.split)
 
     def decoding_of(self, run: Run) -> Decoding:
         """Return the decoding options of a run, with its label condition."""

@@ -18,9 +18,9 @@ SCORES = {"domains": {"law": {"bleu": {"score": 30.0, "signature": "s"}, "num_se
 OTHER = "0" * 16
 
 
-def stamp(stage: str, changed: bool) -> dict[str, Any]:
+def stamp(stage: str, changed: bool, *runs: Path) -> dict[str, Any]:
     """Return the record of a stage, by the code here or by another."""
-    made = made_by(stage, *(["transformer"] if stage in ("decode", "analyse") else []))
+    made = made_by(stage, *runs)
     return {**made, "code": {stage: OTHER}} if changed else made
 
 
@@ -33,10 +33,11 @@ def made(folder: Path, *others: str, code: str | None = None, numpy: str = "1.26
     fsio.write_sealed(folder / "run.json", record)
     labels = folder.parent / "predicted-labels.json"
     fsio.write_sealed(labels, {}, made_by=stamp("labels", "labels" in others))
-    by = stamp("decode", "decode" in others)
+    by = stamp("decode", "decode" in others, folder)
     fsio.write_sums(folder / "test/hyp", [], [folder / "run.json", labels], made_by=by)
     fsio.write_sealed(folder / "test/scores.json", SCORES, [folder / "test/hyp/sums.json"])
-    fsio.write_sums(folder / "analysis", [], [folder / "run.json"], made_by=stamp("analyse", "analyse" in others))
+    by = stamp("analyse", "analyse" in others, folder)
+    fsio.write_sums(folder / "analysis", [], [folder / "run.json"], made_by=by)
     fsio.write_sealed(folder / "test/comet.json", SCORES, made_by=stamp("comet", "comet" in others))
     return folder
 
@@ -66,6 +67,21 @@ def test_runs_that_other_code_trained_are_named_together(tmp_path: Path) -> None
     files = [path for folder in (*folders, made(tmp_path / "m")) for path in shown(folder)]
     assert notes_on(files, names) == ["Encoder, seeds 1, 2: trained by other code."]
     assert notes_on(shown(folders[0])) == ["encoder, seed 4: trained by other code."]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"spec": 3, "attempts": 5, "updates": "x"},
+        {"code": {"text": [1]}},
+        {"code": 3},
+        {"made_by": 3},
+        {"made_by": {"code": {"decode": [1]}, "builders": 3, "packages": 3}},
+    ],
+)
+def test_a_damaged_record_gives_no_note(odd: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"updates": 5, **odd}))
+    assert notes_on([tmp_path / "run.json"]) == []
 
 
 def test_data_that_other_code_prepared_are_named(tmp_path: Path) -> None:

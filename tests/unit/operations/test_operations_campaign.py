@@ -15,10 +15,10 @@ import pytest
 
 from mdnmt import gpu
 from mdnmt.errors import DataError
-from mdnmt.exchange import parts
+from mdnmt.exchange import campaign_results
 from mdnmt.operations.campaign.jobs import Campaign, Job, Step
 from mdnmt.operations.campaign.pack import CAMPAIGN, open_pack
-from mdnmt.operations.campaign.side_by_side import log_of, run_side_by_side
+from mdnmt.operations.campaign.scheduler import log_of, run_jobs
 from mdnmt.operations.campaign.study_jobs import campaign_of
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.resolve import resolve
@@ -48,11 +48,11 @@ def job(folder: Path, run: str, *, name: str = "write", after: str = "") -> Job:
 def test_jobs_run_once_and_a_start_comes_before_what_starts_from_it(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "child", after="start"), job(tmp_path, "start"), job(tmp_path, "other")]
     said: list[str] = []
-    found = run_side_by_side(jobs, verb, at_once=3, device="cpu", logs=tmp_path / "logs", say=said.append)
+    found = run_jobs(jobs, verb, at_once=3, device="cpu", logs=tmp_path / "logs", say=said.append)
     assert sorted(found.done) == ["child", "other", "start"] and not found.failed and len(said) == 3
     assert found.done.index("start") < found.done.index("child")
     log_of(tmp_path / "logs", jobs[2]).unlink()
-    assert run_side_by_side(jobs, verb, at_once=1, device="cpu", logs=tmp_path / "logs").done == [
+    assert run_jobs(jobs, verb, at_once=1, device="cpu", logs=tmp_path / "logs").done == [
         "child",
         "start",
         "other",
@@ -62,7 +62,7 @@ def test_jobs_run_once_and_a_start_comes_before_what_starts_from_it(tmp_path: Pa
 
 def test_a_failure_stops_only_what_starts_from_it(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "bad", name="fail"), job(tmp_path, "child", after="bad"), job(tmp_path, "good")]
-    found = run_side_by_side(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", say=lambda line: None)
+    found = run_jobs(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", say=lambda line: None)
     assert found.done == ["good"] and found.failed.keys() == {"bad", "child"}
     assert "status 3" in found.failed["bad"] and "starts from failed: bad" in found.failed["child"]
     # Without what it needs a device for, a step gets no device.
@@ -78,7 +78,7 @@ def test_all_jobs_are_asked_to_save_when_the_time_is_up_or_somebody_stops(tmp_pa
         waiting.start()
     started = time.monotonic()
     seconds = 15 if how == "deadline" else None
-    found = run_side_by_side(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", seconds=seconds)
+    found = run_jobs(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", seconds=seconds)
     assert found.is_stopped and not found.done and not found.failed and time.monotonic() - started < 50
 
 
@@ -170,15 +170,15 @@ def test_a_pack_with_a_member_that_belongs_elsewhere_is_refused(
 
 
 def test_parts_keep_whole_runs_below_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES_MAX", 250_000)
+    monkeypatch.setattr(campaign_results, "PART_BYTES_MAX", 250_000)
     runs = [f"t/m/seed{number}-0123456{number}" for number in range(1, 9)]
     for number, run in enumerate(runs):
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
         (folder / "run.json").write_bytes(os.urandom(400_000 if number == 2 else 110_000))  # does not compress
         (folder / "model.safetensors").touch()
-    monkeypatch.setattr(parts, "PARTS_MAX", 3)
-    written, left_out = parts.write_parts(tmp_path, runs, tmp_path / "out", "x")
+    monkeypatch.setattr(campaign_results, "PARTS_MAX", 3)
+    written, left_out = campaign_results.write_parts(tmp_path, runs, tmp_path / "out", "x")
     assert [path.name for path in written] == ["x-1.zip", "x-2.zip", "x-3.zip"] and left_out == [runs[2], runs[7]]
     assert all(path.stat().st_size <= 250_000 for path in written)
     names = [name for path in written for name in zipfile.ZipFile(path).namelist()]

@@ -50,7 +50,7 @@ def build(name: str) -> Method:
 
 
 class Updates:
-    """Updates of a method whose numbers all stand in tensors that stay where they are."""
+    """Updates of a method; all their numbers are in tensors that are overwritten, never replaced."""
 
     def __init__(self, method: Method, dtype: torch.dtype | None) -> None:
         self.method, self.dtype = method, dtype

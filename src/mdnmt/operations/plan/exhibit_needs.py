@@ -171,11 +171,12 @@ def _rows(spec: specs.AnyTable) -> tuple[Any, ...]:
 
 def _absent(spec: specs.AnyTable, row: Any, task: Task) -> dict[str, int]:
     """Return why cells of a row cannot be made, and how many of them."""
-    found = {}
-    if row.missing is not None:
-        found[task.missing or row.missing if row.missing == NOT_YET else row.missing] = _cells(spec)
+    why = row.missing
+    if why == NOT_YET and task.missing:
+        why = task.missing
+    found = {} if why is None else {why: _cells(spec)}
     if isinstance(spec, specs.ScoreTableSpec):
-        found |= {why: _cells(spec) // len(spec.metrics) for why in spec.metric_missing.values()}
+        found |= dict.fromkeys(spec.metric_missing.values(), _cells(spec) // len(spec.metrics))
     return found
 
 

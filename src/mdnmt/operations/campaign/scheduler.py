@@ -1,4 +1,4 @@
-"""Run the jobs of a campaign side by side, each in a process of its own, until all are done or the time is up."""
+"""Run the jobs of a campaign, several at a time, each in a process of its own, until the time is up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRELOADED = [
     "mdnmt.pretrained.run", "mdnmt.train.run", "mdnmt.pretrained.translator", "mdnmt.decode.translator",
     "mdnmt.analysis.model_internals", "mdnmt.score.scores_of_domains", "sacrebleu.metrics", "sacremoses",
 ]  # fmt: skip
-SECONDS_TO_SAVE = 60.0  # a job that was told to stop saves within this time, or is killed
+SECONDS_TO_SAVE = 60.0  # a job that is asked to stop saves within this time, or is killed
 _ON_DEVICE = ("train", "decode", "analyse", "word-accuracy")
 
 Verb = Callable[[list[str]], int]
@@ -44,7 +44,7 @@ class Outcome:
     is_stopped: bool = False
 
 
-def run_side_by_side(
+def run_jobs(
     jobs: Sequence[Job],
     verb: Verb,
     *,
