@@ -42,6 +42,7 @@ onstart:
     require_start()
     spec_file.write()
     write_deferred_checksums()
+    keep_counts()
     list_started(Path("results", STUDY.name, STARTED), report_selection.run_rows(STUDY, PLACES))
     cluster_resources.look_only_when_a_job_ends(workflow)
 

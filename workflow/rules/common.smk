@@ -20,6 +20,7 @@ from mdnmt.exhibits.spec_files import SpecFiles, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.operations.plan import cluster_resources, exhibit_needs
 from mdnmt.operations.plan.memory_limits import require_memory
+from mdnmt.operations.plan.model_work import keep_counts
 from mdnmt.operations.plan.slurm_client import require_slurm
 from mdnmt.paths import runs_without_weights
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside

@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.plan.cluster_resources import Jobs
     from mdnmt.operations.plan.exhibit_needs import table_of
     from mdnmt.operations.plan.memory_limits import require_memory
+    from mdnmt.operations.plan.model_work import keep_counts
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
     from mdnmt.operations.plan.study_plan import as_json, make_plan
     from mdnmt.studies.external_systems import check_external
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> None:
     # Where there is SLURM, its jobs compute, not this machine.
     device = Jobs(cluster, study, places, project.device).device if cluster else _device(project.device)
     plan = make_plan(study, args.results, args.corpora, args.benchmarks, device, bundle.runs, cluster is not None)
+    keep_counts()
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:
         print(printable_lines(_power(plan, args)))
@@ -132,8 +134,8 @@ def _overrides(pairs: list[str]) -> dict[str, Any]:
 
 def _device(name: str) -> str:
     """Return the kind of device that a run would use here."""
+    from mdnmt.gpu import count_visible
+
     if name != "auto":
         return name.partition(":")[0]
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda" if count_visible(name) else "cpu"

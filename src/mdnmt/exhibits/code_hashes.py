@@ -20,10 +20,12 @@ from mdnmt.exhibits.spec_files import table_files
 from mdnmt.exhibits.table_selection import paper_table, table_spec
 from mdnmt.fsio import RECORD
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Study
+from mdnmt.studies.study import Run, Study
 
 # These are loaded by name when a corpus is read, which no cheap stage does.
 NOT_RUN = ("mdnmt.corpora.readers",)
+
+_noted: list[tuple[tuple[Run, ...], list[str]]] = []  # the runs of the last study, and their notes
 
 
 def code_of(verb: str) -> str:
@@ -33,7 +35,10 @@ def code_of(verb: str) -> str:
 
 def code_of_page(verb: str, study: Study, places: ResultPaths) -> str:
     """Return the hash of the code that a verb runs, and of the notes on all that the study shows."""
-    return _with(code_of(verb), study_notes(study, places))
+    # One DAG asks for several pages of a study, whose notes take seconds for hundreds of runs.
+    if not _noted or _noted[0][0] is not study.runs:
+        _noted[:] = [(study.runs, study_notes(study, places))]
+    return _with(code_of(verb), _noted[0][1])
 
 
 def code_of_table(study: Study, key: str, places: ResultPaths) -> str:

@@ -11,9 +11,10 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from mdnmt.config.architectures import with_size
 from mdnmt.methods import build, validate
 from mdnmt.methods.meta_device import on_meta_device
-from mdnmt.methods.method import Architecture, Method, TokenCounts, VocabSizes, with_size
+from mdnmt.methods.method import Architecture, Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
 
 Status = Literal["plain", "exchanged", "added"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from mdnmt.config.architectures import Architecture, with_size
 from mdnmt.decode.translator import Translator, read_record
 from mdnmt.errors import ConfigError
 from mdnmt.methods import validate
-from mdnmt.methods.method import Architecture, with_size
 from mdnmt.paths import RunPaths
 
 # A domain tag is one more source token; the classifiers of multi-task learning take no part in translation.

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.architectures import Architecture, TransformerConfig, WaldmConfig
 from mdnmt.config.loader import validate_model
 from mdnmt.errors import ConfigError
-from mdnmt.methods.method import Architecture
-from mdnmt.methods.transformer import TransformerConfig
-from mdnmt.methods.waldm import WaldmConfig
 
 # In fairseq, positions begin after the number of the padding token, which is 1.
 FIRST_POSITION = 2

@@ -1,4 +1,7 @@
-"""The methods, one file each, and those of plug-ins. A module with `config_type` and `build` is a builder."""
+"""The methods, one file each, and those of plug-ins. A module with `config_type` and `build` is a builder.
+
+A module is imported when a model is built, because that imports PyTorch, which validating options does not need.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,20 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mdnmt.config.architectures import ARCHITECTURES, Architecture, VocabSizes, with_size
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import canonical_json
-from mdnmt.methods.method import Architecture, Method, VocabSizes, with_size
 from mdnmt.plugins import Kind, Plugin, changed_code, find, folder, load, names, one_line, own_code
 
-_MODULES = {found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)}
+if TYPE_CHECKING:
+    from mdnmt.methods.method import Method
+
 KIND = Kind("method", ("config_type", "build"), "docs/your-own-method.md")
-# Each offers `config_type` (its Architecture) and `build(config, vocab, num_domains)`.
-BUILDERS: dict[str, ModuleType] = {name: module for name, module in _MODULES.items() if hasattr(module, "build")}
+# Modules of this package. Each offers `config_type` (its Architecture) and `build(config, vocab, num_domains)`.
+BUILDERS = tuple(sorted({found.name for found in iter_modules(__path__)} - {"assembly", "meta_device", "method"}))
 
 
 def find_own(builder: str) -> Plugin | None:
@@ -84,8 +89,15 @@ def validate(
             "has a copy in its folder code/) or set MDNMT_PLUGINS to a folder that has it; to train with today's code, "
             "start snakemake again"
         )
+    return validate_model(options, config_type(builder, where, others), f"{where}: architecture")
+
+
+def config_type(builder: str, where: str, others: Iterable[str] = ()) -> type[Architecture]:
+    """Return the class of a builder's options; arguments and errors as in `validate`."""
+    if builder in ARCHITECTURES and find_own(builder) is None:
+        return ARCHITECTURES[builder]
     kind: type[Architecture] = _builder(builder, where, others).config_type
-    return validate_model(options, kind, f"{where}: architecture")
+    return kind
 
 
 def _builder(builder: str, where: str, others: Iterable[str] = ()) -> ModuleType:
@@ -96,7 +108,7 @@ def _builder(builder: str, where: str, others: Iterable[str] = ()) -> ModuleType
             f"{where}: no builder {builder!r}{did_you_mean(builder, known)}; there are: {', '.join(known)}"
         )
     if plugin is None:
-        return BUILDERS[builder]
+        return import_module(f"{__name__}.{builder}")
     module = load(KIND, plugin)
     if not (isinstance(module.config_type, type) and issubclass(module.config_type, Architecture)):
         raise ConfigError(f"{plugin.place}: config_type is no class that extends mdnmt.methods.method.Architecture")
@@ -111,11 +123,14 @@ def build(builder: str, architecture: Architecture, vocab: VocabSizes, num_domai
     Raises:
         ConfigError: the options do not fit together, or a plug-in's code fails.
     """
+    from mdnmt.methods.method import Method
+
     plugin, make = find_own(builder), _builder(builder, builder).build
     sized = with_size(architecture, num_domains)
+    sized.require_task(num_domains, joint=vocab.joint)
     if plugin is None:
-        method: Method = make(sized, vocab, num_domains)
-        return method
+        found: Method = make(sized, vocab, num_domains)
+        return found
     with one_line(plugin, "build fails"):
         method = make(sized, vocab, num_domains)
     if not isinstance(method, Method):

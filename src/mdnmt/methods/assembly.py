@@ -9,7 +9,6 @@ from functools import partial
 import torch
 from torch import nn
 
-from mdnmt.errors import ConfigError
 from mdnmt.methods.method import Architecture, VocabSizes
 from mdnmt.models.attention import CrossAttention, SelfAttention
 from mdnmt.models.decoder import Decoder, DecoderLayer
@@ -104,16 +103,7 @@ def assemble(
     """Return a Transformer of the given parts (None: plain ones), its embeddings tied as the architecture says.
 
     The last four arguments are those of `Transformer`.
-
-    Raises:
-        ConfigError: `share_embeddings` is `all`, but the task has two vocabularies.
     """
-    if config.share_embeddings == "all" and not vocab.joint:
-        raise ConfigError(
-            "share_embeddings: all needs one vocabulary for both languages, but the task has two; "
-            "set `joint: true` under the task's vocabulary, or share_embeddings: decoder"
-        )
-
     encoder = encoder or make_encoder(config)
     decoder = decoder or make_decoder(config)
 

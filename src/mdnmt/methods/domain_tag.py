@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import Field
-
+from mdnmt.config.architectures import DomainTagConfig
 from mdnmt.methods.assembly import assemble
-from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.domain_tag import DomainTag
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
-
-
-class DomainTagConfig(Architecture):
-    """What DomainTag adds to a Transformer."""
-
-    tag_position: Literal["first", "last"] = Field(
-        "first", description="before the source sentence (Tars and Fishel), or behind its last word"
-    )
-
 
 config_type = DomainTagConfig
 

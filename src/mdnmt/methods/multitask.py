@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import Field
-
+from mdnmt.config.architectures import MultitaskConfig
 from mdnmt.methods.assembly import assemble
-from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
 from mdnmt.models.sentence_classifier import SentenceClassifier
 from mdnmt.models.sentence_loss import SentenceDomainLoss
-
-
-class MultitaskConfig(Architecture):
-    """What the three rows add to a Transformer."""
-
-    gradient: Literal["pass", "reverse", "half"] = Field(
-        "pass",
-        description="into the encoder: as it is (MTL), reversed (AdvL), or reversed for half of the features (PAdvL)",
-    )
-    aux_norm: Literal["text", "code"] = Field(
-        "code", description="domain loss as the mean over sentences of the released code, or as their sum (text)"
-    )
-
 
 config_type = MultitaskConfig
 

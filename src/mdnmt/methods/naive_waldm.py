@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
-from pydantic import Field
 from torch import nn
 
+from mdnmt.config.architectures import NaiveWaldmConfig
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
-from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.context import Side
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
 from mdnmt.models.naive_mixing import (
@@ -20,17 +19,6 @@ from mdnmt.models.naive_mixing import (
     initialise,
 )
 from mdnmt.models.projection import ProjectionFactory
-
-
-class NaiveWaldmConfig(Architecture):
-    """Options of the re-implementation."""
-
-    mixed_sides: Literal["encoder", "both"] = Field("both", description='the rows "Encoder" and "E/DC"')
-    proportion_smoothing: float = Field(0.05, ge=0, lt=1, description="eps of D(x)")
-    initialisation: Literal["default", "xavier"] = Field(
-        "default", description="first values: torch's own, or Xavier for all that is found; hidden maps never are"
-    )
-
 
 config_type = NaiveWaldmConfig
 

@@ -3,54 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
-from pydantic import Field, model_validator
 from torch import nn
 
+from mdnmt.config.architectures import WaldmConfig
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
-from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.context import Side
-from mdnmt.models.gradient_reversal import GradientLink
 from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss, ProportionLoss
 from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.models.proportion import DomainProportion
 from mdnmt.models.sentence_loss import SentenceDomainLoss
 from mdnmt.models.word_weights import WordWeights
-
-
-class WaldmConfig(Architecture):
-    """What WALDM adds to a Transformer; the method files `*-released-code` change the last four options."""
-
-    mixed_sides: Literal["encoder", "both"] = Field("both", description='the rows "Encoder" and "E/DC"')
-    proportion_smoothing: float = Field(0.05, ge=0, le=1, description="eps of D(x), sec. 3.1")
-    weighted_loss: Literal["none", "aligned", "misaligned"] = Field(
-        "none", description='the rows "... + WL"; misaligned: alpha on the wrong tokens, as in the released code'
-    )
-    input_link: GradientLink = Field(
-        "detach", description="L_mix reaches the Transformer as in MTL (pass), AdvL (reverse) or PAdvL (half), sec. 4.6"
-    )
-    labels: Literal["used", "unused_open", "unused_frozen"] = Field(
-        "used", description="unused (Table 5): no L_mix; L_gen trains D (open), or D keeps its initial values (frozen)"
-    )
-    mix_out_projection: bool = Field(True, description="one W_O per domain (text), or one for all (code)")
-    proportion_loss_on_logits: bool = Field(False, description="L_mix on D(x) (text), or on the plain softmax (code)")
-    aux_norm: Literal["text", "code"] = Field(
-        "text", description="L_mix and WL's loss: sums over tokens or sentences (text), or means (code)"
-    )
-    clip_proportions_apart: bool = Field(
-        True, description="clip the domain classifiers by the norm of their own gradients"
-    )
-
-    @model_validator(mode="after")
-    def _losses_have_their_labels(self) -> WaldmConfig:
-        if self.labels != "used" and (self.weighted_loss != "none" or self.input_link != "detach"):
-            raise ValueError(
-                f"labels: {self.labels} trains without labels, but weighted_loss and input_link change losses that "
-                "need them; expected weighted_loss: none and input_link: detach"
-            )
-        return self
-
 
 config_type = WaldmConfig
 

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import Field
-
+from mdnmt.config.architectures import WordContextConfig
 from mdnmt.methods.assembly import assemble
-from mdnmt.methods.method import Architecture, Method, VocabSizes
+from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss
 from mdnmt.models.sentence_loss import SentenceDomainLoss
 from mdnmt.models.word_contexts import WordDomainContexts
 from mdnmt.models.word_weights import WordWeights
-
-
-class WordContextConfig(Architecture):
-    """Options of WDC and WL; either can be used alone."""
-
-    word_contexts: bool = Field(True, description="WDC: domain-specific and shared encoder states through gates")
-    feature_dim: int = Field(
-        300, gt=0, le=16_384, description="width of the sentence vectors that open the gates (Zeng et al.)"
-    )
-    adversarial_weight: float = Field(0.1, ge=0, description="lambda: of the reversed gradient in the shared branch")
-    weighted_loss: Literal["none", "aligned", "misaligned"] = Field(
-        "none",
-        description="WL: word j counts 1 + alpha_j; misaligned: alpha on the words the released code gives it to",
-    )
-    aux_norm: Literal["text", "code"] = Field(
-        "text", description="domain losses as sums over sentences, or as the code's mean"
-    )
-
 
 config_type = WordContextConfig
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mdnmt.config.architectures import Architecture
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig
@@ -15,7 +16,6 @@ from mdnmt.config.study import Overrides, StudyConfig
 from mdnmt.config.training import Training, merge_recipes
 from mdnmt.errors import ConfigError
 from mdnmt.methods import find_own, validate
-from mdnmt.methods.method import Architecture
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.pretrained.config import Mbart50Config
 from mdnmt.pretrained.config import validate as validate_pretrained

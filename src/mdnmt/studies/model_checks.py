@@ -1,4 +1,7 @@
-"""Check on the meta device whether a model can be built, and can start from the weights of another."""
+"""Check whether a model can be built, and can start from the weights of another.
+
+PyTorch is imported only for what options alone do not tell: the code of a plug-in, and the shapes of two models.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mdnmt.config.architectures import ARCHITECTURES, Architecture, VocabSizes, with_size
 from mdnmt.errors import CheckpointError, ConfigError
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate
-from mdnmt.methods.meta_device import on_meta_device
-from mdnmt.methods.method import Architecture, Method, VocabSizes, with_size
-from mdnmt.train.initialise import InitialWeights, initialise
+
+if TYPE_CHECKING:
+    from mdnmt.methods.method import Method
 
 _VOCAB_SIZE = 16  # the true size is not known yet, and does not affect the checks
 # Options in which a model must agree with the one that it starts from, besides the shapes of its tensors.
@@ -54,7 +58,9 @@ def check_built(model: Model) -> None:
     Raises:
         ConfigError: the options do not fit the number of domains or the vocabularies.
     """
-    _build(model)
+    if model.builder not in ARCHITECTURES:
+        _build(model)
+    with_size(model.architecture, model.num_domains).require_task(model.num_domains, joint=model.joint)
 
 
 @cache
@@ -64,6 +70,8 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
     Raises:
         ConfigError: a tensor of the other model has no place in it, or an option that shapes do not show differs.
     """
+    from mdnmt.train.initialise import InitialWeights, initialise
+
     here, there = (with_size(one.architecture, one.num_domains) for one in (model, start))
     for key in _ALIKE:
         if (mine := getattr(here, key)) != (other := getattr(there, key)):
@@ -76,6 +84,8 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
 
 
 def _build(model: Model) -> Method:
+    from mdnmt.methods.meta_device import on_meta_device
+
     vocab = VocabSizes(_VOCAB_SIZE, _VOCAB_SIZE, model.joint)
     with on_meta_device():
         return build(model.builder, model.architecture, vocab, model.num_domains)

@@ -241,7 +241,14 @@ class Study:
 
     def decode_fingerprint(self, run: Run) -> str:
         """Return the content address of a run's hypotheses and scores, within the run's folder."""
-        return translation_address(self.decoding_of(run), run.split)
+        key = run.task, run.labels, run.split
+        if key not in self._translations:
+            self._translations[key] = translation_address(self.decoding_of(run), run.split)
+        return self._translations[key]
+
+    @cached_property
+    def _translations(self) -> dict[tuple[str, str, str], str]:
+        return {}  # addresses, which a DAG of a large study asks for ten thousand times
 
     def decoding_of(self, run: Run) -> Decoding:
         """Return the decoding options of a run, with its label condition."""

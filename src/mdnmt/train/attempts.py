@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio
-from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.errors import Interrupted, LeaseError, MdnmtError
 from mdnmt.paths import RunPaths
 from mdnmt.train.lease import lease_is_live, read_holder, slurm_job
@@ -134,6 +133,8 @@ def _slurm_minutes_left(run: Call) -> float | None:
 
 
 def _newest_update(checkpoints: Path) -> int:
+    from mdnmt.checkpoints.store import CheckpointStore  # watching runs, which imports this file, needs no PyTorch
+
     return max(CheckpointStore(checkpoints, "").updates(), default=0)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-
+from mdnmt.config.architectures import Architecture, with_size
 from mdnmt.config.training import Training
 from mdnmt.machine import Memory, TooLarge, host_memory, in_gb, require_space
-from mdnmt.methods.method import Architecture, with_size
+
+if TYPE_CHECKING:
+    import torch
 
 FLOAT = 4  # bytes
 # Values per parameter: its weight, gradient and Adam's two moments.
@@ -88,6 +89,8 @@ def footprint(
 def device_memory(device: torch.device) -> Memory:
     """Return the memory of the device that trains."""
     if device.type == "cuda":
+        import torch  # planning, which imports this file, needs no PyTorch
+
         found = torch.cuda.get_device_properties(device)
         return Memory(found.total_memory, f"the GPU ({found.name})")
     return host_memory()

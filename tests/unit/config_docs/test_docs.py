@@ -18,11 +18,11 @@ import yaml
 from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, spans
 
 from mdnmt.cli import verbs
+from mdnmt.config.architectures import ARCHITECTURES
 from mdnmt.config.loader import load_yaml, validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import load_task
-from mdnmt.methods import BUILDERS
 from mdnmt.methods.method import Architecture
 from mdnmt.pretrained.config import Mbart50Config
 from mdnmt.studies.resolve import resolve
@@ -189,7 +189,7 @@ PAGE_OF = {
     "waldm": "waldm",
     "word_context": "word-context",
 }
-OPTIONS = {**{name: module.config_type for name, module in BUILDERS.items()}, "mbart50": Mbart50Config}
+OPTIONS = {**ARCHITECTURES, "mbart50": Mbart50Config}
 
 
 def written(default: Any) -> str:

@@ -11,8 +11,9 @@ from reference import multitask as slow
 from reference.transformer import Shape, decoder, encoder, output
 from torch import Tensor
 
+from mdnmt.config.architectures import with_size
 from mdnmt.methods import build, validate
-from mdnmt.methods.method import VocabSizes, with_size
+from mdnmt.methods.method import VocabSizes
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES = [[5, 2], [7, 8, 9, 10, 2], [3, 11, 2]]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from mdnmt.config.architectures import with_size
 from mdnmt.config.method import load_method
 from mdnmt.methods import build, validate
-from mdnmt.methods.method import Architecture, VocabSizes, with_size
+from mdnmt.methods.method import Architecture, VocabSizes
 from mdnmt.models.attention import SelfAttention
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from mdnmt.config.architectures import VocabSizes
 from mdnmt.corpora.fetch_manifest import MANIFEST
-from mdnmt.methods.method import VocabSizes
 from mdnmt.paths import RunPaths
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Task

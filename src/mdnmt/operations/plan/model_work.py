@@ -1,21 +1,31 @@
-"""Count a model's parameters and operations per token, from a model on the meta device."""
+"""Count a model's parameters and operations per token, from a model on the meta device.
+
+`mdnmt plan` keeps the counts in a file, by what decides them, so that the next plan need not import PyTorch.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
+from mdnmt import fsio
+from mdnmt.code_hash import modules_of, sources
+from mdnmt.config.architectures import ARCHITECTURES, VocabSizes
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate
-from mdnmt.methods.meta_device import on_meta_device
-from mdnmt.methods.method import VocabSizes
-from mdnmt.models.transformer import Transformer
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from mdnmt.models.transformer import Transformer
+
+COUNTS = Path("resources/model-counts.json")
 
 # Per weight and token: a multiplication and an addition, once forward and twice backward (for weights and inputs).
 OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
@@ -71,10 +81,48 @@ def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab:
 
 @cache
 def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Work:
+    if builder not in ARCHITECTURES:
+        return _counted(builder, options, num_domains, vocab)
+    known = _kept()
+    key = hashlib.sha256(f"{builder} {options} {num_domains} {vocab} {_code()}".encode()).hexdigest()
+    if key not in known:
+        known[key] = _counted(builder, options, num_domains, vocab)
+    return known[key]
+
+
+def _counted(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Work:
+    from mdnmt.methods.meta_device import on_meta_device
+
     architecture = validate(builder, json.loads(options), where=builder)
     with on_meta_device():
         model = build(builder, architecture, vocab, num_domains).model
     return Work(sum(parameter.numel() for parameter in model.parameters()), *_multiplications(model))
+
+
+@cache
+def _code() -> str:
+    """Return the code that decides the counts: that of models, not that of everything they import."""
+    deciding = ("mdnmt.config.architectures", "mdnmt.methods", "mdnmt.models", __name__)
+    return " ".join(sources().hash_of(name) for name in modules_of(__name__) if name.startswith(deciding))
+
+
+@cache
+def _kept() -> dict[str, Work]:
+    """Return the counts of earlier plans; those of this process are added."""
+    try:
+        return {key: Work(*map(int, counts)) for key, counts in fsio.read_json(COUNTS).items()}
+    except (OSError, ValueError, TypeError, AttributeError):  # missing, damaged, or of another version
+        return {}
+
+
+def keep_counts() -> None:
+    """Write all counts that are known now for later plans; a folder that is missing or read-only is no error."""
+    if not COUNTS.parent.is_dir():
+        return
+    try:
+        fsio.write_json(COUNTS, {key: astuple(work) for key, work in sorted(_kept().items())})
+    except OSError:
+        return
 
 
 def _multiplications(model: Transformer) -> tuple[int, int]:
@@ -83,7 +131,7 @@ def _multiplications(model: Transformer) -> tuple[int, int]:
     The decoder's keys and values of the source count for the source, as does a classifier of the encoder's states. A
     classifier of the decoder's states counts for the target.
     """
-    reads_source = [model.decoder.memory_conditioner]
+    reads_source: list[nn.Module | None] = [model.decoder.memory_conditioner]
     reads_source += [layer.cross_attention.key_value for layer in model.decoder.layers]  # type: ignore[union-attr,misc]
     memory = sum(map(_size, reads_source))
     beside = {side: _size(module) for side, module in model.classifiers.items()}
@@ -94,6 +142,8 @@ def _multiplications(model: Transformer) -> tuple[int, int]:
 
 def _size(module: nn.Module | None) -> int:
     """Return the multiplications for one token: the elements of a module's matrices, also of modules in plain lists."""
+    from torch import nn
+
     if module is None:
         return 0
     found = {id(parameter): parameter for parameter in module.parameters()}

@@ -6,8 +6,8 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mdnmt.config.architectures import VocabSizes
 from mdnmt.config.run import RunSpec
-from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan import time_estimates
 from mdnmt.operations.plan.benchmark_paths import decode_benchmarks, name_of, train_benchmark
 from mdnmt.operations.plan.existing_results import Progress, State, is_translated, progress, run_state, size_bytes

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mdnmt.config.architectures import VocabSizes
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import MdnmtError
 from mdnmt.fsio import read_json
-from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan.benchmark_paths import train_benchmark
 from mdnmt.operations.plan.model_work import work_of
 from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER

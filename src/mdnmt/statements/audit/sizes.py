@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from mdnmt.config.architectures import Architecture, VocabSizes
 from mdnmt.config.audit import Parameters, Peak, Reading, SizeRatio, Sizes, Vocabulary
 from mdnmt.methods import build, validate
 from mdnmt.methods.meta_device import on_meta_device
-from mdnmt.methods.method import Architecture, VocabSizes
 from mdnmt.models.balance_loss import impact_factor
 from mdnmt.statements.audit.cells import split_cell
 from mdnmt.statements.audit.check_result import CheckResult

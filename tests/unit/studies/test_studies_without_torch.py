@@ -1,0 +1,81 @@
+"""Resolving and planning a study must not import PyTorch, which takes longer than all the rest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mdnmt.config.architectures import ARCHITECTURES
+from mdnmt.methods import BUILDERS, config_type
+from mdnmt.methods.method import VocabSizes
+from mdnmt.operations.plan import model_work
+from mdnmt.operations.plan.model_work import Work, keep_counts, work_of
+
+ROOT = Path(__file__).parents[3]
+VOCAB = VocabSizes(100, 100, joint=True)
+RESOLVE = """
+import sys
+from pathlib import Path
+from mdnmt.operations.plan import study_plan
+from mdnmt.studies.resolve import resolve
+import snakemake_logger_plugin_mdnmt
+study = resolve(Path("config"), "demo", Path("resources/corpora"), provisional=True)
+assert study.runs
+print([name for name in ("torch", "pandas", "matplotlib") if name in sys.modules])
+"""
+
+
+def test_a_study_is_resolved_without_torch() -> None:
+    done = subprocess.run([sys.executable, "-c", RESOLVE], cwd=ROOT, text=True, capture_output=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_the_options_of_each_method_are_those_that_its_module_names() -> None:
+    from importlib import import_module
+
+    named = {name: import_module(f"mdnmt.methods.{name}").config_type for name in BUILDERS}
+    assert named == ARCHITECTURES
+    assert all(config_type(name, "here") is ARCHITECTURES[name] for name in BUILDERS)
+
+
+@pytest.fixture
+def counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "resources" / "counts.json"
+    monkeypatch.setattr(model_work, "COUNTS", path)
+    _forget()
+    yield path
+    _forget()
+
+
+def _forget() -> None:
+    model_work._work.cache_clear()
+    model_work._kept.cache_clear()
+
+
+def test_counts_are_kept_for_the_next_plan_and_belong_to_options_and_code(
+    counts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"model_dim": 8, "ffn_dim": 16, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+    made = work_of("transformer", options, 2, VOCAB)
+    keep_counts()
+    assert not counts.exists()  # outside a project, no folder is made
+    counts.parent.mkdir()
+    keep_counts()
+    (key,) = json.loads(counts.read_text())
+    _forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(model_work, "_counted", lambda *_: pytest.fail("counted again"))
+        assert work_of("transformer", options, 2, VOCAB) == made
+    other = Work(1, 2, 3)
+    monkeypatch.setattr(model_work, "_counted", lambda *_: other)
+    assert work_of("transformer", {**options, "ffn_dim": 32}, 2, VOCAB) == other
+    _forget()
+    monkeypatch.setattr(model_work, "_code", lambda: "other code")
+    assert work_of("transformer", options, 2, VOCAB) == other
+    counts.write_text('{"' + key + '": "damaged"}')
+    _forget()
+    assert work_of("transformer", options, 2, VOCAB) == other
