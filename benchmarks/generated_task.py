@@ -23,6 +23,7 @@ def write_task(
     vocab_size: int,
     mean_length: float,
     domains: Sequence[str] = DOMAINS,
+    spread: float = 0.65,
     seed: int = 1,
 ) -> Path:
     """Write a task of pairs that a model can learn, and return its folder; one that is there is kept.
@@ -34,8 +35,9 @@ def write_task(
         folder: of the task.
         pairs: of each split, over all domains.
         vocab_size: of both languages.
-        mean_length: the median length of a sentence; lengths are spread as those of legal text.
+        mean_length: the median length of a sentence.
         domains: names of the domains.
+        spread: standard deviation of the logarithm of the lengths; 0: all are equal; the default is that of legal text.
         seed: of the text.
     """
     if (folder / "task.json").exists():
@@ -47,7 +49,7 @@ def write_task(
     translations_KV[:, ::2] = translations_KV[0, ::2]
     for split, count in pairs.items():
         labels = generator.integers(0, len(domains), count, dtype=np.int16)
-        lengths = np.exp(generator.normal(np.log(mean_length), 0.65, count)).clip(2, 240).astype(np.int64)
+        lengths = np.exp(generator.normal(np.log(mean_length), spread, count)).clip(2, 240).round(6).astype(np.int64)
         source = (words * generator.random(int(lengths.sum())) ** 3).astype(np.int64)
         target = translations_KV[np.repeat(labels, lengths), source]
         place = np.arange(len(source)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

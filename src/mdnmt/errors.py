@@ -93,6 +93,10 @@ class CheckpointError(MdnmtError):
     """A checkpoint is damaged, incomplete, or belongs to another run."""
 
 
+class TrainingError(MdnmtError):
+    """Training cannot continue: no usable data, a sentence that is too long, or a NaN or infinite value."""
+
+
 class LeaseError(MdnmtError):
     """Another process holds the run directory."""
 

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import generated_task
 import numpy as np
 import pytest
 import torch
@@ -25,7 +26,9 @@ from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.forward_backward import forward_backward
+from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import build_method, train_run
+from mdnmt.train.trainer import RuntimeOptions
 
 # Asked of nvidia-smi, not of torch, whose first answer settles what the process may see.
 CARDS = gpu.count_visible()
@@ -117,6 +120,24 @@ def test_stopped_and_resumed_on_the_gpu_it_is_bit_equal(
     assert paths.curves.read_bytes() == whole.curves.read_bytes()
     record = json.loads(paths.record.read_text())
     assert record["device"].startswith("cuda:") and record["provenance"]["gpu"]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("name", TRAINED)
+def test_replayed_graphs_have_the_bits_of_eager_updates(
+    name: str, precision: str, make_spec: Any, tmp_path: Path
+) -> None:
+    pairs = {"train": 6000, "valid": 12, "test": 10}  # of one length, so that all batches have one shape
+    task = generated_task.write_task(
+        tmp_path / "task", pairs=pairs, vocab_size=40, mean_length=31, spread=0.0, domains=("economy", "law")
+    )
+    spec = spec_of(make_spec, name, dropout=0.2, precision=precision, max_tokens=4000, max_updates=24)
+    for graphs in ("on", "off"):
+        train_run(spec, task, tmp_path / graphs, device="cuda", runtime=RuntimeOptions(graphs=graphs))
+    replayed, eager = RunPaths(tmp_path / "on"), RunPaths(tmp_path / "off")
+    assert replayed.model.read_bytes() == eager.model.read_bytes()
+    assert replayed.curves.read_bytes() == eager.curves.read_bytes()
+    assert read_metrics(replayed.metrics)[-1]["replayed_updates"] == 23
 
 
 def test_two_processes_do_not_land_on_one_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--threads", type=int, help="CPU threads of each worker")
     parser.add_argument("--on-nan", choices=["stop", "rollback"], default="stop", help="on a NaN or infinite loss")
+    parser.add_argument(
+        "--graphs", choices=["auto", "on", "off"], default="auto", help="CUDA graphs; on: stop where they fail"
+    )
     parser.add_argument("--save-every-minutes", type=float, default=10.0, help="default: %(default)s")
     parser.add_argument("--save-every-updates", type=int, default=0, help="in addition to validations; 0: none")
     parser.add_argument("--stop-after-minutes", type=float, help="save and exit 75 after this time")
@@ -90,6 +93,7 @@ def _train(args: argparse.Namespace) -> None:
             args.accept_code_change,
             args.tensorboard,
             args.profile,
+            args.graphs,
         ),
     }
     with _attempt(args) if args.in_job else nullcontext(), _group(args) as workers:

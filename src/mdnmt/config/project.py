@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from mdnmt.config.base import Frozen
 
 # Runtime options: they change no result, and another machine has its own.
-RUNTIME = {"device", "workers", "threads", "save_every_minutes", "stop_after_minutes", "tensorboard"}
+RUNTIME = {"device", "workers", "threads", "save_every_minutes", "stop_after_minutes", "tensorboard", "graphs"}
+
+
+def _as_word(value: Any) -> Any:
+    """Undo what YAML makes of a bare `on` or `off`."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
 class ProjectConfig(Frozen):
@@ -28,6 +33,9 @@ class ProjectConfig(Frozen):
     stop_after_minutes: float | None = Field(None, gt=0, description="then save and end with status 75")
     on_nan: Literal["stop", "rollback"] = Field(
         "stop", description="on a NaN or infinite loss: stop, or return to the last checkpoint and skip the batch"
+    )
+    graphs: Annotated[Literal["auto", "on", "off"], BeforeValidator(_as_word)] = Field(
+        "auto", description="CUDA graphs: where they prove to compute the same bits; on: or stop; off: never"
     )
     accept_code_change: bool = Field(
         False, description="resume from checkpoints that other training code wrote; run.json lists the attempts"
@@ -50,6 +58,8 @@ class ProjectConfig(Frozen):
     def training_options(self) -> str:
         """Return the options of `mdnmt train` that say how it saves and stops."""
         said = f"--save-every-minutes {self.save_every_minutes:g} --workers {self.workers} --on-nan {self.on_nan}"
+        if self.graphs != "auto":
+            said += f" --graphs {self.graphs}"
         if self.stop_after_minutes:
             said += f" --stop-after-minutes {self.stop_after_minutes:g}"
         if self.accept_code_change:

@@ -15,7 +15,7 @@ from mdnmt.models.batch import Batch
 from mdnmt.models.losses import Loss
 from mdnmt.train.device import quick_float32
 from mdnmt.train.gradient_reducer import GradientReducer
-from mdnmt.train.shadow_weights import shadow_weights
+from mdnmt.train.shadow_weights import ShadowWeights, shadow_weights
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,13 @@ class UpdateResult:
         norms: of the gradients of each clipped group, before clipping; empty if no norm was computed.
         domain_sums: [2, K], the generation loss and the number of target tokens of each domain, over all batches; None
             if they were not requested, or if no loss recorded them.
+        is_done: the optimiser's step is part of it, as in a replayed update.
     """
 
     losses: list[dict[str, Tensor]]
     norms: list[Tensor]
     domain_sums: Tensor | None = None
+    is_done: bool = False
 
 
 def forward_backward(
@@ -72,35 +74,71 @@ def forward_backward(
     shadows = shadow_weights(method.model, dtype) if reducer is None and recipe.compile == "off" else None
     if shadows is not None:
         shadows.refresh()
-    found = []
+    found: list[dict[str, Tensor]] = []
     of_domains: Tensor | None = None
     for number, batch in enumerate(batches):
-        batch = batch.to(device)
-        with quick_float32(device, dtype):
-            with torch.autocast(device.type, dtype, enabled=dtype is not None):
-                with shadows.instead() if shadows is not None else nullcontext():
-                    output = method.model(batch)
-                losses = {loss.name: loss(output, batch) for loss in method.losses}
-            if weights is not None:
-                factors = {loss.name: weights[number](loss) for loss in method.losses}
-                losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
-            if reducer is not None and number + 1 == len(batches):
-                reducer.begin_last_batch()
-            torch.stack(list(losses.values())).sum().div(num_target_tokens).backward()  # type: ignore[no-untyped-call]
-        if shadows is not None:
-            shadows.collect()
-        found.append({name: value.detach() for name, value in losses.items()})
-        if num_domains and (token_losses := output.context.recorded("token_loss", "decoder")):
-            of_batch = domain_sums(token_losses[0], batch, num_domains)
+        is_last = number + 1 == len(batches)
+        losses, of_batch = batch_gradients(
+            method,
+            batch.to(device),
+            dtype,
+            num_target_tokens,
+            shadows=shadows,
+            weight=weights[number] if weights is not None else None,
+            before_backward=reducer.begin_last_batch if reducer is not None and is_last else None,
+            num_domains=num_domains,
+        )
+        found.append(losses)
+        if of_batch is not None:
             of_domains = of_batch if of_domains is None else of_domains + of_batch
     if reducer is not None:
         reducer.finish()
-    norms: list[Tensor] = []
+    return UpdateResult(found, clip(method, recipe, want_norms=want_norms), of_domains)
+
+
+def batch_gradients(
+    method: Method,
+    batch: Batch,
+    dtype: torch.dtype | None,
+    num_target_tokens: Tensor,
+    *,
+    shadows: ShadowWeights | None = None,
+    weight: Callable[[Loss], float | None] | None = None,
+    before_backward: Callable[[], None] | None = None,
+    num_domains: int = 0,
+) -> tuple[dict[str, Tensor], Tensor | None]:
+    """Add the gradients of one batch, on the device of the model, to those of the parameters.
+
+    Returns:
+        The losses by name, and the sums of the domains as in `UpdateResult`.
+    """
+    device = num_target_tokens.device
+    with quick_float32(device, dtype):
+        with torch.autocast(device.type, dtype, enabled=dtype is not None):
+            with shadows.instead() if shadows is not None else nullcontext():
+                output = method.model(batch)
+            losses = {loss.name: loss(output, batch) for loss in method.losses}
+        if weight is not None:
+            factors = {loss.name: weight(loss) for loss in method.losses}
+            losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
+        if before_backward is not None:
+            before_backward()
+        torch.stack(list(losses.values())).sum().div(num_target_tokens).backward()  # type: ignore[no-untyped-call]
+    if shadows is not None:
+        shadows.collect()
+    of_domains = None
+    if num_domains and (token_losses := output.context.recorded("token_loss", "decoder")):
+        of_domains = domain_sums(token_losses[0], batch, num_domains)
+    return {name: value.detach() for name, value in losses.items()}, of_domains
+
+
+def clip(method: Method, recipe: Training, *, want_norms: bool) -> list[Tensor]:
+    """Clip the gradients and return the norm of each group before that; empty if no norm is needed."""
     if recipe.clip_norm:
-        norms = [torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm) for group in method.clip_groups()]
-    elif want_norms:
-        norms = [torch.nn.utils.get_total_norm([p.grad for p in method.model.parameters() if p.grad is not None])]
-    return UpdateResult(found, norms, of_domains)
+        return [torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm) for group in method.clip_groups()]
+    if want_norms:
+        return [torch.nn.utils.get_total_norm([p.grad for p in method.model.parameters() if p.grad is not None])]
+    return []
 
 
 def domain_sums(token_loss_N: Tensor, batch: Batch, num_domains: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -61,6 +62,15 @@ class Optimiser:
         )
         for parameter in moved.values():
             parameter.grad = None
+
+    def tensors(self, names: Iterable[str]) -> dict[str, Tensor]:
+        """Return parameters, and their state, themselves: what a step overwrites."""
+        found: dict[str, Tensor] = {}
+        for name in names:
+            parameter = self.named[name]
+            state = self._state.setdefault(name, _nothing_yet(parameter))
+            found |= {name: parameter, **{f"{name}/{quantity}": value for quantity, value in state.items()}}
+        return found
 
     def state(self) -> dict[str, Tensor]:
         """Return the state as tensors named `<parameter>/<quantity>`."""

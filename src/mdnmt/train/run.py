@@ -207,6 +207,8 @@ def _train(
     event = "resume" if resumed else "start"
     began = {"event": event, "at_update": trainer.progress.update, "workers": trainer.workers.count}
     began["max_updates"] = trainer.recipe.max_updates
+    if trainer.device.type == "cuda":
+        began["graphs"] = trainer.runtime.graphs
     trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
     if resumed and trainer.workers.is_first:
         print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
@@ -218,7 +220,10 @@ def _train(
         ):
             trainer.run(stop)
     finally:
-        trainer.metrics.append({"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds})
+        end: dict[str, Any] = {"event": "end", "at_update": trainer.progress.update, "seconds": trainer.seconds}
+        if trainer.graphs is not None:
+            end |= {"replayed_updates": trainer.graphs.num_replayed, "graphs_failed": trainer.graphs.failure}
+        trainer.metrics.append(end)
 
 
 def describe(spec: RunSpec, data: TaskData, method_name: str) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from mdnmt.checkpoints.retention import updates_to_keep, weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
-from mdnmt.errors import Interrupted, MdnmtError
+from mdnmt.errors import Interrupted, TrainingError
 from mdnmt.methods.method import Method
-from mdnmt.tasks.task_data import Split, TaskData
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
@@ -27,7 +27,9 @@ from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_co
 from mdnmt.train.data_parallel import Workers
 from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.gradient_reducer import GradientReducer
+from mdnmt.train.graphs import Graphs, UpdateGraphs, graphs_for
 from mdnmt.train.lease import RunLease
+from mdnmt.train.longest_sentences import refuse_long_sentences
 from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, BrokenUpdate, Meters, NotFinite, Step, pop_domain_losses
 from mdnmt.train.metrics_log import TRAINING_SAMPLE, VALIDATION, MetricsLog
 from mdnmt.train.optimiser import Optimiser
@@ -42,10 +44,6 @@ from mdnmt.train.validation import Validation
 
 KEEP_LAST = 2
 MAX_ROLLBACKS = 3  # per run; if more are needed, the cause is not a single bad batch
-
-
-class TrainingError(MdnmtError):
-    """Training cannot continue: no usable data, a sentence that is too long, or a NaN or infinite value."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,7 @@ class RuntimeOptions:
         profile_updates: number of updates of which a trace is written; 0: none.
         accept_code_change: resume from a checkpoint that other training code wrote; run.json records the code of each
             attempt.
+        graphs: replay updates as CUDA graphs, where these prove to compute the same bits; off: never; on: or stop.
     """
 
     save_every_minutes: float = 10.0
@@ -73,6 +72,7 @@ class RuntimeOptions:
     accept_code_change: bool = False
     tensorboard: bool = False
     profile_updates: int = 0
+    graphs: Graphs = "auto"
 
 
 class Trainer:
@@ -115,7 +115,9 @@ class Trainer:
                 f"{self.recipe.max_length} pieces; raise training.max_length"
             )
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
-        self._refuse_long_sentences()
+        refuse_long_sentences(
+            data, method.model, {"train": [self.indices], "valid": list(self.validation.rows.values())}
+        )
         sampler = BatchSampler(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
         if counts_epochs(self.recipe):
             self.recipe = in_updates(self.recipe, sampler.updates_per_epoch())
@@ -129,31 +131,11 @@ class Trainer:
         )
         self._epochs = 0.0
         self._meters = Meters(device, self.workers, [loss.name for loss in method.losses], data.domains)
+        self.graphs: UpdateGraphs | None = None
         self._saved_update: int | None = None
         self._throughput = Throughput()
         self.after_update: Callable[[], None] = lambda: None
         self._started = self._last_save = time.monotonic()
-
-    def _refuse_long_sentences(self) -> None:
-        used: list[tuple[str, Split, Any]] = [("train", self.train_split, self.indices)]
-        used += [("valid", self.validation.split, rows) for rows in self.validation.rows.values()]
-        # The test sets are checked too: all will be translated, and an error now is better than one after the training.
-        test, model = self.data.split("test"), self.method.model
-        sources: list[tuple[str, Any, Any]] = [(name, rows, split.source.lengths[rows]) for name, split, rows in used]
-        sources.append(("test", range(len(test)), test.source.lengths))
-        targets = [(name, rows, split.target.lengths[rows]) for name, split, rows in used]
-        for lang, sides, positions in (
-            (self.data.source_lang, sources, model.max_source_length),
-            (self.data.target_lang, targets, model.max_target_length),
-        ):
-            for name, rows, lengths in sides:
-                if int(lengths.max(initial=0)) > positions:
-                    longest = int(lengths.argmax())
-                    raise TrainingError(
-                        f"task {self.data.name}, {self.data.place(name, int(rows[longest]), lang)}: has "
-                        f"{lengths[longest]} pieces, the model takes {positions}: remove this sentence from the text "
-                        "or set `cleaning.max_characters`; or raise architecture.max_positions"
-                    )
 
     @property
     def dtype(self) -> torch.dtype | None:
@@ -193,6 +175,7 @@ class Trainer:
         if self.runtime.on_nan == "rollback" and self._saved_update is None:
             self._save()  # a rollback needs a checkpoint
         self._prefetcher.seek(self.progress)
+        self._begin_graphs()
         self._throughput.restart()
         try:
             while not self.progress.is_over(self.recipe):
@@ -203,6 +186,20 @@ class Trainer:
                     self._handle_broken_batch(str(error))
         finally:
             self._prefetcher.close()
+
+    def _begin_graphs(self) -> None:
+        """Record graphs anew: a checkpoint that was loaded has replaced the tensors of earlier ones."""
+        self.graphs = graphs_for(
+            self.runtime.graphs,
+            workers=self.workers.count,
+            method=self.method,
+            optimiser=self.optimiser,
+            recipe=self.recipe,
+            dtype=self.dtype,
+            want_norms=self.runtime.on_nan == "rollback",
+            num_domains=len(self.data.domains),
+            say=self._say,
+        )
 
     def _advance(self) -> None:
         """Do one update; then log, validate and save if it is time."""
@@ -247,24 +244,29 @@ class Trainer:
         workers.seed(self.spec.seed, progress.update + 1)
         prepared = self._prefetcher.next()
         chosen, shards = prepared.chosen, prepared.shards
-        with compiler_errors(self.recipe.compile):
-            found = forward_backward(
-                self.method,
-                prepared.batches,
-                self.recipe,
-                self.device,
-                self.dtype,
-                num_target_tokens=chosen.num_target_tokens,
-                weights=[one.weight for one in shards],
-                reducer=self._reducer if workers.count > 1 else None,
-                want_norms=self.runtime.on_nan == "rollback",
-                num_domains=len(self.data.domains),
-            )
+        rate, found = learning_rate(progress.update + 1, self.recipe), None
+        if self.graphs is not None:
+            found = self.graphs.update(prepared.batches, progress.update + 1, chosen.num_target_tokens, rate)
+        if found is None:
+            with compiler_errors(self.recipe.compile):
+                found = forward_backward(
+                    self.method,
+                    prepared.batches,
+                    self.recipe,
+                    self.device,
+                    self.dtype,
+                    num_target_tokens=chosen.num_target_tokens,
+                    weights=[one.weight for one in shards],
+                    reducer=self._reducer if workers.count > 1 else None,
+                    want_norms=self.runtime.on_nan == "rollback",
+                    num_domains=len(self.data.domains),
+                )
         progress.update += 1
         progress.epoch, progress.position, self._epochs = prepared.epoch, prepared.position, prepared.epochs
         losses = {one.number: named for one, named in zip(shards, found.losses, strict=True)}
         self._meters.add(Step(progress.update, chosen, losses, found.norms, found.domain_sums))
-        self.optimiser.step(learning_rate(progress.update, self.recipe))
+        if not found.is_done:
+            self.optimiser.step(rate)
         self._throughput.add(chosen.num_target_tokens)
         self.after_update()
 
@@ -294,6 +296,7 @@ class Trainer:
             raise TrainingError(f"{place}; there is no checkpoint to go back to")
         self.progress.skipped = [*skipped, mine]
         self._prefetcher.seek(self.progress)
+        self._begin_graphs()
         self.metrics.append(
             {"event": "rollback", "at_update": broken.update, "to_update": self.progress.update, **mine}
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from snakemake.cli import parse_config
 
 from mdnmt.config.loader import load_yaml, validate_model
@@ -55,6 +56,12 @@ def test_the_command_gives_the_same_study(said: dict[str, Any], tmp_path: Path) 
     if "seeds" in said:
         without = in_a_fresh_clone(f"snakemake --cores all --config study={here.study}")
         assert [run.seed for run in study_of(without, tmp_path).runs] != [run.seed for run in made.runs]
+
+
+@pytest.mark.parametrize(("said", "found"), [("on", "on"), ("off", "off"), ("auto", "auto")])
+def test_a_bare_on_or_off_is_a_word(said: str, found: str) -> None:
+    config = project(yaml.safe_load(f"graphs: {said}"))
+    assert config.graphs == found and (f"--graphs {found}" in config.training_options) == (found != "auto")
 
 
 def test_a_committed_config_has_the_defaults() -> None:
