@@ -3,8 +3,9 @@
     make check-cuda        in its own environment, with the CUDA build of torch; no driver is needed
 
 For each file of config/methods that this engine trains, and each precision: the forward pass of a training update with
-all losses, the optimiser, what a checkpoint holds, and a decoding step. A fault is a tensor on another device, a
-synchronisation, a scalar copied to the device, or a result in float64. Exit status 1 where one is found.
+all losses, on a padded batch and, if the method allows it, on a packed one; the optimiser, what a checkpoint holds, and
+a decoding step. A fault is a tensor on another device, a synchronisation, a scalar copied to the device, or a result in
+float64. Exit status 1 where one is found.
 
 Not covered: kernels, rounding, memory, speed, the backward pass (torch's autograd engine asks the driver).
 """
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -28,8 +30,11 @@ from mdnmt.config.training import Training
 from mdnmt.methods import BUILDERS, build, validate
 from mdnmt.methods.method import Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
+from mdnmt.tasks.task_data import Ragged, Split
 from mdnmt.train.device_watch import DeviceWatch
+from mdnmt.train.layout import why_padded
 from mdnmt.train.optimiser import Optimiser
+from mdnmt.train.packed_batches import PackedShape, collate_packed
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE = torch.device("cuda", 0)
@@ -63,6 +68,14 @@ def fake_batch() -> Batch:
     return Batch(
         ids, mask, ids.clone(), mask.clone(), labels, labels.clone(), torch.zeros(SENTENCES, dtype=torch.int64)
     )
+
+
+def fake_packed_batch() -> Batch:
+    """Return a packed batch on the CPU, as `collate_packed` does."""
+    words = Ragged(np.full(SENTENCES * 3, 2, dtype=np.int32), np.arange(0, SENTENCES * 3 + 1, 3))
+    split = Split(words, words, np.zeros(SENTENCES, dtype=np.int16))
+    shape = PackedShape(tokens=64, sentences=SENTENCES + 1, longest=8)
+    return collate_packed(split, np.arange(SENTENCES), shape, bos=1)
 
 
 def move(model: nn.Module) -> None:
@@ -123,13 +136,14 @@ def _unintended(watch: DeviceWatch) -> list[str]:
 def _one_update(method: Method, dtype: torch.dtype | None) -> None:
     method.model.train()
     method.begin_update(5, 10)
-    optimiser = Optimiser(method.model, Training(max_updates=10))
-    batch = fake_batch().to(DEVICE)
-    with torch.autocast("cuda", dtype, enabled=dtype is not None):
-        output = method.model(batch)
-        losses = [loss(output, batch) for loss in method.losses]
-    total = torch.stack(losses).sum().div(batch.num_target_tokens)
-    assert total.device == DEVICE
+    recipe = Training(max_updates=10)
+    optimiser = Optimiser(method.model, recipe)
+    for made in [fake_batch(), *([fake_packed_batch()] if why_padded(method, recipe) is None else [])]:
+        words, batch = made.num_target_tokens, made.to(DEVICE)
+        with torch.autocast("cuda", dtype, enabled=dtype is not None):
+            output = method.model(batch)
+            losses = [loss(output, batch) for loss in method.losses]
+        assert torch.stack(losses).sum().div(words).device == DEVICE
     for parameter in method.model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimiser.step(1e-4)

@@ -23,11 +23,12 @@ from mdnmt import gpu
 from mdnmt.errors import Interrupted
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.batches import collate
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.forward_backward import forward_backward
+from mdnmt.train.layout import Layout, make_batch, why_padded
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import build_method, train_run
+from mdnmt.train.sharding import Shard
 from mdnmt.train.trainer import RuntimeOptions
 
 # Asked of nvidia-smi, not of torch, whose first answer settles what the process may see.
@@ -57,7 +58,13 @@ def spec_of(make_spec: Any, name: str, **training: Any) -> Any:
 
 
 def one_step(
-    spec: Any, task: Path, device: torch.device, dtype: torch.dtype | None, *, double: bool
+    spec: Any,
+    task: Path,
+    device: torch.device,
+    dtype: torch.dtype | None,
+    *,
+    double: bool,
+    layout: Layout = "padded",
 ) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
     """Return losses and gradients of a batch, from the same first weights on every device."""
     make_deterministic(spec.seed, None)
@@ -69,7 +76,8 @@ def one_step(
     method.model.eval()  # what is drawn in training differs between devices
     split = data.split("train")
     rows = np.arange(0, len(split), 7, dtype=np.int64)
-    found = forward_backward(method, [collate(split, rows, bos=1)], spec.training, device, dtype)
+    batch = make_batch(split, Shard(0, rows, rows), spec.training, method, layout, 1)
+    found = forward_backward(method, [batch], spec.training, device, dtype)
     losses = {name: float(value) for name, value in found.losses[0].items()}
     return losses, {n: p.grad.cpu() for n, p in method.model.named_parameters() if p.grad is not None}
 
@@ -92,6 +100,26 @@ def test_bfloat16_on_the_gpu_is_near_float32(name: str, make_spec: Any, toy_task
     rough, gradients = one_step(spec, toy_task, device, torch.bfloat16, double=False)
     assert rough["generation"] == pytest.approx(exact["generation"], rel=0.02)
     assert all(gradient.dtype == torch.float32 and gradient.isfinite().all() for gradient in gradients.values())
+
+
+@pytest.mark.parametrize(("dtype", "rel"), [(None, 1e-4), (torch.bfloat16, 0.05)])
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_packed_step_on_the_gpu_is_that_of_a_padded_one(
+    name: str, dtype: torch.dtype | None, rel: float, make_spec: Any, toy_task: Path
+) -> None:
+    # So many tokens that the one batch of this test fits.
+    spec, device = spec_of(make_spec, name, max_tokens=4000), choose_device("cuda")
+    method = build_method(spec, TaskData.load(toy_task), torch.device("cpu"))
+    if why_padded(method, spec.training) is not None:
+        assert name in {"domain-tag", "naive"}
+        return
+    (padded, gradients), (packed, others) = (
+        one_step(spec, toy_task, device, dtype, double=False, layout=layout) for layout in ("padded", "packed")
+    )
+    assert packed == pytest.approx(padded, rel=rel)
+    assert gradients.keys() == others.keys()
+    norm = torch.nn.utils.get_total_norm(gradients.values())
+    assert torch.nn.utils.get_total_norm([others[key] - gradients[key] for key in gradients]) <= rel * norm
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

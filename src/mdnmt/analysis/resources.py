@@ -18,17 +18,18 @@ from mdnmt.config.run import RunSpec
 from mdnmt.energy import EnergyMeter
 from mdnmt.fsio import read_json
 from mdnmt.gpu import processes_on
-from mdnmt.models.batch import Batch
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.run import setup_of
 from mdnmt.pretrained.translator import open_run
 from mdnmt.pretrained.weight_files import PRETRAINED
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train.batches import collate, epoch_batches, usable
+from mdnmt.train.batches import epoch_batches, usable
 from mdnmt.train.device import autocast_dtype
 from mdnmt.train.forward_backward import forward_backward
+from mdnmt.train.layout import choose_layout, make_batch
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.run import Setup
+from mdnmt.train.sharding import Shard
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
 DECODED_SENTENCES = 48
@@ -95,21 +96,25 @@ def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch
     # Scheduled values, such as loss weights, are set to those in the middle of training.
     updates = in_updates(recipe, -(-len(order) // per_update)).max_updates
     method.begin_update(max(1, updates // 2), updates)
+    layout = choose_layout(method, recipe, device)
+    taken = [order[index % len(order)] for index in range((WARMUP_UPDATES + TIMED_UPDATES) * per_update)]
     batches = [
-        collate(split, order[index % len(order)], bos=data.target_vocab.bos).to(device)
-        for index in range((WARMUP_UPDATES + TIMED_UPDATES) * per_update)
+        make_batch(split, Shard(0, rows, rows), recipe, method, layout, data.target_vocab.bos).to(device)
+        for rows in taken
     ]
+    words = [int(split.target.lengths[rows].sum()) for rows in taken]
 
-    def train_on(chosen: list[Batch]) -> None:
+    def train_on(first: int, end: int) -> None:
         """Train on these batches with a learning rate of zero."""
-        for start in range(0, len(chosen), per_update):
-            forward_backward(method, chosen[start : start + per_update], recipe, device, dtype)
+        for start in range(first, end, per_update):
+            these = slice(start, start + per_update)
+            forward_backward(method, batches[these], recipe, device, dtype, num_target_tokens=sum(words[these]))
             optimiser.step(0.0)
 
-    warmup, timed = batches[: WARMUP_UPDATES * per_update], batches[WARMUP_UPDATES * per_update :]
-    train_on(warmup)
-    found = _repeated(lambda: train_on(timed), device, repeats)
-    tokens = sum(batch.num_target_tokens for batch in timed)
+    first_timed = WARMUP_UPDATES * per_update
+    train_on(0, first_timed)
+    found = _repeated(lambda: train_on(first_timed, len(batches)), device, repeats)
+    tokens = sum(words[first_timed:])
     epoch_ratio = int(split.target.lengths[indices].sum()) / tokens  # tokens of an epoch / of the timed batches
     return {
         "train_seconds_per_update": [seconds / TIMED_UPDATES for seconds in found.seconds],

@@ -84,6 +84,7 @@ def _checks(builder: str, options: dict[str, Any], folder: Path) -> dict[str, Ca
     three = partial(make, 3)
     found["every parameter is registered, trained and saved"] = partial(checks.check_parameters, three, 3, folder)
     found["the same seed gives the same numbers"] = partial(checks.check_deterministic, three, 3)
+    found["packed batches give the same losses and gradients"] = partial(checks.check_packing, three, 3)
     found["losses are right in bf16"] = partial(checks.check_bf16, three, 3)
     return found
 

@@ -46,6 +46,7 @@ class RunSpec(Frozen):
     def fingerprint(self) -> str:
         """Return the content address of the run."""
         identity = self.model_dump(mode="json")
+        del identity["training"]["layout"]  # like the device, it changes rounding alone: the run's record has it
         if identity["training"]["compile"] == "off":  # newer than many runs, whose addresses must stay valid
             del identity["training"]["compile"]
         return fingerprint("train", identity)

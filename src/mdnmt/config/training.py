@@ -1,4 +1,4 @@
-"""How a run is trained: everything here changes its result, so everything here is part of its identity."""
+"""How a run is trained: everything here changes its result, so all but `layout` is part of its identity."""
 
 from __future__ import annotations
 
@@ -74,6 +74,11 @@ class Training(Frozen):
     kernels: Literal["auto", "plain", "cpu"] = Field(
         "auto",
         description="cpu: kernels made for CPUs; plain: what a GPU runs, on any device; auto: by device",
+    )
+    layout: Literal["auto", "padded", "packed"] = Field(
+        "auto",
+        description="of training batches; packed: sentences one after the other, in few shapes; auto: packed on a GPU, "
+        "if the method allows it",
     )
     compile: CompileOption = Field(
         "off", description="torch.compile of training; reduce-overhead: with CUDA graphs on a GPU"

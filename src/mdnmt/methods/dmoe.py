@@ -53,6 +53,7 @@ def build(config: DmoeConfig, vocab: VocabSizes, num_domains: int) -> Method:
         losses,
         schedules=[alpha] if config.balance_losses != "none" else [],
         needs_domain=needs_domain,
+        packs=True,
     )
 
 

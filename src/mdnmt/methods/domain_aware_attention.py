@@ -60,7 +60,7 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
     model = assemble(config, vocab, encoder=make_encoder(config, encoder), decoder=make_decoder(config, decoder))
     losses: list[Loss] = [LabelSmoothedCrossEntropy(config.label_smoothing)]
     if config.guidance_weight == 0.0:
-        return Method(model, losses)
+        return Method(model, losses, packs=True)
     guided = GuidedLoss(config.guidance_weight)
 
     def prepare(counts: TokenCounts) -> None:
@@ -74,7 +74,7 @@ def build(config: DomainAwareAttentionConfig, vocab: VocabSizes, num_domains: in
         )
         guided.set_shares(*shares)
 
-    return Method(model, [*losses, guided], prepare=prepare)
+    return Method(model, [*losses, guided], prepare=prepare, packs=True)
 
 
 def _network_factory(config: DomainAwareAttentionConfig, num_clusters: int) -> Callable[[Side], DomainAttention]:

@@ -65,6 +65,7 @@ def build(config: LatentDepthConfig, vocab: VocabSizes, num_domains: int) -> Met
         clip_apart=[choice.logits],
         schedules=[temperature, hardness, *weights],
         needs_domain=True,
+        packs=True,
     )
 
 

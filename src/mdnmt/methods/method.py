@@ -45,6 +45,8 @@ class Method:
         schedules: values in losses and blocks that change during training.
         needs_domain: translation needs the domain label of each sentence; only the label condition `missing` of
             `Decoding.labels` leaves it out.
+        packs: training batches may be packed: blocks and losses read sentences through `Batch` and `DomainContext`, not
+            from the shape of a batch. `check-plugin` tests it. A loss that counts padding keeps the batches padded.
         prepare: called once before training with the token counts of the training text; None if no loss needs them.
     """
 
@@ -53,6 +55,7 @@ class Method:
     clip_apart: list[nn.Parameter] = field(default_factory=list)
     schedules: Sequence[Scheduled] = ()
     needs_domain: bool = False
+    packs: bool = False
     prepare: Callable[[TokenCounts], None] | None = None
 
     def to(self, device: torch.device) -> Method:

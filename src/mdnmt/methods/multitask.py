@@ -18,4 +18,5 @@ def build(config: MultitaskConfig, vocab: VocabSizes, num_domains: int) -> Metho
     return Method(
         assemble(config, vocab, classifiers={"encoder": classifier}),
         [LabelSmoothedCrossEntropy(config.label_smoothing), SentenceDomainLoss(["encoder"], aux_norm=config.aux_norm)],
+        packs=True,
     )

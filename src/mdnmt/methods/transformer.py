@@ -20,4 +20,4 @@ def build(config: TransformerConfig, vocab: VocabSizes, num_domains: int) -> Met
         for block in model.encoder.modules():
             if isinstance(block, Linear):
                 block.weight.mul_(config.encoder_initial_scale)
-    return Method(model, [LabelSmoothedCrossEntropy(config.label_smoothing)])
+    return Method(model, [LabelSmoothedCrossEntropy(config.label_smoothing)], packs=True)

@@ -53,7 +53,7 @@ def build(config: WaldmConfig, vocab: VocabSizes, num_domains: int) -> Method:
     classifiers = {"decoder": weights} if weights else None
     model = assemble(config, vocab, encoder=encoder, decoder=decoder, classifiers=classifiers)
     apart = config.clip_proportions_apart and config.labels == "used"
-    return Method(model, _losses(config), clip_apart=_auxiliary_parameters(model) if apart else [])
+    return Method(model, _losses(config), clip_apart=_auxiliary_parameters(model) if apart else [], packs=True)
 
 
 def _losses(config: WaldmConfig) -> list[Loss]:

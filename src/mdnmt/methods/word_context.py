@@ -31,4 +31,4 @@ def build(config: WordContextConfig, vocab: VocabSizes, num_domains: int) -> Met
     if bridge or weights:
         losses.append(SentenceDomainLoss(["encoder", "decoder"], aux_norm=config.aux_norm))
     # WL's classifier sends no gradient to the Transformer; clipped apart, it cannot shrink the Transformer's update.
-    return Method(model, losses, clip_apart=list(weights.parameters()) if weights else [])
+    return Method(model, losses, clip_apart=list(weights.parameters()) if weights else [], packs=True)

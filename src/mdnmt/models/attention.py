@@ -12,6 +12,8 @@ from mdnmt.models.cache import KeyValueCache
 from mdnmt.models.context import DomainContext
 from mdnmt.models.kernels import takes_cpu_kernel
 from mdnmt.models.kernels.scored_attention import scored_attention
+from mdnmt.models.kernels.varlen_attention import varlen_attention
+from mdnmt.models.packing import Packing
 from mdnmt.models.projection import ProjectionFactory, dtype_of_products
 
 # With a mask, a GPU's fused kernels accept only heads whose width is a multiple of this. Other widths, as in models
@@ -53,12 +55,24 @@ def fused_attention(
     dropout: float = 0.0,
     is_causal: bool = False,
     decoding: bool = False,
+    packing: tuple[Packing | None, Packing | None] = (None, None),
 ) -> Tensor:
-    """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], from torch's fused kernel or a faster one on a CPU."""
-    if not takes_cpu_kernel(q_BHTE):
+    """Return softmax(Q K^T / sqrt(E)) V, [B, H, T, E], from torch's fused kernel or a faster one on a CPU.
+
+    With the `packing` of queries and keys, B is 1, and tokens attend within their sentences; the mask is not used.
+    """
+    queries, keys = packing
+    if queries is not None or not takes_cpu_kernel(q_BHTE):
         width = q_BHTE.size(-1)
         if padding := -width % HEAD_MULTIPLE:
             q_BHTE, k_BHSE, v_BHSE = (F.pad(part, (0, padding)) for part in (q_BHTE, k_BHSE, v_BHSE))
+        if queries is not None and keys is not None:
+            dtype = dtype_of_products(q_BHTE)
+            q_BHTE, k_BHSE, v_BHSE = (part.to(dtype) for part in (q_BHTE, k_BHSE, v_BHSE))
+            y_BHTE = varlen_attention(
+                q_BHTE, k_BHSE, v_BHSE, queries, keys, dropout=dropout, is_causal=is_causal, scale=width**-0.5
+            )
+            return y_BHTE[..., :width]
         y_BHTE = F.scaled_dot_product_attention(
             q_BHTE, k_BHSE, v_BHSE, attn_mask=mask_B11S, dropout_p=dropout, is_causal=is_causal, scale=width**-0.5
         )
@@ -142,9 +156,16 @@ class SelfAttention(nn.Module):
         if cache is not None:
             k_BHSE, v_BHSE = cache.append(k_BHSE, v_BHSE)
             mask_B11S = cache.tree.sees_B1WN
-        dropout = self.dropout if self.training else 0.0
+        packing = None if context is None else context.packing
         y_BHTE = fused_attention(
-            q_BHTE, k_BHSE, v_BHSE, mask_B11S, dropout=dropout, is_causal=is_causal, decoding=cache is not None
+            q_BHTE,
+            k_BHSE,
+            v_BHSE,
+            mask_B11S,
+            dropout=self.dropout if self.training else 0.0,
+            is_causal=is_causal,
+            decoding=cache is not None,
+            packing=(packing, packing),
         )
         return self.out(join_heads(y_BHTE), context)  # type: ignore[no-any-return]
 
@@ -185,6 +206,12 @@ class CrossAttention(nn.Module):
     ) -> Tensor:
         """Return [B, T, D]; the queries are the tokens of a target or, in decoding, the beams of a sentence."""
         q_BHTE = split_heads(self.query(x_BTD, context), self.num_heads)
-        dropout = self.dropout if self.training else 0.0
-        y_BHTE = fused_attention(q_BHTE, *keys_values, mask_B11S, dropout=dropout, decoding=decoding)
+        y_BHTE = fused_attention(
+            q_BHTE,
+            *keys_values,
+            mask_B11S,
+            dropout=self.dropout if self.training else 0.0,
+            decoding=decoding,
+            packing=(None, None) if context is None else (context.packing, context.source_packing),
+        )
         return self.out(join_heads(y_BHTE), context)  # type: ignore[no-any-return]

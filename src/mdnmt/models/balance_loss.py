@@ -67,8 +67,8 @@ class EntropyLoss:
 def _layer_mean(output: Output, batch: Batch, term: Callable[..., Tensor]) -> Tensor:
     """Return the mean over the layers with experts of term(gate [B, T, N], weight of each token in a mean [B, T])."""
     gates = output.context.recorded("gate", "encoder")
-    # A gate per sentence is [B, 1, N]; every sentence has a first token, so it has no padding.
-    mask_BT = batch.source_mask_BS[:, : gates[0].size(1)].to(gates[0].dtype)
+    # A gate per sentence is [B, 1, N].
+    mask_BT = (batch.sentence_mask_B1 if gates[0].size(1) == 1 else batch.source_mask_BS).to(gates[0].dtype)
     share_BT = mask_BT / mask_BT.sum()
     return each_layer(partial(term, share_BT=share_BT), gates).mean()
 

@@ -44,6 +44,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         label_smoothing: float,
         token_weight_N: Tensor | None,
         token_loss_N: Tensor | None,
+        mask_N: Tensor | None,
         piece: int,
     ) -> Tensor:
         vocab_size = weight_VD.size(0)
@@ -58,6 +59,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         if padding:
             factor_PD = F.pad(factor_PD, (0, 0, 0, padding))
         total = hidden_ND.new_zeros((), dtype=torch.float64)
+        uniform_share_N1: float | Tensor = label_smoothing
         for start in range(0, hidden_ND.size(0), piece):
             h_ND, label_N1 = factor_ND[start : start + piece], label_N[start : start + piece].unsqueeze(1)
             logits_NP = h_ND @ factor_PD.t()
@@ -75,13 +77,18 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 nll_N1 *= token_weight_N[start : start + piece].unsqueeze(1)
                 true_share_N1 *= token_weight_N[start : start + piece].unsqueeze(1)
             uniform_N1 = log_sum_exp_N1 - mean_logit_N1
+            if mask_N is not None:
+                mask_N1 = mask_N[start : start + piece].unsqueeze(1).to(nll_N1.dtype)
+                nll_N1, true_share_N1, uniform_N1 = nll_N1 * mask_N1, true_share_N1 * mask_N1, uniform_N1 * mask_N1
+                uniform_share_N1 = label_smoothing * mask_N1
             total += (1.0 - label_smoothing) * nll_N1.double().sum() + label_smoothing * uniform_N1.double().sum()
             if token_loss_N is not None:
                 torch.lerp(nll_N1, uniform_N1, label_smoothing, out=token_loss_N[start : start + piece].unsqueeze(1))
             if wants_gradient:
                 # d loss / d logit_v = (s + e) p_v - e / V - s [v = label], s = (1 - e) w: without weights, s + e = 1
-                scale_N1 = (1.0 if token_weight_N is None else true_share_N1 + label_smoothing) / sum_exp_N1
-                exp_NV.mul_(scale_N1).sub_(label_smoothing / vocab_size).scatter_add_(1, label_N1, -true_share_N1)
+                plain = token_weight_N is None and mask_N is None
+                scale_N1 = (1.0 if plain else true_share_N1 + uniform_share_N1) / sum_exp_N1
+                exp_NV.mul_(scale_N1).sub_(uniform_share_N1 / vocab_size).scatter_add_(1, label_N1, -true_share_N1)
                 if padding:
                     logits_NP[:, vocab_size:] = 0.0
                 gradient_NP = logits_NP.to(dtype)  # the gradient: all operations above were in place
@@ -92,9 +99,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return total if hidden_ND.dtype == torch.float64 else total.float()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         hidden_grad_ND, weight_grad_VD = ctx.saved_tensors
-        return hidden_grad_ND * gradients[0], weight_grad_VD * gradients[0], None, None, None, None, None
+        return hidden_grad_ND * gradients[0], weight_grad_VD * gradients[0], None, None, None, None, None, None
 
 
 def linear_cross_entropy(
@@ -104,15 +111,17 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     token_weight_N: Tensor | None = None,
     token_loss_N: Tensor | None = None,
+    mask_N: Tensor | None = None,
 ) -> Tensor:
     """Return the label-smoothed cross-entropy of softmax(hidden W^T), summed over tokens: a scalar.
 
     For each token it is (1 - e) w NLL + e / V times the sum of -log p over the vocabulary, the true token included. The
     token's weight w is a constant, 1 by default. `token_loss_N` is overwritten with these losses, without gradient. The
-    result is float64 if `hidden_ND` is, else float32.
+    result is float64 if `hidden_ND` is, else float32. The loss of tokens where `mask_N` is False is 0; None: there are
+    none.
     """
     piece = piece_rows(hidden_ND.device, weight_VD.size(0))
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        hidden_ND, weight_VD, label_N, label_smoothing, token_weight_N, token_loss_N, piece
+        hidden_ND, weight_VD, label_N, label_smoothing, token_weight_N, token_loss_N, mask_N, piece
     )
     return loss

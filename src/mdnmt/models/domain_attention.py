@@ -100,10 +100,11 @@ class SentenceDomainProjection(nn.Module):
             assert context.source_mask_BS is not None, "the encoder runs"
             logits_BTN, _ = self.network(x_BTD)
             context.record("domain_attention", "encoder", logits_BTN)
-            share_BT1 = context.source_mask_BS.unsqueeze(-1) / context.source_mask_BS.sum(1)[:, None, None]
-            context.use_BN = (logits_BTN.softmax(-1) * share_BT1.to(logits_BTN.dtype)).sum(1)
+            attention_BTN, mask_BT = context.to_sentences(logits_BTN.softmax(-1), context.source_mask_BS)
+            share_BT1 = mask_BT.unsqueeze(-1) / mask_BT.sum(1)[:, None, None]
+            context.use_BN = (attention_BTN * share_BT1.to(logits_BTN.dtype)).sum(1)
         assert context.use_BN is not None, "the encoder has run"
         y_BTO: Tensor = self.words(x_BTD)
         added_ND = self.domains(self.value(self.vectors))
-        added_B1D = (context.use_BN.to(added_ND.dtype) @ added_ND).unsqueeze(1)
+        added_B1D = context.to_tokens((context.use_BN.to(added_ND.dtype) @ added_ND).unsqueeze(1))
         return y_BTO + F.pad(added_B1D, (2 * added_B1D.size(-1), 0)).to(y_BTO.dtype)

@@ -51,12 +51,13 @@ class Embedding(nn.Module):
             table = sinusoidal_positions(max_positions, model_dim, first_position)
         self.register_buffer("position_table", table, persistent=False)
 
-    def forward(self, ids_BT: Tensor, start: int = 0) -> Tensor:
-        """Return [B, T, D] for tokens at positions start, start + 1, ... of their sentences."""
+    def forward(self, ids_BT: Tensor, start: int | Tensor = 0) -> Tensor:
+        """Return [B, T, D] for tokens at positions start, start + 1, ... of their sentences, or at positions [B, T]."""
         return self.place(F.embedding(ids_BT, self.weight, padding_idx=self.padding_id), start)
 
-    def place(self, vectors_BTD: Tensor, start: int = 0) -> Tensor:
+    def place(self, vectors_BTD: Tensor, start: int | Tensor = 0) -> Tensor:
         """Return rows of the embedding table, scaled, with their positions added and dropout applied."""
         x_BTD = vectors_BTD * self.scale
-        x_BTD = x_BTD + self.position_table[start : start + x_BTD.size(1)].to(x_BTD.dtype)
+        positions = start if isinstance(start, Tensor) else slice(start, start + x_BTD.size(1))
+        x_BTD = x_BTD + self.position_table[positions].to(x_BTD.dtype)
         return dropout(x_BTD, self.dropout, self.training)

@@ -95,8 +95,10 @@ class ExpertProjection(nn.Module):
         if self.domain is not None:
             assert context is not None, "the gate reads the domain"
             domain_B1D = self.domain(context)
-            read_BTD = domain_B1D if self.fuse is None else self.fuse(x_BTD, domain_B1D)
+            read_BTD = domain_B1D if self.fuse is None else self.fuse(x_BTD, context.to_tokens(domain_B1D))
         gate_BTN = self.gate(read_BTD)
+        if context is not None and self.domain is not None and self.fuse is None:
+            gate_BTN = context.to_tokens(gate_BTN)
         parts = [part(x_BTD, gate_BTN) for part in self.experts]
         if self.query_key is not None:
             parts.insert(0, self.query_key(x_BTD))
@@ -129,9 +131,11 @@ class DomainExperts(nn.Module):
         """Return [B, T, D] and record the gate, [B, T, N] or [B, 1, N], in `context`."""
         gate_input = self.domain(context)
         if self.fuse is not None:
-            x_BTD = gate_input = self.fuse(x_BTD, gate_input)
+            x_BTD = gate_input = self.fuse(x_BTD, context.to_tokens(gate_input))
         gate_BTN = self.gate(gate_input)
         context.record("gate", "encoder", gate_BTN)
+        if self.fuse is None:
+            gate_BTN = context.to_tokens(gate_BTN)
         return self.experts(x_BTD, gate_BTN)  # type: ignore[no-any-return]
 
 

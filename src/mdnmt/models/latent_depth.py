@@ -101,7 +101,7 @@ class LatentResidual(nn.Module):
         if self.is_skipped(context):
             return x_BTD if self.norm_order == "pre" else self.norm(x_BTD)
         assert context.use_BN is not None, "the model has a block choice"
-        use_B11 = context.use_BN[:, self.number, None, None].to(x_BTD.dtype)
+        use_B11 = context.to_tokens(context.use_BN[:, self.number, None, None].to(x_BTD.dtype))
         if self.norm_order == "pre":
             return x_BTD + use_B11 * F.dropout(block(self.norm(x_BTD)), self.dropout, self.training)
         return self.norm(x_BTD + use_B11 * F.dropout(block(x_BTD), self.dropout, self.training))  # type: ignore[no-any-return]
@@ -124,6 +124,9 @@ class SharedOrPrivateLinear(nn.Module):
             own_RK = private_R1.expand(-1, num_domains)  # z is 0, so no private map is used
         else:
             own_RK = F.one_hot(context.domain_B, num_domains) * private_R1
-        share_BTK = torch.cat([1 - private_R1, own_RK], dim=1).view(x_BTD.size(0), -1, self.maps.num_domains)
-        share_BTK = share_BTK.expand(-1, x_BTD.size(1), -1)
+        share_RK = torch.cat([1 - private_R1, own_RK], dim=1)
+        if context.packing is not None:
+            share_BTK = context.to_tokens(share_RK.unsqueeze(1))
+        else:
+            share_BTK = share_RK.view(x_BTD.size(0), -1, self.maps.num_domains).expand(-1, x_BTD.size(1), -1)
         return self.maps(x_BTD, context.with_proportion(share_BTK))  # type: ignore[no-any-return]

@@ -30,8 +30,7 @@ class BlockPriorLoss:
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the weighted sum over target tokens."""
         kl_K = (math.log(2.0) - entropy(use(output))).mean(1)
-        words_B = batch.target_mask_BT.sum(1)
-        return self.weight.value * (kl_K[batch.domain_B] * words_B).sum()
+        return self.weight.value * (kl_K[batch.domain_B] * batch.target_length_B).sum()
 
 
 class BlockSharingLoss:

@@ -51,6 +51,7 @@ class LabelSmoothedCrossEntropy:
         self.token_weighted = token_weighted
         self.misaligned = misaligned
         self.reduction: Reduction | None = None if misaligned else "sum"
+        self.counts_padding = misaligned
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the sum over target tokens without padding; record the loss of each, without gradient."""
@@ -59,13 +60,19 @@ class LabelSmoothedCrossEntropy:
         token_loss_N = hidden_ND.new_empty(len(hidden_ND), dtype=torch.promote_types(hidden_ND.dtype, torch.float32))
         output.context.record("token_loss", "decoder", token_loss_N)
         return linear_cross_entropy(
-            hidden_ND, output.weight_VD, batch.label_N, self.label_smoothing, weight_N, token_loss_N
+            hidden_ND,
+            output.weight_VD,
+            batch.label_N,
+            self.label_smoothing,
+            weight_N,
+            token_loss_N,
+            batch.label_mask_N,
         )
 
     def _token_weights(self, output: Output, batch: Batch) -> Tensor:
         [alpha_BT] = output.context.recorded("word_weight", "decoder")
         laid_out = alpha_BT.t() if self.misaligned else alpha_BT
-        return 1.0 + laid_out.flatten().index_select(0, batch.label_index_N)
+        return 1.0 + batch.at_labels(laid_out)
 
 
 class ProportionLoss:
@@ -99,25 +106,26 @@ class ProportionLoss:
             if not (layers := output.context.recorded("proportion", side)):
                 continue
             counted_BT = None if self.aux_norm == "code" else mask_BT
-            total = sum_over_layers(partial(self._side, domain_B=batch.domain_B, mask_BT=counted_BT), layers, total)
+            domain_BT = batch.token_domain_BT(side)
+            total = sum_over_layers(partial(self._side, domain_BT=domain_BT, mask_BT=counted_BT), layers, total)
             num_layers += len(layers)
             num_positions += len(layers) * mask_BT.numel()
         return total / (num_positions if self.aux_norm == "code" else num_layers)
 
-    def _side(self, logits_BTK: Tensor, *, domain_B: Tensor, mask_BT: Tensor | None) -> Tensor:
-        nll_BT = self._nll(logits_BTK, domain_B)
+    def _side(self, logits_BTK: Tensor, *, domain_BT: Tensor, mask_BT: Tensor | None) -> Tensor:
+        nll_BT = self._nll(logits_BTK, domain_BT)
         return (nll_BT if mask_BT is None else nll_BT * mask_BT).sum((-2, -1))
 
-    def _nll(self, logits_BTK: Tensor, domain_B: Tensor) -> Tensor:
+    def _nll(self, logits_BTK: Tensor, domain_BT: Tensor) -> Tensor:
         if self.smoothing == 0.0:
-            return -of_label(logits_BTK.log_softmax(-1), domain_B)
-        return -of_label(smoothed(logits_BTK, self.smoothing), domain_B).log()
+            return -of_label(logits_BTK.log_softmax(-1), domain_BT)
+        return -of_label(smoothed(logits_BTK, self.smoothing), domain_BT).log()
 
 
-def of_label(value_BTK: Tensor, domain_B: Tensor) -> Tensor:
-    """Return the value of each token for the domain of its sentence, [..., B, T]; it may have leading dimensions.
+def of_label(value_BTK: Tensor, domain_BT: Tensor) -> Tensor:
+    """Return the value of each token for its domain, [..., B, T]; it may have leading dimensions.
 
     A product with one-hot rows, because the derivative of gather, a scatter, is slow where it has to be deterministic.
     """
-    is_own_BK = domain_B.unsqueeze(1) == torch.arange(value_BTK.size(-1), device=domain_B.device)
-    return (value_BTK * is_own_BK.unsqueeze(1)).sum(-1)
+    is_own_BTK = domain_BT.unsqueeze(-1) == torch.arange(value_BTK.size(-1), device=domain_BT.device)
+    return (value_BTK * is_own_BTK).sum(-1)

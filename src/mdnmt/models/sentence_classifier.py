@@ -49,6 +49,7 @@ class SentenceClassifier(nn.Module):
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor, context: DomainContext) -> None:
         """Record the logits [B, K] of the sentences in `context`."""
+        x_BTD, mask_BT = context.to_sentences(x_BTD, mask_BT)
         pooled_BD, _ = self.pooling(link_gradient(x_BTD, self.gradient), mask_BT)
         with torch.autocast(pooled_BD.device.type, enabled=False):
             context.record("sentence", self.side, self.perceptron(pooled_BD))

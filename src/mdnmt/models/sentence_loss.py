@@ -33,5 +33,6 @@ class SentenceDomainLoss:
         """Return the loss as a sum comparable with the generation loss."""
         logits = [logits_BK for side in self.sides for logits_BK in output.context.recorded("sentence", side)]
         reduction = "mean" if self.aux_norm == "code" else "sum"
-        terms = torch.stack([F.cross_entropy(logits_BK, batch.domain_B, reduction=reduction) for logits_BK in logits])
+        label_B = batch.sentence_label_B
+        terms = torch.stack([F.cross_entropy(logits_BK, label_B, reduction=reduction) for logits_BK in logits])
         return terms.mean() if self.aux_norm == "code" else terms.sum()

@@ -22,7 +22,7 @@ class Output:
     """The result of a training pass, for the losses.
 
     Attributes:
-        hidden_ND: the decoder's output at target tokens without padding.
+        hidden_ND: the decoder's output at the labels of the batch.
         weight_VD: the output layer; the logits are the product of both.
         context: what blocks recorded.
     """
@@ -32,7 +32,7 @@ class Output:
     context: DomainContext
 
     def logits(self) -> Tensor:
-        """Return the logits [N, V] of the target tokens without padding."""
+        """Return the logits [N, V] at the labels of the batch."""
         return F.linear(self.hidden_ND, self.weight_VD)
 
 
@@ -129,9 +129,9 @@ class Transformer(nn.Module):
     def encode(self, source_BS: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
         """Encode the source sentences; return what the decoder needs of them."""
         if self.block_choice is not None:
-            self.block_choice(context, source_BS.size(0))
+            self.block_choice(context, source_BS.size(0) if context.domain_B is None else context.domain_B.size(0))
         if self.domain_tag is None or context.domain_B is None:  # no domain, no tag
-            x_BSD = self.source_embedding(source_BS)
+            x_BSD = self.source_embedding(source_BS, context.positions)
         else:
             x_BSD, mask_BS = self.domain_tag(source_BS, mask_BS, context, self.source_embedding)
         context.source_mask_BS = mask_BS
@@ -141,19 +141,21 @@ class Transformer(nn.Module):
         return self.decoder.remember(output_BSD, mask_BS, context)
 
     def forward(self, batch: Batch) -> Output:
-        """Return the decoder's output for every target token (no padding), given the true tokens before it."""
+        """Return the decoder's output for every label of the batch, given the true tokens before it."""
         y_BTD, context = (self.training_states if self.training else self.states)(batch)
-        y_ND = y_BTD.flatten(0, 1).index_select(0, batch.label_index_N)
-        return Output(y_ND, self.output_weight, context)
+        return Output(batch.at_labels(y_BTD), self.output_weight, context)
 
     def states(self, batch: Batch) -> tuple[Tensor, DomainContext]:
         """Return the decoder's output [B, T, D] with padding, and what blocks recorded."""
-        context = DomainContext(domain_B=batch.domain_B)
+        source, target = batch.source_packing, batch.target_packing
+        context = DomainContext(domain_B=batch.domain_B, packing=source, source_packing=source)
         memory = self.encode(batch.source_BS, batch.source_mask_BS, context)
         # Padding is on the right, so the causal mask is enough to hide it from the other tokens.
-        y_BTD = self.decoder(self.target_embedding(batch.target_BT), memory, context)
+        context.packing = target
+        y_BTD = self.decoder(self.target_embedding(batch.target_BT, context.positions), memory, context)
         if "encoder" in self.classifiers:
-            self.classifiers["encoder"](memory.output_BSD, memory.mask_B11S[:, 0, 0], context)
+            of_source = replace(context, packing=source)
+            self.classifiers["encoder"](memory.output_BSD, memory.mask_B11S[:, 0, 0], of_source)
         if "decoder" in self.classifiers:
             self.classifiers["decoder"](y_BTD, batch.target_mask_BT, context)
         return y_BTD, context

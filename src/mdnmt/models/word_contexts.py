@@ -29,12 +29,13 @@ class DomainBranch(nn.Module):
 
     def forward(self, h_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Tensor:
         """Return the gated states [B, S, D] and record the logits [B, K] in `context`."""
-        pooled_BD, _ = self.pooling(h_BSD, mask_BS)
+        pooled_BD, _ = self.pooling(*context.to_sentences(h_BSD, mask_BS))
         with torch.autocast(pooled_BD.device.type, enabled=False):
             feature_BF = self.feature(pooled_BD).tanh()
             read_BF = feature_BF if self.reversal is None else reverse_gradient(feature_BF, strength=self.reversal)
             context.record("sentence", "encoder", self.classifier(read_BF))
-        gate_BSD: Tensor = (self.feature_gate(feature_BF).unsqueeze(1) + self.word_gate(h_BSD)).sigmoid()
+        of_sentence_B1D = context.to_tokens(self.feature_gate(feature_BF).unsqueeze(1))
+        gate_BSD: Tensor = (of_sentence_B1D + self.word_gate(h_BSD)).sigmoid()
         return gate_BSD * h_BSD
 
 

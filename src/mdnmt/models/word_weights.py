@@ -24,7 +24,7 @@ class WordWeights(nn.Module):
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor, context: DomainContext) -> None:
         """Record the logits [B, K] of the sentences and alpha [B, T] in `context`."""
-        pooled_BD, alpha_BT = self.pooling(x_BTD.detach(), mask_BT)
+        pooled_BD, alpha_BT = self.pooling(*context.to_sentences(x_BTD.detach(), mask_BT))
         with torch.autocast(pooled_BD.device.type, enabled=False):
             context.record("sentence", "decoder", self.output(self.activation(pooled_BD)))
-        context.record("word_weight", "decoder", alpha_BT.detach())
+        context.record("word_weight", "decoder", context.from_sentences(alpha_BT.detach()))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -21,12 +22,16 @@ from mdnmt.decode.beam import beam_search
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
+from mdnmt.tasks.task_data import Ragged, Split
+from mdnmt.train.layout import why_padded
 from mdnmt.train.optimiser import Optimiser
+from mdnmt.train.packed_batches import PackedShape, collate_packed
 
 TOY_SIZES = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 VOCAB = 29
 SOURCES = [[5, 6, 2], [7, 8, 9, 10, 11, 2], [3, 2]]
 TARGETS = [[12, 13, 14, 2], [15, 2], [16, 17, 18, 19, 20, 21, 2]]
+PACKED_SHAPE = PackedShape(tokens=64, sentences=5, longest=16)
 
 Make = Callable[..., Method]  # (**options of the architecture, and `seed`, `dtype`) -> method
 
@@ -82,6 +87,21 @@ def make_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]
         label_index_N=torch.tensor([index for index, _ in labels]),
         domain_B=torch.tensor(domains),
     )
+
+
+def make_packed_batch(
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    domains: Sequence[int],
+    shape: PackedShape = PACKED_SHAPE,
+) -> Batch:
+    """Return the packed batch of the same sentences; the shape leaves room on both sides."""
+
+    def side(rows: Sequence[Sequence[int]]) -> Ragged:
+        return Ragged(np.concatenate(rows).astype(np.int32), np.cumsum([0, *map(len, rows)]))
+
+    split = Split(side(sources), side(targets), np.array(domains, dtype=np.int16))
+    return collate_packed(split, np.arange(len(domains)), shape, bos=1)
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
@@ -154,6 +174,32 @@ def check_padding(make: Make, num_domains: int) -> None:
             alone = method.model(make_batch([source], [target], [domain])).logits()
             if not torch.allclose(found, alone, rtol=1e-9, atol=1e-10):
                 raise Failed("the logits of a sentence change with the padding of its batch")
+
+
+def check_packing(make: Make, num_domains: int) -> None:
+    """Check that losses and gradients of a packed batch are those of the padded one, if the method allows packing."""
+    method = make(dropout=0.0, attention_dropout=0.0, activation_dropout=0.0)
+    if why_padded(method, Training()) is not None:
+        return
+    method.model.train()
+    domains = _domains(num_domains)
+    padded, packed = make_batch(SOURCES, TARGETS, domains), make_packed_batch(SOURCES, TARGETS, domains)
+
+    def numbers(batch: Batch) -> dict[str, Tensor]:
+        torch.manual_seed(4)  # of choices that are drawn in training
+        method.model.zero_grad(set_to_none=True)
+        found = losses(method, batch)
+        torch.autograd.backward(torch.stack(list(found.values())).sum())
+        gradients = {name: p.grad for name, p in method.model.named_parameters() if p.grad is not None}
+        return {**{f"loss {name!r}": value.detach() for name, value in found.items()}, **gradients}
+
+    wanted, found = numbers(padded), numbers(packed)
+    if wanted.keys() != found.keys():
+        raise Failed("in packed batches, other parameters get a gradient")
+    scale = max(float(value.abs().max()) for value in wanted.values())
+    for name, value in wanted.items():
+        if not (found[name] - value).abs().max() <= 1e-12 * scale:
+            raise Failed(f"{name} is not that of the padded batch: set packs=False, or read sentences through Batch")
 
 
 def check_registered(method: Method) -> None:

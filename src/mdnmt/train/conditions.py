@@ -1,4 +1,4 @@
-"""Record code, precision, kernels and compile mode of a run in its checkpoints; refuse to resume under others.
+"""Record code, precision, kernels, compile mode and layout of a run in its checkpoints; refuse to resume under others.
 
 Also record each attempt at a run: its commit, code, device, precision and package versions.
 """
@@ -6,7 +6,7 @@ Also record each attempt at a run: its commit, code, device, precision and packa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +16,10 @@ from mdnmt import provenance
 from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.config.training import Compile, Training
 from mdnmt.errors import CheckpointError, ConfigError
+from mdnmt.methods.method import Method
 from mdnmt.models.kernels import Kernels
 from mdnmt.train.device import autocast_dtype, has_native_bf16
+from mdnmt.train.layout import Layout, choose_layout
 from mdnmt.train.progress import Progress
 from mdnmt.training_code import same_code, training_code
 
@@ -38,12 +40,14 @@ class Conditions:
         precision: of matrix products; the recipe's `auto` is resolved when a run begins.
         kernels: resolved in the same way.
         compile: as in the recipe.
+        layout: of the training batches, resolved in the same way.
     """
 
     code: str
     precision: Precision
     kernels: Kernels
     compile: Compile = "off"
+    layout: Layout = "padded"
 
     @property
     def dtype(self) -> torch.dtype | None:
@@ -55,14 +59,19 @@ class Conditions:
         return {**progress.to_json(), KEY: asdict(self)}
 
 
-def conditions_here(builder: str, recipe: Training, device: torch.device) -> Conditions:
-    """Return the conditions of a run that begins on this device with this code.
+CONDITIONS = tuple(field.name for field in fields(Conditions))
+
+
+def conditions_here(builder: str, recipe: Training, device: torch.device, method: Method) -> Conditions:
+    """Return the conditions of a run of a method that begins on this device with this code.
 
     Raises:
-        ConfigError: the recipe asks for kernels that do not exist for the device.
+        ConfigError: the recipe asks for kernels that do not exist for the device, or for a layout that the method does
+            not allow.
     """
     precision: Precision = "bf16" if autocast_dtype(recipe, device) is not None else "fp32"
-    return Conditions(training_code(builder), precision, _kernels(recipe, device), recipe.compile)
+    layout = choose_layout(method, recipe, device)
+    return Conditions(training_code(builder), precision, _kernels(recipe, device), recipe.compile, layout)
 
 
 def _kernels(recipe: Training, device: torch.device) -> Kernels:
@@ -108,17 +117,18 @@ def refuse_other_code(
 
 
 def resumed_conditions(checkpoint: Checkpoint, here: Conditions, recipe: Training, device: torch.device) -> Conditions:
-    """Return the conditions under which a run resumes: this code, and the checkpoint's precision, kernels and compile.
+    """Return the conditions under which a run resumes: this code, and the rest as in the checkpoint.
 
     A finished run makes no more updates: only its files are written, which any device can do.
 
     Raises:
         CheckpointError: the device lacks bf16 or the kernels that the run began with, or the recipe now asks for other
-            kernels or another value of `compile`.
+            kernels, another layout or another value of `compile`.
     """
     precision: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
+    layout: Layout = checkpoint.state.get(KEY, {}).get("layout", "padded")
     if progress_in(checkpoint).is_over(recipe):
-        return Conditions(here.code, precision, here.kernels, here.compile)
+        return replace(here, precision=precision, layout=layout)
     if recipe.precision == "auto" and precision == "bf16" and not has_native_bf16(device):
         raise CheckpointError(
             f"the run began in bf16 (precision: auto) and has come to update {checkpoint.update}; device {device} does "
@@ -140,7 +150,14 @@ def resumed_conditions(checkpoint: Checkpoint, here: Conditions, recipe: Trainin
             f"has training.compile: {here.compile}, which rounds differently: set training.compile: {compiled}, or "
             "remove the run to start again"
         )
-    return Conditions(here.code, precision, kernels, compiled)
+    # Every device has both layouts, so a run under `auto` goes on in its own.
+    if layout != here.layout and recipe.layout != "auto":
+        raise CheckpointError(
+            f"the run began with training.layout: {layout} and has reached update {checkpoint.update}; this command "
+            f"has training.layout: {here.layout}, which rounds differently: set training.layout: {layout} or auto, or "
+            "remove the run to start again"
+        )
+    return Conditions(here.code, precision, kernels, compiled, layout)
 
 
 def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:

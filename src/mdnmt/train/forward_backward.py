@@ -143,6 +143,6 @@ def clip(method: Method, recipe: Training, *, want_norms: bool) -> list[Tensor]:
 
 def domain_sums(token_loss_N: Tensor, batch: Batch, num_domains: int) -> Tensor:
     """Return [2, K]: the summed loss of each domain's target tokens, and their number."""
-    domain_N = batch.domain_B.index_select(0, batch.label_index_N // batch.target_BT.size(1))
+    domain_N = batch.label_domain_N
     is_of_KN = torch.arange(num_domains, device=domain_N.device).unsqueeze(1) == domain_N
     return torch.stack([(is_of_KN * token_loss_N).sum(1), is_of_KN.sum(1)])

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -58,12 +58,6 @@ class _Shape(NamedTuple):
     replay: Callable[[], None]
     losses: dict[str, Tensor]
     domain_sums: Tensor | None
-
-
-def shape_key(batch: Batch) -> Hashable:
-    """Return what a graph depends on: the shapes of a batch's tensors, and everything in it that is no tensor."""
-    values = (getattr(batch, one.name) for one in fields(batch))
-    return tuple(tuple(value.shape) if isinstance(value, Tensor) else value for value in values)
 
 
 @dataclass(eq=False)
@@ -112,7 +106,7 @@ class UpdateGraphs:
         try:
             for batch in batches:
                 self._meet(batch, now)
-            if not batches or any(shape_key(batch) not in self._shapes for batch in batches):
+            if not batches or any(batch.shape_key not in self._shapes for batch in batches):
                 return None
             if self._step is None:
                 self._step = self._record_step(batches, now)
@@ -135,7 +129,7 @@ class UpdateGraphs:
 
     def _meet(self, batch: Batch, now: _Numbers) -> None:
         """Note the shape of a batch; record its graph if it came in an earlier update."""
-        key = shape_key(batch)
+        key = batch.shape_key
         if key in self._shapes or len(self._shapes) >= MAX_SHAPES:
             return
         then = self._seen.pop(key, None)
@@ -148,8 +142,7 @@ class UpdateGraphs:
 
     def _record_shape(self, then: tuple[Batch, _Numbers], now: tuple[Batch, _Numbers]) -> _Shape:
         """Record the graph of a shape with an earlier batch, and prove it with the present one."""
-        own = {one.name: value for one in fields(Batch) if isinstance(value := getattr(now[0], one.name), Tensor)}
-        static = replace(now[0], **{k: torch.empty_like(v, device=self._words.device) for k, v in own.items()})
+        static = now[0].map(lambda tensor: torch.empty_like(tensor, device=self._words.device))
         options: dict[str, Any] = {"shadows": self._shadows, "num_domains": self.num_domains}
 
         def work() -> tuple[dict[str, Tensor], Tensor | None]:
@@ -211,7 +204,7 @@ class UpdateGraphs:
         self._begin()
         losses, of_domains = [], None
         for batch in batches:
-            shape = self._shapes[shape_key(batch)]
+            shape = self._shapes[batch.shape_key]
             self._set(shape.batch, batch, now)
             shape.replay()
             # Copied, because the next batch may have the same shape.
@@ -222,9 +215,8 @@ class UpdateGraphs:
 
     def _set(self, static: Batch, batch: Batch, numbers: _Numbers) -> None:
         """Write everything that changes from update to update to its fixed address."""
-        for one in fields(static):
-            if isinstance(value := getattr(static, one.name), Tensor):
-                value.copy_(getattr(batch, one.name), non_blocking=True)
+        for own, value in zip(static.tensors(), batch.tensors(), strict=True):
+            own.copy_(value, non_blocking=True)
         self._words.fill_(numbers.num_target_tokens)
         self.optimiser.rate.fill_(numbers.rate)
         self.method.begin_update(numbers.update, self.recipe.max_updates)

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.task_data import Indices, Split
+from mdnmt.tasks.task_data import Indices
 from mdnmt.train.batch_sampler import BatchSampler, UpdateBatches
-from mdnmt.train.batches import collate
 from mdnmt.train.progress import Progress
 from mdnmt.train.sharding import Shard
 
@@ -51,29 +50,24 @@ class Prefetcher:
 
     def __init__(
         self,
-        split: Split,
         sampler: BatchSampler,
         shard: Callable[[Sequence[Indices]], list[Shard]],
+        make_batch: Callable[[Shard], Batch],
         *,
-        bos: int,
         device: torch.device,
         ahead: int | None = None,
-        width_multiple: int = 1,
     ) -> None:
         """Start at the first update of a run; nothing is prepared before `next`.
 
         Args:
-            split: the training data.
             sampler: chooses the batches of each update.
             shard: returns this worker's part of the batches of an update.
-            bos: the id of <s>.
+            make_batch: returns the batch of one part.
             device: where the model is.
             ahead: updates to prepare ahead in a thread; 0: no thread; None: `AHEAD` on a GPU, 0 on a CPU.
-            width_multiple: batches are padded to a multiple of this.
         """
-        self._split, self._sampler, self._shard, self._bos, self._device = split, sampler, shard, bos, device
+        self._sampler, self._shard, self._make_batch, self._device = sampler, shard, make_batch, device
         self._ahead = (AHEAD if device.type == "cuda" else 0) if ahead is None else ahead
-        self._width_multiple = width_multiple
         self._cursor = Progress()
         self._thread: ThreadPoolExecutor | None = None
         self._coming: deque[Future[Prepared]] = deque()
@@ -110,10 +104,7 @@ class Prefetcher:
         cursor = self._cursor
         chosen = self._sampler.next(cursor)
         shards = self._shard(chosen.batches)
-        batches = [
-            collate(self._split, one.rows, bos=self._bos, like=one.batch_rows, width_multiple=self._width_multiple)
-            for one in shards
-        ]
+        batches = [self._make_batch(one) for one in shards]
         if self._device.type == "cuda":
             batches = [batch.pinned() for batch in batches]
         return Prepared(chosen, shards, batches, cursor.epoch, cursor.position, self._sampler.epochs(cursor))

@@ -30,11 +30,12 @@ from mdnmt.plugins import source_files
 from mdnmt.tasks.segmentation.segmenter import segmentation_files
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import usable
-from mdnmt.train.conditions import ATTEMPT_KEYS, BEGIN_EVENTS, attempt, attempts, last_training
+from mdnmt.train.conditions import ATTEMPT_KEYS, BEGIN_EVENTS, CONDITIONS, attempt, attempts, last_training
 from mdnmt.train.data_parallel import Workers, from_environment
 from mdnmt.train.device import choose_device, make_deterministic, refuse_one_gpu_for_all
 from mdnmt.train.footprint import device_memory, footprint, require_disk
 from mdnmt.train.initialise import InitialWeights, initialise, read_initial
+from mdnmt.train.layout import why_padded
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics_log import MetricsLog, lost_validations, read_metrics, write_curves
 from mdnmt.train.profiling import profiled
@@ -212,6 +213,9 @@ def _train(
     trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
     if resumed and trainer.workers.is_first:
         print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
+    reason = why_padded(trainer.method, trainer.recipe)
+    if trainer.device.type == "cuda" and trainer.recipe.layout == "auto" and reason and trainer.workers.is_first:
+        print(f"training.layout: auto is padded here: {reason}", flush=True)
     try:
         updates = trainer.runtime.profile_updates if trainer.workers.is_first else 0
         with (
@@ -283,7 +287,7 @@ def _finish(
             "resumes": sum(record.get("event") == "resume" for record in records),
             "skipped_batches": progress.skipped,
             "workers": trainer.workers.count,
-            **{key: trained.get(key, here[key]) for key in ("device", "precision", "kernels", "compile", "code")},
+            **{key: trained.get(key, here[key]) for key in ("device", *CONDITIONS)},
             "attempts": attempts(records),
             "threads": torch.get_num_threads(),
             "provenance": {**provenance.collect(), **made_by, **origin},

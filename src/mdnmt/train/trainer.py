@@ -22,12 +22,13 @@ from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
-from mdnmt.train.compiled import compile_model, compiler_errors, width_multiple
+from mdnmt.train.compiled import compile_model, compiler_errors
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed_conditions
 from mdnmt.train.data_parallel import Workers
 from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.gradient_reducer import GradientReducer
 from mdnmt.train.graphs import Graphs, UpdateGraphs, graphs_for
+from mdnmt.train.layout import make_batch
 from mdnmt.train.lease import RunLease
 from mdnmt.train.longest_sentences import refuse_long_sentences
 from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, BrokenUpdate, Meters, NotFinite, Step, pop_domain_losses
@@ -99,14 +100,14 @@ class Trainer:
         """
         self.spec, self.recipe, self.data, self.method = spec, spec.training, data, method
         self.device, self.store, self.metrics, self.lease, self.runtime = device, store, metrics, lease, runtime
-        self.workers = workers or Workers()
+        self.workers, bos = workers or Workers(), data.target_vocab.bos
         splits = can_shard(method, self.workers.count, self.recipe.accumulate_batches)
-        self.conditions = conditions_here(spec.builder, self.recipe, device)
+        self.conditions = conditions_here(spec.builder, self.recipe, device, method)
         compile_model(method, self.recipe.compile)
         self.optimiser = Optimiser(method.model, self.recipe)
         self._reducer = GradientReducer(self.workers, self.optimiser.named.values())
         self.progress = Progress()
-        self.train_split = data.split("train")
+        self.train_split = split = data.split("train")
         domain_ids = [data.domains.index(domain) for domain in spec.domains]
         self.indices = usable(self.train_split, domain_ids, self.recipe.max_length)
         if not len(self.indices):
@@ -122,12 +123,11 @@ class Trainer:
         if counts_epochs(self.recipe):
             self.recipe = in_updates(self.recipe, sampler.updates_per_epoch())
         self._prefetcher = Prefetcher(
-            self.train_split,
             sampler,
             partial(shard, rank=self.workers.rank, count=self.workers.count, can_shard=splits),
-            bos=data.target_vocab.bos,
+            # The layout is that of the checkpoint, once the run has resumed from one.
+            lambda part: make_batch(split, part, self.recipe, method, self.conditions.layout, bos, self.workers.count),
             device=device,
-            width_multiple=width_multiple(method, self.recipe.compile),
         )
         self._epochs = 0.0
         self._meters = Meters(device, self.workers, [loss.name for loss in method.losses], data.domains)
@@ -146,7 +146,7 @@ class Trainer:
         """Load the newest valid checkpoint; return False if there is none.
 
         Raises:
-            CheckpointError: all are damaged, or code, precision, kernels or compile mode differ from those here.
+            CheckpointError: all are damaged, or the code or a condition (`Conditions`) differs from that here.
         """
         newest = self.store.load_latest() if self.workers.is_first else None
         folder, accept = self.store.directory.parent, self.runtime.accept_code_change

@@ -171,6 +171,7 @@ def test_a_recipe_leaves_no_general_option_to_the_defaults_of_another_paper(pape
     of_the_machine = {
         "precision",
         "kernels",
+        "layout",
         "compile",
         "log_every",
         "accumulate_batches",

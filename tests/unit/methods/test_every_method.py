@@ -12,8 +12,10 @@ from fast_cases import fast_cases
 from method_forms import CONFIGS, FORM_OF_BUILDER, FORMS
 from torch import Tensor
 
+from mdnmt.config.training import Training
 from mdnmt.methods.method import Method
 from mdnmt.operations import method_checks as checks
+from mdnmt.train.layout import why_padded
 
 NUM_DOMAINS = 3
 SOURCES, TARGETS = checks.SOURCES, checks.TARGETS
@@ -90,6 +92,26 @@ def test_a_training_step_has_no_graph_break(make_method: Any, make_batch: Any, n
         assert (one is None) == (other is None)
         # Rounding is relative to the largest element: what cancels out to nearly nothing keeps the error of its terms.
         assert one is None or (one - other).abs().max() <= 1e-5 * (1.0 + one.abs().max())
+
+
+@every_form
+@both_norms
+def test_packed_batches_give_the_same_losses_and_gradients(make_method: Any, name: str, norm: str) -> None:
+    checks.check_packing(partial(make_method, name, norm=norm), NUM_DOMAINS)
+
+
+def test_the_methods_whose_batches_stay_padded() -> None:
+    methods = {name: checks.random_method(config.builder, **config.architecture) for name, config in CONFIGS.items()}
+    reasons = {name: why_padded(method, Training()) for name, method in methods.items()}
+    padded = {name for name, reason in reasons.items() if reason is not None}
+    assert {CONFIGS[name].builder for name in padded} == {"domain_tag", "naive_waldm", "waldm"}
+    for name in padded:
+        options = CONFIGS[name].architecture
+        assert (
+            CONFIGS[name].builder in {"domain_tag", "naive_waldm"}
+            or options.get("aux_norm") == "code"
+            or options.get("weighted_loss") == "misaligned"
+        )
 
 
 @every_form

@@ -101,7 +101,8 @@ def other(key: str, value: Any) -> Any:
     return value + 1
 
 
-@pytest.mark.parametrize("key", sorted(Training.model_fields))
+# The layout of batches changes rounding alone, as the device does.
+@pytest.mark.parametrize("key", sorted(set(Training.model_fields) - {"layout"}))
 def test_every_key_of_the_recipe_of_a_method_makes_its_runs_and_no_others(project: Project, key: str) -> None:
     before = look()
     spec = before.runs[0].spec

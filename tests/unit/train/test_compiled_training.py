@@ -70,14 +70,14 @@ def test_losses_that_count_padding_get_no_more_of_it(
     assert compiled.width_multiple(method, "off") == 1
 
 
-def test_a_run_resumes_under_the_same_value_alone(make_spec: Any) -> None:
+def test_a_run_resumes_under_the_same_value_alone(make_spec: Any, toy_task: Path) -> None:
     state = {
         **Progress(update=3).to_json(),
         "conditions": {"precision": "fp32", "kernels": "cpu", "compile": "default"},
     }
     for wanted in ("default", "off"):
         spec = make_spec(compile=wanted)
-        here = conditions_here(spec.builder, spec.training, CPU)
+        here = conditions_here(spec.builder, spec.training, CPU, build_method(spec, TaskData.load(toy_task), CPU))
         resume = (Checkpoint(3, {}, {}, {}, state), here, spec.training, CPU)
         if wanted == "default":
             assert resumed_conditions(*resume).compile == "default"

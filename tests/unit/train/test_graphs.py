@@ -98,6 +98,15 @@ def test_replayed_a_run_has_the_bytes_of_an_eager_one(
 
 
 @pytest.mark.usefixtures("recorder")
+@pytest.mark.parametrize("name", fast_cases(FAMILIES, "waldm", "multitask"))
+def test_most_updates_of_packed_batches_are_replayed(name: str, make_spec: Any, task: Path, tmp_path: Path) -> None:
+    spec = make(make_spec, name, layout="packed", precision="bf16")
+    graphs = train(spec, task, tmp_path / "graphs", graphs="on")
+    assert results(graphs) == results(train(spec, task, tmp_path / "eager", graphs="off"))
+    assert replayed(graphs) >= FORM["max_updates"] - 4  # type: ignore[operator]
+
+
+@pytest.mark.usefixtures("recorder")
 @pytest.mark.parametrize("after", ["on", "off"])
 def test_stopped_and_resumed_it_is_bit_equal(
     after: str, make_spec: Any, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

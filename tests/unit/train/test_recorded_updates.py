@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -18,25 +17,32 @@ from mdnmt.config.training import Training
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.models.kernels import using
-from mdnmt.operations.method_checks import make_batch, ready_to_train
+from mdnmt.operations.method_checks import make_batch, make_packed_batch, ready_to_train
 from mdnmt.train.forward_backward import UpdateResult, forward_backward
+from mdnmt.train.layout import Layout, why_padded
 from mdnmt.train.optimiser import Optimiser
 
 CPU, VOCAB, DOMAINS = torch.device("cpu"), 40, 3
 LENGTHS = ((7, 9), (7, 11), (4, 6), (5, 3))
 WORDS = sum(length for _, length in LENGTHS)  # no other number of an update is 29
 RECIPE = Training(max_updates=10, clip_norm=0.5)
+FAST = ("waldm-edc", "dsa-guided", "damha-dmoe-mix-loss", "ldspslv", "mtl")
 
 
-def batch_of(seed: int) -> Batch:
-    """Return a batch of other words and domains, but of the same shape."""
+def batch_of(seed: int, layout: Layout = "padded") -> Batch:
+    """Return a batch of other words and domains, but of the same shape; if packed, also of other lengths."""
     generator = torch.Generator().manual_seed(seed)
 
     def sentence(length: int) -> list[int]:
         return [*torch.randint(4, VOCAB, (length - 1,), generator=generator).tolist(), 2]
 
-    sources, targets = zip(*((sentence(source), sentence(target)) for source, target in LENGTHS), strict=True)
-    return make_batch(sources, targets, torch.randint(0, DOMAINS, (len(LENGTHS),), generator=generator).tolist())
+    if layout == "packed":
+        lengths = torch.randint(2, 9, (1 + seed, 2), generator=generator).tolist()
+    else:
+        lengths = LENGTHS
+    sources, targets = zip(*((sentence(source), sentence(target)) for source, target in lengths), strict=True)
+    domains = torch.randint(0, DOMAINS, (len(lengths),), generator=generator).tolist()
+    return (make_packed_batch if layout == "packed" else make_batch)(sources, targets, domains)
 
 
 def build(name: str) -> Method:
@@ -49,18 +55,24 @@ def build(name: str) -> Method:
     return ready_to_train(method, DOMAINS)
 
 
+def may_pack(name: str) -> bool:
+    """Return whether a method may be trained on packed batches."""
+    return why_padded(build(name), RECIPE) is None
+
+
 class Updates:
     """Updates of a method; all their numbers are in tensors that are overwritten, never replaced."""
 
-    def __init__(self, method: Method, dtype: torch.dtype | None) -> None:
+    def __init__(self, method: Method, dtype: torch.dtype | None, layout: Layout = "padded") -> None:
         self.method, self.dtype = method, dtype
         self.optimiser = Optimiser(method.model, RECIPE)
-        self.batch, self.words = batch_of(1), torch.zeros((), dtype=torch.int64)
+        self.batch, self.words = batch_of(1, layout), torch.zeros((), dtype=torch.int64)
 
     def set(self, batch: Batch, update: int, words: int) -> None:
         """Write the numbers of an update."""
-        for field in fields(Batch):
-            getattr(self.batch, field.name).copy_(getattr(batch, field.name))
+        assert self.batch.shape_key == batch.shape_key
+        for own, other in zip(self.batch.tensors(), batch.tensors(), strict=True):
+            own.copy_(other)
         self.method.begin_update(update, RECIPE.max_updates)
         self.words.fill_(words)
         self.optimiser.rate.fill_(0.01 / update)
@@ -112,22 +124,28 @@ def recorded(updates: Updates, run: Callable[[], Any]) -> tuple[Recording, Any]:
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(
-    "name", fast_cases(METHODS, "waldm-edc", "dsa-guided", "damha-dmoe-mix-loss", "ldspslv", "mtl")
+    "case",
+    fast_cases(
+        [(layout, name) for layout in ("padded", "packed") for name in METHODS if layout == "padded" or may_pack(name)],
+        *(("padded", name) for name in FAST),
+        *(("packed", name) for name in FAST),
+    ),
 )
-def test_a_recorded_update_is_right_for_another_batch(name: str, precision: str) -> None:
+def test_a_recorded_update_is_right_for_another_batch(case: tuple[Layout, str], precision: str) -> None:
+    layout, name = case
     with using("plain"):
-        updates = Updates(build(name), torch.bfloat16 if precision == "bf16" else None)
-        updates.set(batch_of(2), 1, 50)
+        updates = Updates(build(name), torch.bfloat16 if precision == "bf16" else None, layout)
+        updates.set(batch_of(2, layout), 1, 50)
         updates.run()  # the optimiser has a state from then on
         before = copied(updates.state())
-        updates.set(batch_of(3), 4, 60)
+        updates.set(batch_of(3, layout), 4, 60)
         one, found = recorded(updates, updates.run)
         updates.restore(before)
-        updates.set(batch_of(4), 7, 71)
+        updates.set(batch_of(4, layout), 7, 71)
         one.replay()
         replayed, losses = copied(updates.state()), [value.clone() for value in numbers(found)]
         updates.restore(before)
-        updates.set(batch_of(4), 7, 71)
+        updates.set(batch_of(4, layout), 7, 71)
         other, found = recorded(updates, updates.run)
     assert frozen(one, other, (WORDS,)) == []
     for value, wanted in zip(losses, numbers(found), strict=True):

@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 import torch
 
+from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.cli import main
 from mdnmt.code_hash import code_hash
 from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import CheckpointError, ConfigError, Interrupted
 from mdnmt.paths import RunPaths
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import conditions, device
 from mdnmt.train.metrics_log import read_metrics
-from mdnmt.train.run import train_run
+from mdnmt.train.progress import Progress
+from mdnmt.train.run import build_method, train_run
 from mdnmt.train.trainer import RuntimeOptions
 
 
@@ -181,16 +184,22 @@ def test_a_run_keeps_its_kernels(make_spec: Any, toy_task: Path, tmp_path: Path)
     assert other["kernels"] == "cpu" and other["model_sha256"] != whole["model_sha256"]
 
 
-def test_other_kernels_are_refused(make_spec: Any) -> None:
-    from mdnmt.checkpoints.store import Checkpoint
-    from mdnmt.train.progress import Progress
+def here(spec: Any, task: Path, device: str) -> conditions.Conditions:
+    """Return the conditions of a run that begins on a device."""
+    method = build_method(spec, TaskData.load(task), torch.device("cpu"))
+    return conditions.conditions_here(spec.builder, spec.training, torch.device(device), method)
 
+
+def resumed(spec: Any, task: Path, device: str, **began: str) -> conditions.Conditions:
+    """Return the conditions under which a run resumes that began under others."""
+    state = {**Progress(update=3).to_json(), "conditions": {"precision": "fp32", **began}}
+    checkpoint = Checkpoint(3, {}, {}, {}, state)
+    return conditions.resumed_conditions(checkpoint, here(spec, task, device), spec.training, torch.device(device))
+
+
+def test_other_kernels_are_refused(make_spec: Any, toy_task: Path) -> None:
     def resume(began: str, wanted: str, device: str) -> conditions.Conditions:
-        spec = make_spec(kernels=wanted)
-        here = conditions.conditions_here(spec.builder, spec.training, torch.device(device))
-        state = {**Progress(update=3).to_json(), "conditions": {"precision": "fp32", "kernels": began}}
-        checkpoint = Checkpoint(3, {}, {}, {}, state)
-        return conditions.resumed_conditions(checkpoint, here, spec.training, torch.device(device))
+        return resumed(make_spec(kernels=wanted), toy_task, device, kernels=began)
 
     assert resume("plain", "auto", "cpu").kernels == "plain"  # moved from a GPU to a CPU
     assert resume("cpu", "cpu", "cpu").kernels == "cpu"
@@ -200,6 +209,57 @@ def test_other_kernels_are_refused(make_spec: Any) -> None:
         assert "\n" not in str(error.value)
     with pytest.raises(ConfigError, match="kernels: cpu on device cuda"):
         resume("cpu", "cpu", "cuda")
+
+
+@pytest.mark.parametrize(
+    ("builder", "options", "layouts"),
+    [
+        ("dmoe", {}, ("padded", "packed")),
+        ("domain_tag", {}, ("padded", "padded")),
+        ("waldm", {"aux_norm": "code"}, ("padded", "padded")),
+    ],
+)
+def test_the_layout_follows_device_and_method(
+    builder: str, options: dict[str, Any], layouts: tuple[str, str], make_spec: Any, toy_task: Path
+) -> None:
+    spec = make_spec(builder, architecture=options)
+    assert tuple(here(spec, toy_task, device).layout for device in ("cpu", "cuda")) == layouts
+    assert here(make_spec(builder, layout="padded"), toy_task, "cuda").layout == "padded"
+    assert here(make_spec(builder, architecture=options, compile="default"), toy_task, "cuda").layout == "padded"
+    packed = make_spec(builder, architecture=options, layout="packed")
+    assert packed.fingerprint == spec.fingerprint
+    if layouts[1] == "packed":
+        assert here(packed, toy_task, "cpu").layout == "packed"
+        return
+    with pytest.raises(ConfigError, match=r"found training\.layout: packed, but .*: expected auto or padded") as error:
+        here(packed, toy_task, "cpu")
+    assert "\n" not in str(error.value)
+
+
+def test_another_layout_is_refused(make_spec: Any, toy_task: Path) -> None:
+    def resume(began: str, wanted: str, device: str) -> str:
+        return resumed(make_spec(layout=wanted), toy_task, device, kernels="plain", layout=began).layout
+
+    for began in ("padded", "packed"):
+        assert resume(began, "auto", "cpu") == resume(began, "auto", "cuda") == resume(began, began, "cpu") == began
+    for began, wanted in (("padded", "packed"), ("packed", "padded")):
+        with pytest.raises(CheckpointError, match=rf"began with training\.layout: {began}") as error:
+            resume(began, wanted, "cpu")
+        assert "\n" not in str(error.value)
+    # A checkpoint from before there was a choice.
+    assert resumed(make_spec(), toy_task, "cuda", kernels="plain").layout == "padded"
+
+
+def test_a_packed_run_resumes_in_its_layout_bit_for_bit(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = make_spec(layout="packed")
+    begin(spec, toy_task, tmp_path / "stopped")
+    with pytest.raises(CheckpointError, match=r"began with training\.layout: packed"):
+        go_on(make_spec(layout="padded"), toy_task, tmp_path / "stopped")
+    resumed, whole = (
+        go_on(one, toy_task, tmp_path / name) for one, name in ((make_spec(), "stopped"), (spec, "whole"))
+    )
+    assert resumed["model_sha256"] == whole["model_sha256"] and resumed["resumes"] == 1
+    assert resumed["layout"] == "packed" and [one["layout"] for one in resumed["attempts"]] == ["packed", "packed"]
 
 
 @pytest.mark.parametrize(
@@ -232,12 +292,9 @@ def test_the_code_of_a_run_is_what_changes_its_weights(
 
 
 def test_without_a_record_the_code_counts_as_another(make_spec: Any, toy_task: Path) -> None:
-    from mdnmt.checkpoints.store import Checkpoint
-    from mdnmt.train.progress import Progress
-
     spec = make_spec()
-    here = conditions.conditions_here(spec.builder, spec.training, torch.device("cpu"))
+    now = here(spec, toy_task, "cpu")
     checkpoint = Checkpoint(3, {}, {}, {}, Progress(update=3).to_json())
     with pytest.raises(CheckpointError, match="not recorded"):
-        conditions.refuse_other_code(checkpoint, here, spec.training, Path("run"), accept=False)
-    conditions.refuse_other_code(None, here, spec.training, Path("run"), accept=False)
+        conditions.refuse_other_code(checkpoint, now, spec.training, Path("run"), accept=False)
+    conditions.refuse_other_code(None, now, spec.training, Path("run"), accept=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import trainer as trainer_module
 from mdnmt.train.batch_sampler import BatchSampler
-from mdnmt.train.batches import usable
+from mdnmt.train.batches import collate, usable
 from mdnmt.train.prefetch import Prefetcher, Prepared
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import train_run
@@ -36,7 +35,11 @@ def prefetcher(task: Path, ahead: int) -> Prefetcher:
     recipe = Training(max_tokens=150, accumulate_batches=2)
     sampler = BatchSampler(split, usable(split, [0, 1], 250), recipe, 3)
     return Prefetcher(
-        split, sampler, lambda batches: shard(batches, 0, 1, can_shard=True), bos=1, device=CPU, ahead=ahead
+        sampler,
+        lambda batches: shard(batches, 0, 1, can_shard=True),
+        lambda part: collate(split, part.rows, bos=1),
+        device=CPU,
+        ahead=ahead,
     )
 
 
@@ -56,7 +59,7 @@ def test_the_thread_changes_no_update_over_several_epochs_and_from_any_position(
             one, other = plain.next(), threaded.next()
             assert place(one) == place(other)
             for batch, twin in zip(one.batches, other.batches, strict=True):
-                assert all(torch.equal(getattr(batch, f.name), getattr(twin, f.name)) for f in fields(batch))
+                assert all(map(torch.equal, batch.tensors(), twin.tensors()))
         assert one.epoch > start.epoch and start.to_json() == before
     assert threads() and not plain._coming
     threaded.close()
