@@ -43,11 +43,12 @@ def test_sums_are_kept_without_a_copy_to_the_device() -> None:
     assert [finding for finding in watch.findings if finding.kind != "float64"] == []
 
 
+@pytest.mark.parametrize("layout", ["padded", "packed"])
 @pytest.mark.parametrize("builder", ["transformer", "waldm", "dmoe"])
 def test_no_update_reads_a_value(
-    monkeypatch: pytest.MonkeyPatch, make_spec: Any, toy_task: Path, tmp_path: Path, builder: str
+    monkeypatch: pytest.MonkeyPatch, make_spec: Any, toy_task: Path, tmp_path: Path, builder: str, layout: str
 ) -> None:
-    spec = make_spec(builder, max_updates=4, log_every=4, validate_every=4, clip_norm=1.0)
+    spec = make_spec(builder, layout=layout, max_updates=4, log_every=4, validate_every=4, clip_norm=1.0)
     data, paths, cpu = TaskData.load(toy_task), RunPaths(tmp_path), torch.device("cpu")
     found: list[list[Finding]] = []
     with MetricsLog(paths.metrics) as metrics:

@@ -259,7 +259,7 @@ def test_a_run_on_one_domain_reads_no_other(make_spec: Any, toy_task: Path, tmp_
         return original(split, indices, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mdnmt.train.prefetch.collate", spy)
+        patch.setattr("mdnmt.train.layout.collate", spy)
         patch.setattr("mdnmt.train.validation.collate", spy)
         train(make_spec("transformer", domains=["law"]), toy_task, tmp_path)
     assert seen == {1}
