@@ -58,9 +58,7 @@ class DomainContext:
 
     def to_tokens(self, value_B1X: Tensor) -> Tensor:
         """Return one value of each sentence in a form that broadcasts over the tokens [B, T, X]."""
-        if self.packing is None:
-            return value_B1X
-        return self.packing.pack(value_B1X.expand(-1, self.packing.longest, -1))
+        return value_B1X if self.packing is None else self.packing.spread(value_B1X.squeeze(1))
 
     def to_sentences(self, x_BTX: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor]:
         """Return tokens and their mask with one row for each sentence, for blocks that sum over a sentence."""

@@ -26,22 +26,19 @@ class Packing:
         position_BT: [1, N], the position of each token in its sentence; 0 at padding.
         slot_N: where each token lies in the flattened padded sentences [P * L]; -1 at padding.
         token_PL: which token lies in each slot of the padded sentences; -1 at padding.
+        is_padding_N: True at tokens of no sentence.
     """
 
     offsets: Tensor
     position_BT: Tensor
     slot_N: Tensor
     token_PL: Tensor
+    is_padding_N: Tensor
 
     @property
     def longest(self) -> int:
         """Return L."""
         return self.token_PL.size(1)
-
-    @property
-    def is_padding_N(self) -> Tensor:
-        """Return True at tokens of no sentence."""
-        return self.slot_N < 0
 
     @property
     def mask_PL(self) -> Tensor:
@@ -70,6 +67,22 @@ class Packing:
         """Return padded sentences [P, L, X] as the packed row [1, N, X], with zeros as padding."""
         x_NX: Tensor = _Rearranged.apply(x_PLX.flatten(0, 1), self.slot_N, self.token_PL.flatten())  # type: ignore[no-untyped-call]
         return x_NX.unsqueeze(0)
+
+    def spread(self, value_PX: Tensor) -> Tensor:
+        """Return the value of its sentence for each token, [1, N, X]; padding has that of the first place."""
+        value_NX: Tensor = _Spread.apply(value_PX, self)  # type: ignore[no-untyped-call]
+        return value_NX.unsqueeze(0)
+
+
+class _Spread(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, value_PX: Tensor, packing: Packing) -> Tensor:
+        ctx.packing = packing
+        return value_PX.index_select(0, packing.sentence_N)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.packing.unpack(gradients[0].unsqueeze(0)).sum(1), None
 
 
 class _Rearranged(torch.autograd.Function):

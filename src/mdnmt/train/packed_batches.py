@@ -15,7 +15,7 @@ from mdnmt.models.packing import Packing
 from mdnmt.tasks.task_data import Indices, Ragged, Split
 
 TOKEN_MULTIPLE = 64  # the tiles of a GPU's matrix units
-SHORTEST_CLASS = 8
+SHORTEST_CLASS = 4
 NUM_SIZES = 8  # for recipes with `batch_sentences`
 SIZE_RATIO = 2**0.5
 
@@ -38,9 +38,9 @@ class PackedShape:
 def packed_shape(split: Split, rows: Indices, recipe: Training, parts: int = 1) -> PackedShape:
     """Return the shape of a batch; a function of the recipe and the lengths of its sentences.
 
-    With `max_tokens` all batches have as many tokens, and the class of the longest sentence (8, 16, 32, ...) decides
-    how many sentences there can be. With `batch_sentences` all have as many sentences, and the number of tokens is the
-    smallest of eight sizes that is enough.
+    With `max_tokens` all batches have as many tokens, and the class of the longest sentence (4, 8, 16, ...) decides how
+    many sentences there can be; there is no room for many more, because a kernel may use memory for each. With
+    `batch_sentences` all have as many sentences, and the number of tokens is the smallest of eight sizes that fits.
 
     Args:
         split: the text.
@@ -53,7 +53,8 @@ def packed_shape(split: Split, rows: Indices, recipe: Training, parts: int = 1) 
     if recipe.batch_sentences is None:
         length_class = max(SHORTEST_CLASS, _power_of_two(longest))
         tokens: float = max(recipe.max_tokens, longest)  # a longer pair is a batch of its own
-        sentences = int(tokens) if length_class == SHORTEST_CLASS else int(tokens) // (length_class // 2 + 1)
+        shortest = min(longest, 2) if length_class == SHORTEST_CLASS else length_class // 2 + 1
+        sentences = int(tokens) // shortest
     else:
         length_class = _power_of_two(recipe.max_length)
         most, needed = recipe.batch_sentences * recipe.max_length, max(int(one.sum()) for one in lengths)
@@ -121,5 +122,6 @@ def _pack(side: Ragged, rows: Indices, shape: PackedShape) -> tuple[NDArray[np.i
         position_BT=torch.from_numpy(position_N).unsqueeze(0),
         slot_N=torch.from_numpy(slot_N),
         token_PL=torch.from_numpy(token_PL).view(shape.sentences, shape.longest),
+        is_padding_N=torch.from_numpy(slot_N < 0),
     )
     return tokens_N, packing

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
+from fast_cases import fast_cases
+from method_forms import CONFIGS, FORM_OF_BUILDER
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from mdnmt.config.training import Training
 from mdnmt.models.kernels import varlen_attention as module
 from mdnmt.models.kernels.varlen_attention import varlen_attention
 from mdnmt.models.packing import Packing
+from mdnmt.operations import method_checks as checks
 from mdnmt.operations.method_checks import make_packed_batch
+from mdnmt.train.forward_backward import forward_backward
+from mdnmt.train.layout import why_padded
 from mdnmt.train.packed_batches import PackedShape
 
 HEADS, WIDTH, TOKENS = 2, 8, 24
@@ -131,7 +138,7 @@ class KernelsOfAGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         is_causal = given["is_causal"] if flash else {0: False, 1: True}[given["custom_mask_type"]]
         parts, scale = [x.transpose(0, 1).unsqueeze(0) for x in (q, k, v)], kwargs["scale"]
         if "forward" in name:
-            queries, keys = (Packing(offsets, *[torch.empty(0)] * 3) for offsets in ends)
+            queries, keys = (Packing(offsets, *[torch.empty(0)] * 4) for offsets in ends)
             y = of_each_sentence(parts, queries, keys, is_causal, scale).squeeze(0).transpose(0, 1)
             y[ends[0][-1] :] = float("nan")
             return (y, y, numbers, numbers, y) if flash else (y.unsqueeze(0), y, numbers, numbers, 1, 1)
@@ -160,6 +167,41 @@ def test_what_kernels_leave_at_padding_reaches_nothing(dtype: torch.dtype, is_ca
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "name", fast_cases(FORM_OF_BUILDER.values(), FORM_OF_BUILDER["dmoe"], FORM_OF_BUILDER["waldm"])
+)
+def test_an_update_with_the_flash_kernel_reads_no_value_and_needs_no_other_device(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the meta device tensors have no values; kernels, and torch's own derivatives, have shapes there."""
+    options = {**CONFIGS[name].architecture, "attention_dropout": 0.1, "dtype": torch.float32, "num_domains": 3}
+    method = checks.ready_to_train(checks.random_method(CONFIGS[name].builder, **options), 3)
+    if why_padded(method, Training()) is not None:
+        return
+    calls = []
+
+    def flash(q: Tensor, k: Tensor, v: Tensor, *numbers: Any) -> Tensor:
+        calls.append(numbers)
+        parts = (x.squeeze(0).transpose(0, 1).bfloat16() for x in (q, k, v))
+        y: Tensor = module.KERNELS[torch.bfloat16].apply(*parts, *numbers)  # type: ignore[no-untyped-call]
+        return y.transpose(0, 1).unsqueeze(0).to(q.dtype)
+
+    monkeypatch.setattr(module, "_plain", flash)
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda *_: False)
+    method.to(torch.device("meta")).model.train()
+    for loss in method.losses:
+        for key, value in vars(loss).items():
+            if isinstance(value, Tensor):
+                setattr(loss, key, value.to("meta"))
+    batch = make_packed_batch(checks.SOURCES, checks.TARGETS, [0, 1, 2])
+    forward_backward(
+        method, [batch], Training(clip_norm=1.0), torch.device("meta"), None, num_target_tokens=12, num_domains=3
+    )
+    assert len(calls) >= 6
+    assert all(one.grad is not None and one.grad.is_meta for one in method.model.parameters())
+
+
 class Context:
     """What autograd passes to a function."""
 
@@ -175,7 +217,9 @@ def test_torch_takes_the_arguments_for_cuda_tensors(dtype: torch.dtype) -> None:
         def empty(*shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
             return torch.empty(shape, dtype=dtype, device="cuda")
 
-        packing = Packing(empty(6, dtype=torch.int32), empty(1, TOKENS), empty(TOKENS), empty(5, 8))
+        packing = Packing(
+            empty(6, dtype=torch.int32), empty(1, TOKENS), empty(TOKENS), empty(5, 8), empty(TOKENS, dtype=torch.bool)
+        )
         q, k, v = (empty(TOKENS, HEADS, WIDTH, dtype=dtype) for _ in range(3))
         function, context = module.KERNELS[dtype], Context()
         y = function.forward(context, q, k, v, packing, packing, 0.1, True, 0.3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,20 @@ def test_rearranging_is_undone_and_so_is_its_derivative() -> None:
     weight = torch.randn_like(x)
     (back * weight).sum().backward()
     assert x.grad is not None and torch.equal(x.grad, weight * is_token[None, :, None])
+
+
+def test_a_value_of_a_sentence_reaches_its_tokens_and_gets_their_gradients() -> None:
+    shape = PackedShape(tokens=640, sentences=8, longest=256)
+    packing = collate_packed(TEXT, np.arange(6), shape, bos=1).source_packing
+    assert packing is not None
+    value = torch.randn(8, 3, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(1, 640, 3, dtype=torch.float64)
+    found = packing.spread(value)
+    (found * weight).sum().backward()
+    assert value.grad is not None and not value.grad[6:].any()
+    for place, (start, end) in enumerate(pairwise(packing.offsets.tolist())):
+        assert torch.equal(found[0, start:end], value[place].expand(end - start, 3))
+        torch.testing.assert_close(value.grad[place], weight[0, start:end].sum(0), rtol=1e-12, atol=1e-12)
 
 
 def test_the_shape_key_is_equal_for_batches_of_a_shape_alone() -> None:
