@@ -45,8 +45,8 @@ class Method:
         schedules: values in losses and blocks that change during training.
         needs_domain: translation needs the domain label of each sentence; only the label condition `missing` of
             `Decoding.labels` leaves it out.
-        packs: training batches may be packed: blocks and losses read sentences through `Batch` and `DomainContext`, not
-            from the shape of a batch. `check-plugin` tests it. A loss that counts padding keeps the batches padded.
+        packs: training batches may be packed, if all losses have `packs` too: blocks read sentences through
+            `DomainContext`, not from the shape of a batch. `check-plugin` tests it.
         prepare: called once before training with the token counts of the training text; None if no loss needs them.
     """
 

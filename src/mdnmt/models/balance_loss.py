@@ -40,6 +40,7 @@ class BalanceLoss:
     """alpha L_lb1: how far the mean use of the experts is from uniform (eq. 12), mean over layers."""
 
     name = "balance"
+    packs = True
 
     def __init__(self, alpha: Scheduled) -> None:
         self.alpha = alpha
@@ -53,6 +54,7 @@ class EntropyLoss:
     """alpha L_lb2: the mean entropy of a token's gate (or a sentence's), times lambda (eq. 13), mean over layers."""
 
     name = "entropy"
+    packs = True
 
     def __init__(self, alpha: Scheduled, weight: float) -> None:
         """Make the loss; `weight` is lambda."""

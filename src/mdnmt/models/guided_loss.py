@@ -46,6 +46,7 @@ class GuidedLoss:
     """
 
     name = "guidance"
+    packs = True
     reduction: Reduction = "sum"
 
     def __init__(self, weight: float) -> None:

@@ -22,6 +22,7 @@ class BlockPriorLoss:
     """KL divergence of a block's use from one half, averaged over blocks, for the domain of every target token."""
 
     name = "block_prior"
+    packs = True
     reduction: Reduction = "sum"
 
     def __init__(self, weight: Scheduled) -> None:
@@ -37,6 +38,7 @@ class BlockSharingLoss:
     """Entropy of a block's mean use over domains, summed over blocks; it is lowest when all domains agree."""
 
     name = "block_sharing"
+    packs = True
     reduction: Reduction = "sum"
 
     def __init__(self, weight: Scheduled) -> None:
@@ -51,6 +53,7 @@ class BlockCountLoss:
     """(n - target)^2, where n is the expected number of blocks that a domain uses, averaged over domains."""
 
     name = "block_count"
+    packs = True
     reduction: Reduction = "sum"
 
     def __init__(self, weight: Scheduled, target: int) -> None:

@@ -24,7 +24,8 @@ class Loss(Protocol):
     """A named term of the objective.
 
     A loss may also have an attribute `reduction`. Workers can then split its batches; without it they cannot. A loss
-    that depends on the padding of its batch has an attribute `counts_padding`, which is then true.
+    that depends on the padding of its batch has an attribute `counts_padding`, and one that may be computed on packed
+    batches an attribute `packs`, which are then true.
     """
 
     name: str
@@ -51,7 +52,7 @@ class LabelSmoothedCrossEntropy:
         self.token_weighted = token_weighted
         self.misaligned = misaligned
         self.reduction: Reduction | None = None if misaligned else "sum"
-        self.counts_padding = misaligned
+        self.packs = not misaligned
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the sum over target tokens without padding; record the loss of each, without gradient."""
@@ -92,6 +93,7 @@ class ProportionLoss:
         self.aux_norm = aux_norm
         self.reduction: Reduction = "mean" if aux_norm == "code" else "sum"
         self.counts_padding = aux_norm == "code"
+        self.packs = not self.counts_padding
 
     def __call__(self, output: Output, batch: Batch) -> Tensor:
         """Return the loss as a sum comparable with the generation loss."""

@@ -23,6 +23,7 @@ class SentenceDomainLoss:
     """
 
     name = "sentence"
+    packs = True
 
     def __init__(self, sides: Sequence[Side], aux_norm: Literal["text", "code"] = "text") -> None:
         self.sides = tuple(sides)

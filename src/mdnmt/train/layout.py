@@ -13,20 +13,25 @@ from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Split
 from mdnmt.train.batches import collate
 from mdnmt.train.compiled import width_multiple
+from mdnmt.train.device import has_native_bf16
 from mdnmt.train.packed_batches import collate_packed, packed_shape
 from mdnmt.train.sharding import Shard
 
 Layout = Literal["padded", "packed"]
 
 
-def why_padded(method: Method, recipe: Training) -> str | None:
-    """Return why the batches of a method must be padded; None if they may be packed."""
+def why_padded(method: Method, recipe: Training, device: torch.device | None = None) -> str | None:
+    """Return why the batches of a method must be padded, at least on this device; None if they may be packed."""
     if not method.packs:
-        return "a block or loss of the method takes the shape of a padded batch for its sentences"
+        return "a block of the method takes the shape of a padded batch for its sentences"
     for loss in method.losses:
-        if getattr(loss, "counts_padding", False):
-            return f"the loss {loss.name!r} counts padding"
-    return f"training.compile is {recipe.compile}" if recipe.compile != "off" else None
+        if not getattr(loss, "packs", False):
+            return f"the loss {loss.name!r} takes the shape of a padded batch for its sentences"
+    if recipe.compile != "off":
+        return f"training.compile is {recipe.compile}"
+    if device is not None and device.type == "cuda" and recipe.precision == "bf16" and not has_native_bf16(device):
+        return "the attention kernel needs a GPU that multiplies bf16"
+    return None
 
 
 def choose_layout(method: Method, recipe: Training, device: torch.device) -> Layout:
@@ -35,7 +40,7 @@ def choose_layout(method: Method, recipe: Training, device: torch.device) -> Lay
     Raises:
         ConfigError: the recipe asks for packed batches, which the method does not allow.
     """
-    reason = why_padded(method, recipe)
+    reason = why_padded(method, recipe, device)
     if recipe.layout == "packed" and reason is not None:
         raise ConfigError(f"found training.layout: packed, but {reason}: expected auto or padded")
     if recipe.layout == "auto":

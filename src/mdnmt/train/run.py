@@ -213,7 +213,7 @@ def _train(
     trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
     if resumed and trainer.workers.is_first:
         print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
-    reason = why_padded(trainer.method, trainer.recipe)
+    reason = why_padded(trainer.method, trainer.recipe, trainer.device)
     if trainer.device.type == "cuda" and trainer.recipe.layout == "auto" and reason and trainer.workers.is_first:
         print(f"training.layout: auto is padded here: {reason}", flush=True)
     try:

@@ -46,6 +46,11 @@ def heads(dtype: torch.dtype = torch.float64) -> list[Tensor]:
     ]
 
 
+def kernel(dtype: torch.dtype) -> Any:
+    """Return the kernel of a GPU."""
+    return module.kernel_for(dtype, WIDTH)
+
+
 def of_each_sentence(parts: Sequence[Tensor], queries: Packing, keys: Packing, is_causal: bool, scale: float) -> Tensor:
     """Return attention by the formula, one sentence after the other, [1, H, N, E]; zeros at padding."""
     rows = [
@@ -156,9 +161,7 @@ def test_what_kernels_leave_at_padding_reaches_nothing(dtype: torch.dtype, is_ca
     keys = target if is_causal else source
     parts = heads()
     with KernelsOfAGpu():
-        y = module.KERNELS[dtype].apply(
-            *(x.squeeze(0).transpose(0, 1) for x in parts), target, keys, 0.1, is_causal, 0.3
-        )
+        y = kernel(dtype).apply(*(x.squeeze(0).transpose(0, 1) for x in parts), target, keys, 0.1, is_causal, 0.3)
         found = with_gradients(y.transpose(0, 1).unsqueeze(0), parts)
     wanted = with_gradients(of_each_sentence(parts, target, keys, is_causal, 0.3), parts)
     for one, other in zip(found, wanted, strict=True):
@@ -179,7 +182,7 @@ def test_an_update_with_the_flash_kernel_reads_no_value_and_needs_no_other_devic
     def flash(q: Tensor, k: Tensor, v: Tensor, *numbers: Any) -> Tensor:
         calls.append(numbers)
         parts = (x.squeeze(0).transpose(0, 1).bfloat16() for x in (q, k, v))
-        y: Tensor = module.KERNELS[torch.bfloat16].apply(*parts, *numbers)  # type: ignore[no-untyped-call]
+        y: Tensor = kernel(torch.bfloat16).apply(*parts, *numbers)  # type: ignore[no-untyped-call]
         return y.transpose(0, 1).unsqueeze(0).to(q.dtype)
 
     monkeypatch.setattr(module, "_plain", flash)
@@ -196,6 +199,13 @@ def test_an_update_with_the_flash_kernel_reads_no_value_and_needs_no_other_devic
     )
     assert len(calls) >= 6
     assert all(one.grad is not None and one.grad.is_meta for one in method.model.parameters())
+
+
+def test_each_type_and_width_has_its_kernel() -> None:
+    flash, efficient = kernel(torch.bfloat16), kernel(torch.float32)
+    assert flash is not efficient and kernel(torch.float64) is None
+    assert module.kernel_for(torch.bfloat16, 256) is kernel(torch.float16) is flash
+    assert module.kernel_for(torch.bfloat16, 264) is efficient
 
 
 class Context:
@@ -217,7 +227,7 @@ def test_torch_takes_the_arguments_for_cuda_tensors(dtype: torch.dtype) -> None:
             empty(6, dtype=torch.int32), empty(1, TOKENS), empty(TOKENS), empty(5, 8), empty(TOKENS, dtype=torch.bool)
         )
         q, k, v = (empty(TOKENS, HEADS, WIDTH, dtype=dtype) for _ in range(3))
-        function, context = module.KERNELS[dtype], Context()
+        function, context = kernel(dtype), Context()
         y = function.forward(context, q, k, v, packing, packing, 0.1, True, 0.3)
         assert (y.shape, y.dtype, y.device.type) == (q.shape, dtype, "cuda")
         if dtype == torch.float32:

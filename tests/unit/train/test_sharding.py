@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import torch
 
+from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 from mdnmt.train.forward_backward import forward_backward
+from mdnmt.train.layout import Layout, make_batch, why_padded
 from mdnmt.train.run import build_method
 from mdnmt.train.sharding import can_shard, reduction_of, shard
 
@@ -64,15 +66,16 @@ def test_shards_add_up_to_the_batch_wherever_it_can_be_split(name: str, make_spe
     # Long and short ones together: only here does it show whose padding is looked at.
     rows = np.argsort(split.target.lengths, kind="stable")[::13].astype(np.int64)
     words = int(split.target.lengths[rows].sum())
+    wide = Training(max_tokens=4000)
 
-    def found(count: int) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
+    def found(count: int, layout: Layout = "padded") -> tuple[dict[str, float], dict[str, torch.Tensor]]:
         sums: dict[str, float] = {}
         method.model.zero_grad(set_to_none=True)
         for rank in range(count):
             # What is drawn in training (latent depth) is drawn alike for all rows: not at all.
             method.model.eval()
             shards = shard([rows], rank, count, can_shard=True)
-            batches = [collate(split, one.rows, bos=1, like=one.batch_rows) for one in shards]
+            batches = [make_batch(split, one, wide, method, layout, 1, count) for one in shards]
             weights = [one.weight for one in shards]
             update = forward_backward(
                 method, batches, spec.training, CPU, None, num_target_tokens=words, weights=weights
@@ -94,6 +97,9 @@ def test_shards_add_up_to_the_batch_wherever_it_can_be_split(name: str, make_spe
         assert gradient.keys() == other.keys()
         for parameter, value in gradient.items():
             assert torch.allclose(other[parameter], value, rtol=1e-6, atol=1e-9), parameter
+        if why_padded(method, wide) is None:
+            _, packed = found(3, "packed")
+            assert all(torch.allclose(packed[key], value, rtol=1e-6, atol=1e-9) for key, value in gradient.items())
         assert can_shard(method, 3, 1)
     else:
         assert can_shard(method, 3, 3) is False

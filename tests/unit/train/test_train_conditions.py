@@ -15,6 +15,7 @@ from mdnmt.errors import CheckpointError, ConfigError, Interrupted
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import conditions, device
+from mdnmt.train.layout import why_padded
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import build_method, train_run
@@ -234,6 +235,29 @@ def test_the_layout_follows_device_and_method(
     with pytest.raises(ConfigError, match=r"found training\.layout: packed, but .*: expected auto or padded") as error:
         here(packed, toy_task, "cpu")
     assert "\n" not in str(error.value)
+
+
+def test_a_gpu_without_bf16_gets_padded_batches_in_a_bf16_run(
+    make_spec: Any, toy_task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for has, layout in ((True, "packed"), (False, "padded")):
+        monkeypatch.setattr("mdnmt.train.layout.has_native_bf16", lambda device, has=has: has)
+        assert here(make_spec(precision="bf16"), toy_task, "cuda").layout == layout
+        assert here(make_spec(precision="fp32"), toy_task, "cuda").layout == "packed"
+
+
+def test_a_loss_that_does_not_say_that_it_packs_keeps_batches_padded(make_spec: Any, toy_task: Path) -> None:
+    class OwnLoss:
+        name = "own"
+
+        def __call__(self, output: Any, batch: Any) -> torch.Tensor:
+            return batch.target_mask_BT.sum(1).square().sum()  # type: ignore[no-any-return]
+
+    spec = make_spec()
+    method = build_method(spec, TaskData.load(toy_task), torch.device("cpu"))
+    assert why_padded(method, spec.training) is None
+    method.losses = [*method.losses, OwnLoss()]
+    assert why_padded(method, spec.training) == "the loss 'own' takes the shape of a padded batch for its sentences"
 
 
 def test_another_layout_is_refused(make_spec: Any, toy_task: Path) -> None:

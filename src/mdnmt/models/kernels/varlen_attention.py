@@ -19,6 +19,7 @@ from torch import Tensor
 from mdnmt.models.packing import Packing
 
 aten = torch.ops.aten
+MAX_FLASH_WIDTH = 256  # of a head
 FROM_TOP_LEFT = 1  # the causal mask of the memory-efficient kernel; 0: no mask
 
 
@@ -45,7 +46,7 @@ def varlen_attention(
         is_causal: no token attends to later ones.
         scale: factor of the scores.
     """
-    kernel = KERNELS.get(q_BHTE.dtype) if q_BHTE.is_cuda else None
+    kernel = kernel_for(q_BHTE.dtype, q_BHTE.size(-1)) if q_BHTE.is_cuda else None
     if kernel is None:
         return _plain(q_BHTE, k_BHSE, v_BHSE, queries, keys, dropout, is_causal, scale)
     # Both kernels read [N, H, E], the memory order of the projections.
@@ -157,8 +158,8 @@ def _cleared(gradients: Any, padding: tuple[Tensor, Tensor]) -> list[Tensor]:
     return [_clear(q_grad_NHE, padding[0]), _clear(k_grad_NHE, padding[1]), _clear(v_grad_NHE, padding[1])]
 
 
-KERNELS: dict[torch.dtype, type[torch.autograd.Function]] = {
-    torch.bfloat16: _Flash,
-    torch.float16: _Flash,
-    torch.float32: _MemoryEfficient,
-}
+def kernel_for(dtype: torch.dtype, width: int) -> type[torch.autograd.Function] | None:
+    """Return the kernel of a GPU for heads of a type and width; None: the plain form."""
+    if dtype in (torch.bfloat16, torch.float16):
+        return _Flash if width <= MAX_FLASH_WIDTH else _MemoryEfficient
+    return _MemoryEfficient if dtype == torch.float32 else None
