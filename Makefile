@@ -20,7 +20,7 @@ help:
 	@echo "make equivalent      record that the training code here computes the same bits as that of the last commit (COMMITS=)"
 	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
 	@echo "make check           formatting, types, lint, imports between rooms, house rules, spelling"
-	@echo "make gpu             on a machine with an NVIDIA GPU: tests, speed, a study of four methods (exit 75: once more)"
+	@echo "make gpu             on a machine with an NVIDIA GPU, for at most an hour: graphs, speed, kernels, tests"
 	@echo "make check-cuda      every method on fake CUDA tensors, without a GPU (downloads the CUDA build of torch, gigabytes)"
 	@echo "make report-partial  the page from whatever exists by now (STUDY=name: of another study)"
 	@echo "make fuzz            damage a finished study and edit its code at random: the same tables, a note, or a line (minutes)"
@@ -120,8 +120,8 @@ check: setup-dev
 # With the Python at hand where it has what training needs (no network then), else with this project's environment.
 gpu:
 	@if $(PYTHON) -c 'import torch, numpy, pydantic, yaml, safetensors, sacrebleu' 2> /dev/null; \
-	then $(PYTHON) benchmarks/gpu_suite.py; \
-	else $(MAKE) --no-print-directory setup-dev && $(BIN)/python benchmarks/gpu_suite.py; fi
+	then $(PYTHON) benchmarks/gpu_slot.py --seconds 3600; \
+	else $(MAKE) --no-print-directory setup-dev && $(BIN)/python benchmarks/gpu_slot.py --seconds 3600; fi
 
 # By hand before a release, not in CI: its environment has the CUDA build of torch.
 check-cuda:

@@ -14,6 +14,7 @@ from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
 LANGS = ("en", "fr")
 DOMAINS = ("economy", "law", "news", "talks")
+SPREAD = 0.65  # standard deviation of the logarithm of the lengths in legal text
 
 
 def write_task(
@@ -23,7 +24,7 @@ def write_task(
     vocab_size: int,
     mean_length: float,
     domains: Sequence[str] = DOMAINS,
-    spread: float = 0.65,
+    spread: float = SPREAD,
     seed: int = 1,
 ) -> Path:
     """Write a task of pairs that a model can learn, and return its folder; one that is there is kept.
@@ -37,7 +38,7 @@ def write_task(
         vocab_size: of both languages.
         mean_length: the median length of a sentence.
         domains: names of the domains.
-        spread: standard deviation of the logarithm of the lengths; 0: all are equal; the default is that of legal text.
+        spread: standard deviation of the logarithm of the lengths; 0: all are equal.
         seed: of the text.
     """
     if (folder / "task.json").exists():

@@ -21,6 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parts", type=Path, metavar="FOLDER", help="with FILE: results for `mdnmt pull` (default: parts)"
     )
     parser.add_argument("--device", help="auto, cpu or cuda (default: that of config/config.yaml, with FILE auto)")
+    parser.add_argument(
+        "--graphs", choices=["auto", "on", "off"], help="CUDA graphs (default: as in config/config.yaml)"
+    )
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
     parser.add_argument("--logs", type=Path, default=Path("logs/campaign"), help="default: %(default)s")
@@ -69,6 +72,7 @@ def run(args: argparse.Namespace) -> None:
         device=device,
         logs=args.logs,
         seconds=60 * args.minutes if args.minutes else None,
+        train_options=("--graphs", args.graphs) if args.graphs else (),
         say=lambda line: print(line, flush=True),
     )
     if is_packed or args.parts is not None:

@@ -1,7 +1,6 @@
 """CUDA graphs: record the kernels of an update once for each shape of batch, then replay them with one launch.
 
-One graph for each shape adds the gradients of a batch to gradients at fixed addresses; one graph does the step. An
-update of n batches replays n of the first kind, then the second.
+A graph for each shape adds the gradients of a batch to gradients at fixed addresses; one more graph does the step.
 
 A graph repeats kernels with the arguments that they had when it was recorded; what changes must be in tensors. So it
 is recorded with the batch and the numbers of an earlier update, and used only if it then computes the bits of an eager
@@ -261,7 +260,7 @@ class UpdateGraphs:
 
 
 def _require_equal(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
-    """Raise Unproven if any bits differ; NaN equals itself."""
+    """Raise Unproven if bits differ; NaN equals itself."""
     for name, value in wanted.items():
         if name not in found or not torch.equal(_bits(found[name]), _bits(value)):
             raise Unproven(f"a replayed update has other bits than an eager one ({name})")

@@ -52,6 +52,7 @@ def run_jobs(
     device: str,
     logs: Path,
     seconds: float | None = None,
+    train_options: Sequence[str] = (),
     say: Callable[[str], None] = print,
 ) -> Outcome:
     """Make jobs in their order, `at_once` at a time; a job whose start is not trained yet is passed over until it is.
@@ -65,6 +66,7 @@ def run_jobs(
         at_once: number of processes.
         device: of training and translation.
         logs: folder that receives the output of each run.
+        train_options: further options of trainings.
         seconds: time after which no job starts and all that are running stop; None: no limit.
         say: receives a line per finished job.
     """
@@ -87,7 +89,7 @@ def run_jobs(
                 ready = [one for one in left if one.after not in names or one.after in outcome.done]
                 for job in ready[: at_once - len(running)]:
                     left.remove(job)
-                    steps = [_with_device(step, device) for step in job.steps]
+                    steps = [_with_options(step, device, train_options) for step in job.steps]
                     process: BaseProcess = context.Process(target=_work, args=(steps, verb, log_of(logs, job)))
                     process.start()
                     running[process] = (job, time.monotonic())
@@ -112,9 +114,10 @@ def log_of(logs: Path, job: Job) -> Path:
     return logs / f"{job.run.replace('/', '-')}.log"
 
 
-def _with_device(step: Step, device: str) -> Step:
+def _with_options(step: Step, device: str, train_options: Sequence[str]) -> Step:
     # One thread each: processes that share the cores are faster so.
-    more = ("--device", device, "--threads", "1") if step.arguments[0] in _ON_DEVICE else ()
+    more = ["--device", device, "--threads", "1"] if step.arguments[0] in _ON_DEVICE else []
+    more += train_options if step.arguments[0] == "train" else []
     return step.model_copy(update={"arguments": (*step.arguments, *more)})
 
 
