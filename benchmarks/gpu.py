@@ -117,7 +117,6 @@ def measure(
     *,
     work: Path,
     size: str = "papers",
-    equal: bool = False,
     updates: int = 40,
     training: Mapping[str, Any] | None = None,
     **options: Any,
@@ -128,13 +127,12 @@ def measure(
         model: of `workload.MODELS`.
         work: folder for text and runs.
         size: a key of SIZES.
-        equal: all sentences have 32 tokens, so that nearly all batches have one shape.
         updates: how many.
         training: further options of the recipe.
         options: for `train`.
     """
     shape = SIZES[size]
-    task = write_text(work, shape.vocab, 500 if size == "tiny" else 100_000, equal=equal)
+    task = write_text(work, shape.vocab, 500 if size == "tiny" else 100_000)
     builder, own = workload.MODELS[model]
     recipe = {"precision": "bf16", "max_tokens": shape.tokens, **short(updates), **(training or {})}
     spec = make_spec(task, builder, {**workload.COMMON, **shape.architecture, **own}, recipe)
@@ -154,15 +152,15 @@ def make_spec(task: Path, builder: str, architecture: dict[str, Any], training: 
     )
 
 
-def write_text(work: Path, vocab: int, pairs: int, *, equal: bool, domains: int = 4) -> Path:
+def write_text(work: Path, vocab: int, pairs: int, *, domains: int = 4, spread: float = generated_task.SPREAD) -> Path:
     """Return the folder of a task of generated text, written once."""
     return generated_task.write_task(
-        work / f"task-{vocab}-{pairs}-{domains}{'-equal' if equal else ''}",
+        work / f"task-{vocab}-{pairs}-{domains}-{spread}",
         pairs={"train": pairs, "valid": 100, "test": 20},
         vocab_size=vocab,
-        mean_length=31 if equal else 33,
+        mean_length=31,
         domains=generated_task.DOMAINS[:domains],
-        spread=0.0 if equal else generated_task.SPREAD,
+        spread=spread,
     )
 
 
@@ -192,8 +190,8 @@ def measure_printed(
     *,
     work: Path,
     tiny: bool = False,
-    equal: bool = False,
     updates: int = 40,
+    training: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the figures of a row of the study `paper`, at its printed size and with its recipe, on generated text.
@@ -204,15 +202,13 @@ def measure_printed(
     """
     printed, expected, vocab = _planned(task_name, method)
     domains = len(generated_task.DOMAINS[: len(printed.domains)])
-    task = write_text(
-        work, SIZES["tiny"].vocab if tiny else vocab, 500 if tiny else 60_000, equal=equal, domains=domains
-    )
+    vocab, pairs = (SIZES["tiny"].vocab, 500) if tiny else (vocab, 60_000)
+    task = write_text(work, vocab, pairs, domains=domains)
+    recipe = [printed.training.model_dump(), short(updates), TINY if tiny else {}, training or {}]
     changed = {
         "task_fingerprint": read_json(task / "task.json")["fingerprint"],
         "domains": generated_task.DOMAINS[:domains],
-        "training": Training.model_validate(
-            merge_recipes([printed.training.model_dump(), short(updates), TINY if tiny else {}])
-        ),
+        "training": Training.model_validate(merge_recipes(recipe)),
         "architecture": {**printed.architecture, **(SIZES["tiny"].architecture if tiny else {})},
     }
     found = train(printed.model_copy(update=changed), task, work / "run", **options)

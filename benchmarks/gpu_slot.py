@@ -48,6 +48,7 @@ STAGES = (*LIMITS, "tests", "study")
 TESTS_NEED = 1800  # seconds that are left
 TO_SAVE = 75  # seconds that a campaign may need to stop, and to write its results
 FILE_BYTES_MAX, LOG_BYTES_MAX = 15 * 2**20, 300_000
+ERROR_MAX = 0.02  # of packed attention in bf16, beside the plain form
 NO_TIME, STOPPED = "no time", -1000  # the latter is the status of a process that was stopped for it
 BUILDERS = ("transformer", "waldm", "domain_aware_attention", "dmoe")  # whose code makes the results
 
@@ -102,11 +103,20 @@ class Slot:
 
     @property
     def why_eager(self) -> str:
-        """Return what failed in the gate; "": nothing did."""
+        """Return why the gate found that graphs fail, in the layout that works; "": it did not."""
         for name, row in self.rows("gate").items():
             equal = row.get("bits_equal", True) and row.get("resumed_bits_equal", True)
             why = row.get("failed") or row.get("why_eager") or ("" if equal else "other bits than eager")
-            if why:
+            if why and not (self.why_padded and name.endswith("packed")):
+                return f"{name}: {why}"
+        return ""
+
+    @property
+    def why_padded(self) -> str:
+        """Return why the gate found that packed batches fail; "": it did not."""
+        for name, row in self.rows("gate").items():
+            why = row.get("failed", f"error {row['error']:.1e}" if row.get("error", 0.0) > ERROR_MAX else "")
+            if why and name.endswith("packed"):
                 return f"{name}: {why}"
         return ""
 
@@ -151,6 +161,7 @@ class Slot:
             str(12 if self.options.tiny else 40 if self.options.seconds < 1200 else 240),
         ]
         own += ["--rate", str(self.card.get("matrix_rate", 0.0)), "--why-eager", self.why_eager]
+        own += ["--why-padded", self.why_padded]
         own += ["--work", str(self.work), "--device", self.options.device, *(["--tiny"] if self.options.tiny else [])]
         while status and (seconds := until - time.monotonic()) > 0:
             status = self._run([__file__, *own], stage, seconds)
@@ -182,6 +193,8 @@ class Slot:
         if seconds < 10:
             return {study.name: {"absent": f"{NO_TIME}: {self.left:.0f} s"}}
         (self.work / "campaign").mkdir(exist_ok=True)
+        if self.why_padded:
+            study = padded_pack(study, self.work / study.name)
         device, minutes = self.options.device, f"{seconds / 60:.2f}"
         command = ["-m", "mdnmt", "campaign", str(study.resolve()), "--jobs", str(self.options.jobs)]
         command += ["--minutes", minutes, "--parts", str(self.options.out), "--device", device]
@@ -246,6 +259,17 @@ def read(path: Path) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
+def padded_pack(study: Path, path: Path) -> Path:
+    """Copy a pack so that its runs train on padded batches; the layout is no part of their addresses."""
+    with zipfile.ZipFile(study) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "campaign.json":  # in which each spec is a string of JSON
+                data = data.replace(rb"\"layout\":\"auto\"", rb"\"layout\":\"padded\"")
+            new.writestr(name, data)
+    return path
+
+
 def unpack_cache(path: Path, work: Path) -> None:
     """Unpack the compiler cache of an earlier archive."""
     with zipfile.ZipFile(path) as archive:
@@ -262,7 +286,7 @@ def run_stage(options: argparse.Namespace) -> int:
     from mdnmt.fsio import write_json
 
     own = {"device": options.device, "tiny": options.tiny, "work": options.work, "updates": options.updates}
-    slot = gpu_stages.Slot(**own, rate=options.rate, why_eager=options.why_eager)
+    slot = gpu_stages.Slot(**own, rate=options.rate, why_eager=options.why_eager, why_padded=options.why_padded)
     if options.worker:
         gpu_stages.train_small(slot, options.out, options.worker)
         return 0
@@ -292,7 +316,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--carry", type=Path, help="gpu.zip of an earlier call, for torch's compiler cache")
     parser.add_argument("--device", default="cuda", help="cpu: with --tiny")
     parser.add_argument("--tiny", action="store_true", help="tiny sizes: does everything run?")
-    for name in ("--stage", "--worker", "--why-eager"):
+    for name in ("--stage", "--worker", "--why-eager", "--why-padded"):
         parser.add_argument(name, default="", help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--updates", type=int, default=40, help=argparse.SUPPRESS)

@@ -18,15 +18,20 @@ from typing import Any
 from unittest import mock
 
 import gpu
+import numpy as np
 import torch
+import workload
 
+from mdnmt.config.training import Training
 from mdnmt.errors import Interrupted
 from mdnmt.fsio import write_json
+from mdnmt.models.kernels import varlen_attention
 from mdnmt.paths import RunPaths
 from mdnmt.train import trainer
 from mdnmt.train.cuda_graph import recorder_for
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.metrics_log import read_metrics
+from mdnmt.train.packed_batches import collate_packed, packed_shape
 from mdnmt.train.run import train_run
 from mdnmt.train.schedule import learning_rate
 
@@ -49,6 +54,7 @@ class Slot:
         updates: of each timed training.
         rate: of bf16 matrix products, operations a second.
         why_eager: why graphs failed in the gate; "": they did not.
+        why_padded: the same of packed batches.
     """
 
     device: str
@@ -57,6 +63,7 @@ class Slot:
     updates: int
     rate: float = 0.0
     why_eager: str = ""
+    why_padded: str = ""
 
     def graphs(self) -> str:
         """Return the value of `graphs` with which they are measured.
@@ -68,14 +75,26 @@ class Slot:
             raise Absent(NO_GRAPHS if self.device == "cpu" else f"the gate failed: {self.why_eager}")
         return "auto"
 
-    def measure(self, model: str, *, graphs: bool = False, size: str = "papers", **how: Any) -> dict[str, Any]:
-        """Return the figures of a model of `workload`."""
-        how["training"] = {**(gpu.TINY if self.tiny else {}), **how.get("training", {})}
-        return gpu.measure(model, size="tiny" if self.tiny else size, **self._how(graphs), **how)
+    def layout(self, wanted: str = "") -> dict[str, str]:
+        """Return the options of a layout; of none in particular: packed where it works.
 
-    def printed(self, method: str, *, graphs: bool = False, **how: Any) -> dict[str, Any]:
+        Raises:
+            Absent: packed batches are wanted, and do not work.
+        """
+        if wanted == "packed" and self.why_padded:
+            raise Absent(f"the gate failed: {self.why_padded}")
+        return {"layout": wanted or ("padded" if self.why_padded else "packed")}
+
+    def measure(self, model: str, layout: str = "", graphs: bool = False, **how: Any) -> dict[str, Any]:
+        """Return the figures of a model of `workload`."""
+        training = {**self.layout(layout), **(gpu.TINY if self.tiny else {}), **how.pop("training", {})}
+        size = "tiny" if self.tiny else "papers"
+        return gpu.measure(model, size=size, training=training, **self._how(graphs), **how)
+
+    def printed(self, method: str, layout: str = "", graphs: bool = False, **how: Any) -> dict[str, Any]:
         """Return the figures of a method at its printed size."""
-        return gpu.measure_printed(PRINTED[method], method, tiny=self.tiny, **self._how(graphs), **how)
+        how |= self._how(graphs)
+        return gpu.measure_printed(PRINTED[method], method, tiny=self.tiny, training=self.layout(layout), **how)
 
     def _how(self, graphs: bool) -> dict[str, Any]:
         own = {"device": self.device, "rate": self.rate, "work": self.work}
@@ -109,23 +128,53 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def _gate(slot: Slot) -> dict[str, Case]:
-    """Return what may fail in a capture, then each family and precision: captured, bit-equal, resumed bit-equal."""
+    """Return what may fail in a capture, packed attention, and families: captured, bit-equal, resumed bit-equal."""
     found: dict[str, Case] = {f"capture: {name}": partial(_captured, slot, probe) for name, probe in PROBES.items()}
-    families = [(name, precision) for name in FAMILIES for precision in ("fp32", "bf16")]
-    return found | {f"{name}, {precision}": partial(_replayed, slot, name, precision) for name, precision in families}
+    precisions = ("fp32", "bf16")
+    found |= {f"attention, {precision}, packed": partial(_attention, slot, precision) for precision in precisions}
+    families = [(name, precision, "packed") for name in FAMILIES for precision in precisions]
+    families += [("transformer", precision, "padded") for precision in precisions]
+    return found | {", ".join(one): partial(_replayed, slot, *one) for one in families}
 
 
-def _replayed(slot: Slot, family: str, precision: str) -> dict[str, Any]:
+def _attention(slot: Slot, precision: str) -> dict[str, Any]:
+    """Compare a GPU's attention over packed sentences with the plain form, and with itself."""
+    device, split = choose_device(slot.device), workload.random_split(40, 100)
+    if device.type == "cpu":
+        raise Absent("device cpu computes the plain form")
+    make_deterministic(1, None)
+    shape = packed_shape(split, np.arange(40), Training(max_tokens=4096))
+    packing = collate_packed(split, np.arange(40), shape, bos=1).to(device).target_packing
+    assert packing is not None
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    x = torch.randn(3, 1, 8, shape.tokens, 64, device=device, dtype=dtype).masked_fill(packing.is_padding_N[:, None], 0)
+
+    def computed(attention: Callable[..., torch.Tensor], dropout: float, how: dict[str, Any]) -> list[torch.Tensor]:
+        torch.manual_seed(7)
+        q, k, v = (one.clone().requires_grad_() for one in x)
+        y = attention(q, k, v, packing, packing, dropout=dropout, is_causal=True, scale=0.125, **how)
+        return [y, *torch.autograd.grad(y.float().square().sum(), (q, k, v))]
+
+    plain = computed(varlen_attention._plain, 0.0, {})
+    found = computed(varlen_attention.varlen_attention, 0.0, {})
+    one, other = (computed(varlen_attention.varlen_attention, 0.1, {}) for _ in range(2))
+    errors = [((a - b).norm() / b.norm()).item() for a, b in zip(found, plain, strict=True)]
+    return {"error": max(errors), "bits_equal": all(map(torch.equal, one, other))}
+
+
+def _replayed(slot: Slot, family: str, precision: str, layout: str) -> dict[str, Any]:
     """Train a family without graphs, with them, and with them stopped in between; compare the bytes."""
     builder, options = FAMILIES[family]
     layers = 1 if slot.tiny else 2
     size = {"model_dim": 32, "ffn_dim": 64} if slot.tiny else {"model_dim": 256, "ffn_dim": 512}
     size |= {"encoder_layers": layers, "decoder_layers": layers, "num_heads": 4}
-    tokens, stop_in = 96 if slot.tiny else 4096, 5
-    recipe = {"max_tokens": tokens, "accumulate_batches": 2, "precision": precision, "clip_norm": 1.0}
-    task = gpu.write_text(slot.work, 60 if slot.tiny else 8000, 100 if slot.tiny else 4000, equal=True)
+    tokens, stop_in = 96 if slot.tiny else 4096, 6
+    recipe = {"max_tokens": tokens, "accumulate_batches": 2, "precision": precision, "layout": layout}
+    # Lengths that differ little: packed, batches have two shapes; of equal lengths, padded ones have one.
+    vocab, pairs = (60, 100) if slot.tiny else (8000, 4000)
+    task = gpu.write_text(slot.work, vocab, pairs, spread=0.1 if layout == "packed" else 0.0)
     architecture = {**size, "attention_dropout": 0.1, **options}
-    spec = gpu.make_spec(task, builder, architecture, {**gpu.short(7), **recipe, "kernels": "plain"})
+    spec = gpu.make_spec(task, builder, architecture, {**gpu.short(8), **recipe, "kernels": "plain", "clip_norm": 1.0})
     folder, rate = slot.work / "gate", learning_rate
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -197,15 +246,13 @@ LARGE = {"transformer": "transformer", "E/DC": "waldm-edc", "DAMHA+DMoE": "damha
 
 
 def _papers(slot: Slot) -> dict[str, Case]:
-    """Return a method of each paper at its printed size: eager, eager on equal lengths, and graphs on these."""
+    """Return a method of each paper at its printed size: eager in both layouts, and with graphs."""
     return {
-        f"{name}{kind}": partial(slot.printed, name, updates=slot.updates, **how)
+        f"{name}, {layout}{', graphs' if graphs else ''}": partial(
+            slot.printed, name, layout, graphs, updates=slot.updates
+        )
         for name in PRINTED
-        for kind, how in {
-            "": dict[str, bool](),
-            ", equal lengths": {"equal": True},
-            ", equal lengths, graphs": {"equal": True, "graphs": True},
-        }.items()
+        for layout, graphs in (("padded", False), ("packed", False), ("packed", True))
     }
 
 
@@ -213,8 +260,8 @@ def _large(slot: Slot) -> dict[str, Case]:
     """Return three models with 25,000 tokens a batch."""
     found: dict[str, Case] = {}
     for name, model in LARGE.items():
-        large = partial(slot.measure, model, updates=slot.updates)
-        found[name], found[f"{name}, equal lengths, graphs"] = large, partial(large, equal=True, graphs=True)
+        found[f"{name}, padded"] = partial(slot.measure, model, "padded", updates=slot.updates)
+        found[f"{name}, packed, graphs"] = partial(slot.measure, model, "packed", True, updates=slot.updates)
     return found
 
 
@@ -263,8 +310,10 @@ def _kernels(slot: Slot) -> dict[str, Case]:
         measure(name, updates=12, profile_updates=4)
         return by_category(json.loads((slot.work / "run" / "trace.json").read_bytes()), 4)
 
-    found: dict[str, Case] = {name: partial(traced, slot.printed, name) for name in PRINTED}
-    return found | {f"{name}, 25,000 tokens": partial(traced, slot.measure, model) for name, model in LARGE.items()}
+    count = 1 if slot.tiny else None  # of each kind
+    found: dict[str, Case] = {name: partial(traced, slot.printed, name) for name in list(PRINTED)[:count]}
+    large = list(LARGE.items())[:count]
+    return found | {f"{name}, 25,000 tokens": partial(traced, slot.measure, model) for name, model in large}
 
 
 def _compiled(slot: Slot) -> dict[str, Case]:
@@ -273,7 +322,7 @@ def _compiled(slot: Slot) -> dict[str, Case]:
     def compiled(mode: str) -> dict[str, Any]:
         if slot.device == "cpu":
             raise Absent("on a CPU, torch.compile needs a C++ compiler and minutes")
-        return slot.measure("transformer", updates=slot.updates, training={"compile": mode})
+        return slot.measure("transformer", "padded", updates=slot.updates, training={"compile": mode})
 
     def fused_loss() -> dict[str, Any]:
         raise Absent("this code has no fused loss")
@@ -294,9 +343,17 @@ def _side_by_side(slot: Slot, count: int, graphs: bool) -> dict[str, Any]:
     chosen = slot.graphs() if graphs else "off"
     environment = {**os.environ, "MDNMT_GPU_SLOTS": str(count), "OMP_NUM_THREADS": "1"}
     size = gpu.SIZES["tiny" if slot.tiny else "demo"]
-    gpu.write_text(slot.work, size.vocab, 500 if slot.tiny else 100_000, equal=True)  # before all processes would
+    gpu.write_text(slot.work, size.vocab, 500 if slot.tiny else 100_000)  # before all processes would
     command = [sys.executable, str(Path(__file__).with_name("gpu_slot.py")), "--device", slot.device]
-    command += ["--work", str(slot.work), "--worker", chosen, *(["--tiny"] if slot.tiny else [])]
+    command += [
+        "--work",
+        str(slot.work),
+        "--worker",
+        chosen,
+        "--why-padded",
+        slot.why_padded,
+        *(["--tiny"] if slot.tiny else []),
+    ]
     outs = [slot.work / f"small-{number}.json" for number in range(count)]
     processes = [subprocess.Popen([*command, "--out", str(out)], env=environment) for out in outs]
     if statuses := [status for process in processes if (status := process.wait())]:
@@ -309,11 +366,11 @@ def _side_by_side(slot: Slot, count: int, graphs: bool) -> dict[str, Any]:
 
 def train_small(slot: Slot, out: Path, graphs: str) -> None:
     """Train the demo's model for some seconds, and write its figures: what one of many processes does."""
-    minutes, training = 0.05 if slot.tiny else 0.13, {"log_every": 2 if slot.tiny else 10, "precision": "auto"}
+    minutes, recipe = 0.05 if slot.tiny else 0.13, {"log_every": 2 if slot.tiny else 10, "precision": "auto"}
     options = {"stop_after_minutes": minutes, "graphs": graphs, "folder": out.with_suffix("")}
     size = "tiny" if slot.tiny else "demo"
-    how: dict[str, Any] = {"device": slot.device, "work": slot.work, "equal": True, "updates": 10**6, **options}
-    write_json(out, gpu.measure("transformer", size=size, training=training, **how))
+    how: dict[str, Any] = {"device": slot.device, "work": slot.work, "updates": 10**6, **options}
+    write_json(out, gpu.measure("transformer", size=size, training={**recipe, **slot.layout()}, **how))
 
 
 def _with_mps(slot: Slot, count: int) -> dict[str, Any]:

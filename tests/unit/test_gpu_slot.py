@@ -88,23 +88,47 @@ def test_a_crash_costs_one_case_and_the_end_of_the_time_the_rest(
     assert not slot.is_done("papers")
 
 
+GOOD = {"bits_equal": True, "resumed_bits_equal": True, "why_eager": ""}
+
+
 @pytest.mark.parametrize(
-    ("row", "why"),
+    ("packed", "padded", "eager", "layout"),
     [
-        ({"bits_equal": True, "resumed_bits_equal": True, "why_eager": ""}, ""),
-        ({"bits_equal": True, "resumed_bits_equal": False, "why_eager": ""}, "x: other bits than eager"),
-        ({"bits_equal": True, "why_eager": "a replayed update has other bits"}, "x: a replayed update has other bits"),
+        (GOOD, GOOD, "", "packed"),
+        ({**GOOD, "resumed_bits_equal": False}, GOOD, "a, packed: other bits than eager", "packed"),
+        ({**GOOD, "why_eager": "it differs"}, GOOD, "a, packed: it differs", "packed"),
+        ({"failed": "a kernel is missing"}, GOOD, "", "padded"),
+        ({"error": 0.5, "bits_equal": True}, {"failed": "x"}, "b, padded: x", "padded"),
     ],
 )
-def test_the_gate_decides_whether_graphs_are_measured(slot: gpu_slot.Slot, row: dict[str, Any], why: str) -> None:
-    slot.found["stages"]["gate"] = {"rows": {"x": row}}
-    assert slot.why_eager == why
-    chosen = gpu_stages.Slot("cuda", False, slot.work, 40, 0.0, slot.why_eager)
-    if not why:
+def test_the_gate_decides_about_graphs_and_layout(
+    slot: gpu_slot.Slot, packed: dict[str, Any], padded: dict[str, Any], eager: str, layout: str
+) -> None:
+    slot.found["stages"]["gate"] = {"rows": {"a, packed": packed, "b, padded": padded}}
+    assert slot.why_eager == eager
+    own: dict[str, Any] = {"why_eager": slot.why_eager, "why_padded": slot.why_padded}
+    chosen = gpu_stages.Slot("cuda", False, slot.work, 40, **own)
+    assert chosen.layout() == {"layout": layout} and chosen.layout("padded") == {"layout": "padded"}
+    if layout == "padded":
+        with pytest.raises(gpu_stages.Absent, match="the gate failed: a, packed: "):
+            chosen.layout("packed")
+    if not eager:
         assert chosen.graphs() == "auto"
         return
-    with pytest.raises(gpu_stages.Absent, match=f"the gate failed: {why}"):
+    with pytest.raises(gpu_stages.Absent, match=f"the gate failed: {eager}"):
         chosen.graphs()
+
+
+def test_a_pack_can_be_trained_on_padded_batches(make_spec: Any, tmp_path: Path) -> None:
+    spec = make_spec("transformer")
+    pack(tmp_path / "one.zip", spec)
+    with zipfile.ZipFile(gpu_slot.padded_pack(tmp_path / "one.zip", tmp_path / "other.zip")) as archive:
+        campaign = Campaign.model_validate_json(archive.read("campaign.json"))
+        assert set(archive.namelist()) == set(zipfile.ZipFile(tmp_path / "one.zip").namelist())
+    arguments = campaign.jobs[0].steps[0].arguments
+    changed = RunSpec.model_validate_json(arguments[arguments.index("--spec") + 1])
+    assert changed.training.layout == "padded" and spec.training.layout == "auto"
+    assert changed.fingerprint == spec.fingerprint
 
 
 def test_without_time_the_study_is_absent_and_a_process_is_stopped(slot: gpu_slot.Slot, tmp_path: Path) -> None:
@@ -205,13 +229,13 @@ def test_in_tiny_size_everything_runs_on_a_cpu_of_a_bare_machine(make_spec: Any,
     rows = {f"{stage}: {case}": row for stage, one in found["stages"].items() for case, row in one["rows"].items()}
     assert {name: row["failed"] for name, row in rows.items() if "failed" in row} == {}
     gate = [row for name, row in rows.items() if name.startswith("gate: ") and "absent" not in row]
-    assert len(gate) == 10 and all(row["bits_equal"] and row["resumed_bits_equal"] for row in gate)
+    assert len(gate) == 12 and all(row["bits_equal"] and row["resumed_bits_equal"] for row in gate)
     assert {row.get("absent", "measured") for name, row in rows.items() if "graphs" in name} == {
         gpu_stages.NO_GRAPHS,
         "a CPU has no MPS",
     }
-    assert rows["large: E/DC"]["tokens_per_second"] > 0 and rows["small: 2, eager"]["processes"] == 2
-    assert rows["papers: dsa"]["planned_updates"] == 100_000 and "kernel_ms" not in rows["kernels: dsa"]
+    assert rows["large: E/DC, padded"]["tokens_per_second"] > 0 and rows["small: 2, eager"]["processes"] == 2
+    assert rows["papers: dsa, packed"]["planned_updates"] == 100_000 and "kernel_ms" not in rows["kernels: waldm-edc"]
     assert rows["study: one.zip"]["runs_done"] == rows["study: one.zip"]["runs"] == 1
     files = list(out.iterdir())
     assert {path.name for path in files} == {"gpu.json", "gpu.zip", "campaign-one-1.zip"}
