@@ -8,6 +8,7 @@ eager updates only.
 
 from __future__ import annotations
 
+import gc
 import shutil
 import statistics
 import time
@@ -242,7 +243,9 @@ def train(spec: RunSpec, task: Path, folder: Path, *, device: str, rate: float =
     run = RunPaths(folder)
     shutil.rmtree(run.folder, ignore_errors=True)
     chosen = choose_device(device)
+    gc.collect()  # an earlier trainer, with its graphs
     if chosen.type == "cuda":
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(chosen)
     observed, original = Observed(chosen), trainer_module.Trainer._update
     counts = spec.training.compile == "off" and runtime.graphs == "off" and not runtime.profile_updates

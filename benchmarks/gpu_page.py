@@ -91,6 +91,7 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
             ("updates replayed", _number("replayed_updates")),
             ("same bits", _word("bits_equal")),
             ("resumed, same bits", _word("resumed_bits_equal")),
+            ("error", _number("error", ".1e")),
             ("why eager", _word("why_eager")),
         ],
     ),

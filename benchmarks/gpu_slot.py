@@ -237,21 +237,21 @@ class Slot:
         return f"ended by signal {-status}" if status < 0 and status != STOPPED else last[:300]
 
     def write_archive(self) -> None:
-        """Write the logs, and torch's compiler cache as far as there is room."""
+        """Write the logs, and torch's compiler cache as far as there is room; logs of earlier calls stay."""
         from mdnmt.fsio import atomic_path
 
-        cached = [path for path in sorted((self.work / "inductor").rglob("*")) if path.is_file()]
-        with (
-            atomic_path(self.options.out / "gpu.zip") as temporary,
-            zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
-        ):
-            for path in sorted(self.work.glob("*.log")):
-                archive.writestr(path.name, path.read_bytes()[-LOG_BYTES_MAX:])
-            room = FILE_BYTES_MAX - 10 * LOG_BYTES_MAX
-            for path in cached:
-                room -= path.stat().st_size + 1000  # before it is compressed
-                if room > 0:
-                    archive.write(path, path.relative_to(self.work).as_posix())
+        path = self.options.out / "gpu.zip"
+        members = {one.name: one.read_bytes()[-LOG_BYTES_MAX:] for one in sorted(self.work.glob("*.log"))}
+        if path.exists():
+            with zipfile.ZipFile(path) as earlier:
+                members = {name: earlier.read(name) for name in earlier.namelist() if name.endswith(".log")} | members
+        room = FILE_BYTES_MAX - sum(map(len, members.values()))
+        for one in sorted((self.work / "inductor").rglob("*")):
+            if one.is_file() and (room := room - one.stat().st_size - 1000) > 0:  # before it is compressed
+                members[one.relative_to(self.work).as_posix()] = one.read_bytes()
+        with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in members.items():
+                archive.writestr(name, data)
 
 
 def read(path: Path) -> dict[str, Any] | None:

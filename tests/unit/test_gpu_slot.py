@@ -159,6 +159,26 @@ def test_stages_of_other_code_or_another_card_are_done_again(
         assert ("gate" in json.loads(slot.path.read_text())["stages"]) == kept
 
 
+def test_the_archive_keeps_earlier_logs_and_carries_the_compilers_cache(slot: gpu_slot.Slot, tmp_path: Path) -> None:
+    kernel, big = slot.work / "inductor" / "fx" / "k.py", slot.work / "inductor" / "z.bin"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text("kernel")
+    with big.open("wb") as out:
+        out.truncate(gpu_slot.FILE_BYTES_MAX)
+    (slot.work / "gate.log").write_text("first")
+    slot.write_archive()
+    (slot.work / "gate.log").unlink()
+    (slot.work / "papers.log").write_text("second")
+    slot.write_archive()
+    path = slot.options.out / "gpu.zip"
+    assert set(zipfile.ZipFile(path).namelist()) == {"gate.log", "papers.log", "inductor/fx/k.py"}
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("inductor/../../outside", "x")
+    gpu_slot.unpack_cache(path, tmp_path / "a" / "b")
+    files = [one.relative_to(tmp_path / "a").as_posix() for one in (tmp_path / "a").rglob("*") if one.is_file()]
+    assert files == ["b/inductor/fx/k.py"]
+
+
 def test_kernels_are_divided_by_category() -> None:
     names = {
         "nvjet_tst_128x128_bf16": "matrix products",
@@ -242,4 +262,5 @@ def test_in_tiny_size_everything_runs_on_a_cpu_of_a_bare_machine(make_spec: Any,
     assert len(files) <= 8 and all(path.stat().st_size < 16 * 2**20 for path in files)
     assert gpu_page.tables(found).splitlines()[-1] in said and "**Graphs against eager updates**" in said
     again = run("--only", "gate", "papers", "study")
+    assert "gate.log" in zipfile.ZipFile(out / "gpu.zip").namelist()
     assert "mdnmt: card" in again and "mdnmt: gate" not in again and "mdnmt: study" not in again
