@@ -126,11 +126,6 @@ def acquire(
     return taken
 
 
-def lock_descriptors() -> list[int]:
-    """Return the open lock files, for a child process to inherit: a card is free when the last of them is closed."""
-    return list(_lock_descriptors)
-
-
 def held_cards() -> list[str]:
     """Return the tokens of all cards that this job holds; each of several workers knows all of them."""
     return [token for token in os.environ.get(_ACQUIRED, "").split(",") if token]
@@ -149,11 +144,6 @@ def processes_on(device: str) -> int | None:
     answers = [_ask("--query-compute-apps=pid", "-i", card) for card in cards_of(device)]
     known = [lines for lines in answers if lines is not None]
     return sum(map(len, known)) if known else None
-
-
-def environment_of(card: Card) -> dict[str, str]:
-    """Return the environment variables with which a process uses one of the cards of its job."""
-    return {"CUDA_VISIBLE_DEVICES": card.token}
 
 
 def lock_folder() -> Path:

@@ -15,7 +15,7 @@ import torch._dynamo  # torch imports it at the first update: here, so that it i
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from mdnmt.paths import RunPaths
-from mdnmt.train.data_parallel import Workers
+from mdnmt.train.data_parallel import Workers, from_environment
 from mdnmt.train.run import train_run
 from mdnmt.train.trainer import RuntimeOptions
 
@@ -50,7 +50,12 @@ def _fork(end: Path, rank: int, count: int, ports: int, work: Work) -> int:
     try:
         torch.set_num_threads(1)
         port = int.from_bytes(os.read(ports, 4), "big")
-        work(Workers(rank, count, store=TCPStore("127.0.0.1", port, is_master=False)))
+        # As torchrun's agent sets them: the store is in the process that started the workers.
+        group = {"RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        os.environ.update(
+            {**{name: str(value) for name, value in group.items()}, "TORCHELASTIC_USE_AGENT_STORE": "True"}
+        )
+        work(from_environment())
         end.write_text("done")
     except Exception as error:
         end.write_text(f"{type(error).__name__}: {error}")

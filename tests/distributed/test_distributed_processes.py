@@ -34,8 +34,15 @@ def launch(spec: Any, task: Path, folder: Path) -> subprocess.Popen[bytes]:
     return start([sys.executable, "-m", "mdnmt.cli", *arguments(spec, task, folder), "--workers", "2"])
 
 
-def children(process: subprocess.Popen[bytes]) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """Return the workers that a command has started; its other child is a helper of Python's multiprocessing."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def is_running(worker: int) -> bool:
+    status = Path(f"/proc/{worker}/status")
+    return status.exists() and "zombie" not in status.read_text()
 
 
 def wait_for(process: subprocess.Popen[bytes], happened: Callable[[], bool]) -> None:
@@ -59,30 +66,33 @@ def test_started_killed_stopped_and_by_torchrun(make_spec: Any, toy_task: Path, 
 
     process = launch(spec, toy_task, paths.folder)
     wait_for(process, reached(40))
-    [worker] = children(process)
-    os.kill(worker, signal.SIGKILL)
+    first, second = workers_of(process)
+    os.kill(second, signal.SIGKILL)
     _, err = process.communicate()
     line = (
         b"mdnmt train: worker 1 of 2 was ended by SIGKILL; what was done since the last checkpoint is lost: the same "
     )
     assert process.returncode == 75 and err == line + b"command goes on from there\n"
-    assert not paths.lease.exists()
+    assert not is_running(first) and reached(40)()
+
+    # Ctrl-C in a terminal reaches the whole process group; the others are what SLURM and `kill` send.
+    stops = ((80, signal.SIGTERM, os.kill), (120, signal.SIGINT, os.killpg), (160, signal.SIGUSR1, os.kill))
+    for update, number, send in stops:
+        process = launch(spec, toy_task, paths.folder)
+        wait_for(process, reached(update))
+        workers = workers_of(process)
+        send(process.pid, number)
+        _, err = process.communicate()
+        assert process.returncode == 75
+        assert err.startswith(f"mdnmt train: {number.name}: saved at update ".encode()) and err.count(b"\n") == 1
+        assert len(workers) == 2 and not any(map(is_running, workers)) and not paths.lease.exists()
 
     process = launch(spec, toy_task, paths.folder)
-    wait_for(process, reached(80))
-    [worker] = children(process)
-    process.terminate()
-    _, err = process.communicate()
-    assert process.returncode == 75
-    assert err.startswith(b"mdnmt train: SIGTERM: saved at update ") and err.count(b"\n") == 1
-    assert not Path(f"/proc/{worker}").exists()
-
-    process = launch(spec, toy_task, paths.folder)
-    wait_for(process, reached(160))
-    [worker] = children(process)
-    process.kill()  # the other one loses it, and does not train on
+    wait_for(process, reached(200))
+    workers = workers_of(process)
+    process.kill()  # the workers do not train on
     process.communicate()
-    while Path(f"/proc/{worker}/status").exists() and "zombie" not in Path(f"/proc/{worker}/status").read_text():
+    while any(map(is_running, workers)):
         select.select([], [], [], 0.01)
 
     process = launch(spec, toy_task, paths.folder)
@@ -90,3 +100,12 @@ def test_started_killed_stopped_and_by_torchrun(make_spec: Any, toy_task: Path, 
     assert (process.returncode, err) == (0, b"")
     assert paths.model.read_bytes() == whole.model.read_bytes()
     assert paths.curves.read_bytes() == whole.curves.read_bytes()
+
+
+def test_a_mistake_is_one_line_and_nothing_is_written(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
+    spec = make_spec("dmoe", architecture={"gate_input": "mix", "balance_losses": "lb1"}, accumulate_batches=1)
+    process = launch(spec, toy_task, tmp_path / "run")
+    _, err = process.communicate()
+    assert process.returncode == 2 and err.count(b"\n") == 1
+    assert err.startswith(b"mdnmt train: found 2 workers for updates of 1 batches, but the loss 'balance' has no ")
+    assert not RunPaths(tmp_path / "run").checkpoints.exists()

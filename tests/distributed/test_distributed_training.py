@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 import torch
 from fast_cases import fast_cases
-from forked import losses, together, train
+from forked import losses, train
 
 import mdnmt.train.trainer as trainer_module
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.paths import RunPaths
-from mdnmt.train import gradient_reducer
 from mdnmt.train.data_parallel import Workers
-from mdnmt.train.gradient_reducer import GradientReducer
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.optimiser import Optimiser
@@ -60,10 +58,6 @@ def training_losses(folder: Path) -> list[float]:
     return [value for line in lines for value in (line["objective"], *line["domain_losses"].values())]
 
 
-def small_buckets(workers: Workers) -> None:
-    gradient_reducer.BUCKET_NUMBERS = 700
-
-
 def stop_at(update: int, rank: int, number: int) -> Any:
     """Return what makes one worker send itself a signal in the middle of an update."""
 
@@ -88,7 +82,7 @@ def test_one_two_and_four_workers_have_one_loss_curve(
 ) -> None:
     spec = make_spec(**FORMS[form], max_updates=UPDATES, log_every=1)
     for count in (1, 2, 4):
-        assert train(spec, toy_task, tmp_path / str(count), count, each=small_buckets) == ["done"] * count
+        assert train(spec, toy_task, tmp_path / str(count), count) == ["done"] * count
     alone = losses(tmp_path / "1")
     # Each of the three validations has a line for each domain and for all, of validation text and of a training sample.
     assert len(alone) == UPDATES + 3 * 2 * 3 and alone[-1] < alone[0]
@@ -131,67 +125,6 @@ def test_all_workers_have_the_same_weights_and_each_its_own_dropout(
     assert len(first) == 4
     assert [line[0] for line in first] == [line[0] for line in second]
     assert len({line[1] for line in first + second}) == 8
-
-
-def test_gradients_are_sent_before_the_backward_pass_ends(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
-    spec = make_spec("transformer", max_updates=3, max_tokens=100, accumulate_batches=4)
-
-    def watch(workers: Workers) -> None:
-        small_buckets(workers)
-        original = GradientReducer.finish
-
-        def finish(self: Any) -> None:
-            with (tmp_path / f"sent-{workers.rank}").open("a") as file:
-                file.write(f"{len(self._waits)} of {len(self._buckets)}\n")
-            original(self)
-
-        GradientReducer.finish = finish  # type: ignore[method-assign]
-
-    assert train(spec, toy_task, tmp_path / "run", 2, each=watch) == DONE
-    for rank in (0, 1):
-        first, *others = (tmp_path / f"sent-{rank}").read_text().splitlines()
-        # The first update settles the order. In the others, hooks of the backward pass have sent all.
-        assert first == "0 of 0" and others == ["9 of 9"] * 2
-
-
-def test_gradients_sent_before_the_last_batch_end_the_run(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
-    def spoil(workers: Workers) -> None:
-        original = GradientReducer._reset
-
-        def reset(self: Any) -> None:
-            original(self)
-            self.begin_last_batch()
-
-        GradientReducer._reset = reset  # type: ignore[method-assign]
-
-    spec = make_spec("transformer", max_updates=3, max_tokens=100, accumulate_batches=4)
-    ends = train(spec, toy_task, tmp_path, 2, each=spoil)
-    assert all(end.startswith("RuntimeError: a gradient changed after it was sent") for end in ends)
-
-
-def test_workers_without_a_gradient_or_a_batch_take_part_in_the_sum(tmp_path: Path) -> None:
-    def work(workers: Workers) -> None:
-        gradient_reducer.BUCKET_NUMBERS = 1  # a parameter
-        both, of_first, of_second, nobodys = (torch.nn.Parameter(torch.ones(2)) for _ in range(4))
-        parameters = [both, of_first, of_second, nobodys]
-        reducer = GradientReducer(workers, parameters)
-        with workers.joined(torch.device("cpu"), 1.0):
-            for batches in ([[both, of_first], [both]], [[both, of_second], [both]])[workers.rank], [[both]]:
-                for parameter in parameters:
-                    parameter.grad = None
-                for number, used in enumerate(batches if workers.is_first or len(batches) > 1 else []):
-                    if number + 1 == len(batches):
-                        reducer.begin_last_batch()
-                    torch.stack([(workers.rank + 1.0) * one.sum() for one in used]).sum().backward()  # type: ignore[no-untyped-call]
-                reducer.finish()
-                found = [None if one.grad is None else one.grad.tolist() for one in parameters]
-                with (tmp_path / f"found-{workers.rank}").open("a") as file:
-                    file.write(f"{json.dumps(found)}\n")
-
-    assert together(tmp_path / "ends", 2, work) == DONE
-    for rank in (0, 1):
-        lines = [json.loads(line) for line in (tmp_path / f"found-{rank}").read_text().splitlines()]
-        assert lines == [[[6.0, 6.0], [1.0, 1.0], [2.0, 2.0], None], [[1.0, 1.0], None, None, None]]
 
 
 @pytest.mark.slow

@@ -108,12 +108,11 @@ def test_no_module_can_run_what_it_reads() -> None:
 
 
 def test_only_fetching_can_reach_the_network() -> None:
-    # socket: the name of this host (lease), a free port of it (data-parallel workers), the page that is served.
+    # socket: the name of this host (lease), its loopback interface (workers), the page that is served.
     may = {
         "corpora/providers/http.py",
         "train/lease.py",
         "train/launch.py",
-        "train/data_parallel.py",
         "commands/serve.py",
     }
     tools = {"pip", "npm", "apt-get", "curl", "wget", "git"}

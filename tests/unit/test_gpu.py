@@ -48,7 +48,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv(name, "")  # so that what the code sets is taken back at the end
         monkeypatch.delenv(name)
     yield tmp_path / "apps"
-    for file in gpu.lock_descriptors():
+    for file in gpu._lock_descriptors:
         os.close(file)
     gpu._lock_descriptors.clear()
 
@@ -133,7 +133,7 @@ def test_what_a_scheduler_or_a_user_leaves_is_respected(
 def test_without_nvidia_smi_the_numbers_of_the_scheduler_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "_ask", lambda query: None)
     monkeypatch.setattr(gpu, "_installed", list)
-    assert gpu.visible_cards() == [] and gpu.acquire() == [] and not gpu.lock_descriptors()
+    assert gpu.visible_cards() == [] and gpu.acquire() == [] and not gpu._lock_descriptors
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     assert [card.token for card in gpu.visible_cards()] == ["3", "5"]
 

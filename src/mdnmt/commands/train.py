@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from mdnmt.train.data_parallel import Workers
+from typing import Any
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,17 +50,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Train the run."""
+    """Train the run, in this process or as several workers that it starts."""
     import torch
 
-    from mdnmt.train.data_parallel import LostWorker
+    from mdnmt.errors import ConfigError
+    from mdnmt.train.attempts import minutes_to_train
+    from mdnmt.train.data_parallel import LostWorker, from_environment
 
-    try:
-        _train(args)
-    except LostWorker as error:
-        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-            error.leave()
-        raise
+    count = from_environment().count
+    if args.workers < 1 or (count > 1 and args.workers not in {1, count}):
+        there = f", and WORLD_SIZE is {count}" if count > 1 else ""
+        raise ConfigError(f"found --workers {args.workers}{there}, expected 1 or more; under torchrun 1 or WORLD_SIZE")
+    if args.in_job and args.job_minutes is not None:
+        minutes = minutes_to_train(args.job_minutes)
+        args.stop_after_minutes = min(minutes, args.stop_after_minutes or minutes)
+    with _attempt(args) if args.in_job else nullcontext():
+        if args.workers > 1 and count == 1:
+            from mdnmt.train.launch import launch
+
+            limit = args.stop_after_minutes
+            launch(partial(_train, args), args.workers, device=args.device, limit_minutes=limit)
+            return
+        try:
+            _train(args)
+        except LostWorker as error:
+            if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+                error.leave()
+            raise
 
 
 def _train(args: argparse.Namespace) -> None:
@@ -71,15 +85,11 @@ def _train(args: argparse.Namespace) -> None:
     from mdnmt.machine import require_address
     from mdnmt.pretrained.config import BUILDER
     from mdnmt.pretrained.run import make_run
-    from mdnmt.train.attempts import minutes_to_train
     from mdnmt.train.run import train_run
     from mdnmt.train.trainer import RuntimeOptions
 
     spec = parse_spec(args.spec, RunSpec)
     require_address(args.out, spec.fingerprint)
-    if args.in_job and args.job_minutes is not None:
-        minutes = minutes_to_train(args.job_minutes)
-        args.stop_after_minutes = min(minutes, args.stop_after_minutes or minutes)
     options: dict[str, Any] = {
         "method_name": args.method,
         "device": args.device,
@@ -96,40 +106,10 @@ def _train(args: argparse.Namespace) -> None:
             args.graphs,
         ),
     }
-    with _attempt(args) if args.in_job else nullcontext(), _group(args) as workers:
-        if spec.builder == BUILDER:
-            make_run(spec, args.task, args.out, root=args.pretrained, workers=workers, **options)
-        else:
-            train_run(spec, args.task, args.out, initial=args.initial, workers=workers, **options)
-
-
-@contextmanager
-def _group(args: argparse.Namespace) -> Iterator[Workers]:
-    """Yield the workers that train together, started here or by a launcher such as torchrun."""
-    from mdnmt.errors import ConfigError
-    from mdnmt.train.data_parallel import from_environment
-    from mdnmt.train.launch import launched
-
-    workers = from_environment()
-    if args.workers < 1 or (workers.count > 1 and args.workers not in {1, workers.count}):
-        there = f", and WORLD_SIZE is {workers.count}" if workers.count > 1 else ""
-        raise ConfigError(f"found --workers {args.workers}{there}, expected 1 or more; under torchrun 1 or WORLD_SIZE")
-    if workers.count > 1 or args.workers == 1:
-        yield workers
-        return
-    limit = args.stop_after_minutes
-    with launched(_command(args), args.workers, device=args.device, limit_minutes=limit) as group:
-        yield group
-
-
-def _command(args: argparse.Namespace) -> list[str]:
-    """Return the command of another worker: this command, without the options that only the first worker uses."""
-    import sys
-
-    left_out = {"workers", "in_job", "job_minutes", "max_attempts", "tensorboard", "profile", "accept_code_change"}
-    said = {name: value for name, value in vars(args).items() if name not in left_out and value is not None}
-    options = (word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", str(value)))
-    return [sys.executable, "-m", "mdnmt.cli", "train", *options]
+    if spec.builder == BUILDER:
+        make_run(spec, args.task, args.out, root=args.pretrained, **options)
+    else:
+        train_run(spec, args.task, args.out, initial=args.initial, **options)
 
 
 @contextmanager

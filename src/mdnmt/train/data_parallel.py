@@ -1,8 +1,8 @@
 """Data-parallel training: how the workers of a run communicate, and how they end if one of them is lost.
 
-Workers are started by `mdnmt train --workers`, by torchrun, or by anything else that sets RANK and WORLD_SIZE. Each has
-the whole model and computes its share of every update. The gradients are summed, so that all workers take the same
-step. Only the first worker writes files, validates and holds the lease.
+torchrun starts the workers (`mdnmt train --workers` calls its launcher), and torch's DistributedDataParallel sums their
+gradients. Each has the whole model and computes its share of every update, so that all workers take the same step. Only
+the first worker writes files, validates and holds the lease.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
-from torch import Tensor
+import torch.distributed as dist
+from torch import Tensor, nn
 
 from mdnmt.errors import ConfigError, Interrupted
 
 # Bytes per message when the first worker broadcasts data.
 PIECE = 1 << 24
-STORE = "MDNMT_STORE"  # environment variable with the port of the first worker's TCPStore, set for its children
 
 
 class LostWorker(Interrupted):
@@ -45,14 +45,10 @@ class Workers:
     Attributes:
         rank: this worker's number, from 0.
         count: number of workers.
-        store: the store through which they find each other; None: the one at MASTER_ADDR and MASTER_PORT.
-        watch: called while waiting for the others to join; raises if one of them has died.
     """
 
     rank: int = 0
     count: int = 1
-    store: Any = None
-    watch: Callable[[], None] = lambda: None
 
     @property
     def is_first(self) -> bool:
@@ -81,28 +77,10 @@ class Workers:
             return list(values)
         return [float(value) for value in self._reduced(torch.tensor(values, dtype=torch.float64), "SUM").tolist()]
 
-    def begin_sum(self, tensor: Tensor) -> Callable[[], None]:
-        """Start to replace a tensor by its sum over all workers; return a function that waits for the result.
-
-        All workers must call it in the same order.
-        """
-        import torch.distributed as dist
-
-        with _as_lost_worker():
-            work = dist.all_reduce(tensor, dist.ReduceOp.SUM, async_op=True)
-
-        def wait() -> None:
-            with _as_lost_worker():
-                work.wait()
-
-        return wait
-
     def shared(self, data: bytes) -> bytes:
         """Return the first worker's data; what the other workers pass is ignored."""
         if self.count == 1:
             return data
-        import torch.distributed as dist
-
         with _as_lost_worker():
             size = torch.tensor([len(data)])
             dist.broadcast(size, 0)
@@ -116,8 +94,8 @@ class Workers:
         return value if self.count == 1 else json.loads(self.shared(json.dumps(value).encode()))
 
     @contextmanager
-    def joined(self, device: torch.device, timeout_minutes: float) -> Iterator[None]:
-        """Join the group inside the block.
+    def joined(self, timeout_minutes: float) -> Iterator[None]:
+        """Join the group that torchrun describes in the environment, inside the block.
 
         Raises:
             LostWorker: a worker did not join within the time, or left before the end.
@@ -125,40 +103,87 @@ class Workers:
         if self.count == 1:
             yield
             return
-        import torch.distributed as dist
-
-        # Tensors on the CPU go through gloo even with GPUs, so that sharing them does not wait for a GPU.
-        backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-        if device.type == "cuda":
-            torch.cuda.set_device(device)
-        timeout = timedelta(minutes=timeout_minutes)
+        # What workers agree on is on the CPU and goes through gloo; gradients on GPUs have a group of their own.
         with _as_lost_worker():
-            if self.store is None:
-                dist.init_process_group(backend, timeout=timeout)
-            else:
-                self._meet(time.monotonic() + timeout.total_seconds())
-                dist.init_process_group(
-                    backend, store=self.store, rank=self.rank, world_size=self.count, timeout=timeout
-                )
+            dist.init_process_group("gloo", timeout=timedelta(minutes=timeout_minutes))
         yield
-        # Skipped after an error: if a worker is lost, NCCL would wait for it here.
+        # Skipped after an error: if a worker is lost, NCCL would wait for it here. A thread of gloo needs Python's lock
+        # to drop the last tensor, and torch keeps the lock while it waits for the thread to end: release it before.
+        time.sleep(0.1)
         dist.destroy_process_group()
 
-    def _meet(self, deadline: float) -> None:
-        """Wait until all workers have joined; raise if one has died, which torch's own wait would not notice."""
-        self.store.set(f"here/{self.rank}", "yes")
-        while not self.store.check([f"here/{rank}" for rank in range(self.count)]):
-            if time.monotonic() >= deadline:
-                raise LostWorker("not all workers came in time; start the same command again")
-            self.watch()
-            time.sleep(0.05)
-
     def _reduced(self, tensor: Tensor, operation: str) -> Tensor:
-        import torch.distributed as dist
-
         with _as_lost_worker():
             dist.all_reduce(tensor, getattr(dist.ReduceOp, operation))
         return tensor
+
+
+class GradientSum:
+    """The gradients of several workers as one sum, by torch's DistributedDataParallel.
+
+    DDP takes the mean over workers, but an update is weighted by its tokens: a worker with few tokens would count as
+    much as one with many. So each objective is divided by the tokens of the whole update and multiplied by the number
+    of workers, and the mean is the sum.
+
+    `find_unused_parameters` is necessary and useful. A worker that has no sentence of a domain has no gradient for this
+    domain's parameters, and a parameter that no worker used keeps no gradient, as with one worker. It also fixes the
+    buckets: DDP otherwise sorts them anew after the first update, and a resumed run would add in another order.
+    """
+
+    def __init__(self, workers: Workers, model: nn.Module, device: torch.device, timeout_minutes: float) -> None:
+        """Give all workers the parameters of the first one, and prepare the sums of their gradients."""
+        from torch.nn.parallel import DistributedDataParallel
+
+        self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.count = workers.count
+        with _as_lost_worker():
+            group = None
+            if device.type == "cuda":
+                torch.cuda.set_device(device)
+                group = dist.new_group(backend="nccl", timeout=timedelta(minutes=timeout_minutes))
+            self._ddp = DistributedDataParallel(
+                _Objective(self._parameters),
+                process_group=group,
+                find_unused_parameters=True,
+                gradient_as_bucket_view=True,
+            )
+
+    def backward(self, objective: Tensor, *, is_last: bool) -> None:
+        """Add the gradients of an objective.
+
+        Args:
+            objective: a scalar, divided by the tokens of the whole update.
+            is_last: it is the worker's last one of this update, during whose backward pass gradients are sent.
+        """
+        with _as_lost_worker(only_messages=True), nullcontext() if is_last else self._ddp.no_sync():
+            self._ddp(objective * self.count).backward()
+
+    def nothing(self) -> None:
+        """Take part in the sum of an update in which this worker has no batch."""
+        self.backward(self._parameters[0].sum() * 0.0, is_last=True)
+
+
+def gradient_sum(
+    workers: Workers, model: nn.Module, device: torch.device, timeout_minutes: float
+) -> GradientSum | None:
+    """Return what adds up the gradients of several workers; None for a single one."""
+    return GradientSum(workers, model, device, timeout_minutes) if workers.count > 1 else None
+
+
+class _Objective(nn.Module):
+    """What DDP wraps: the objective passes through, and shows DDP which of the parameters it depends on.
+
+    The model itself is not wrapped, because losses use its weights too, and so that names have no prefix. Nor are its
+    buffers, which DDP would send at every update.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
+        super().__init__()
+        self.trained = nn.ParameterList(parameters)
+
+    def forward(self, objective: Tensor) -> Tensor:
+        """Return the objective."""
+        return objective
 
 
 def from_environment() -> Workers:
@@ -176,21 +201,19 @@ def from_environment() -> Workers:
             f"found RANK={said['RANK']!r} and WORLD_SIZE={said['WORLD_SIZE']!r}, expected a rank from 0 and below the "
             "number of workers, as torchrun sets them; unset both to train with one worker"
         )
-    if (port := os.environ.get(STORE)) is None:
-        return Workers(rank, count)
-    from torch.distributed import TCPStore  # type: ignore[attr-defined]
-
-    with _as_lost_worker():
-        return Workers(rank, count, store=TCPStore("127.0.0.1", int(port), is_master=False))
+    return Workers(rank, count)
 
 
 @contextmanager
-def _as_lost_worker() -> Iterator[None]:
-    # torch raises a RuntimeError for every failure of another worker: closed connections, timeouts.
+def _as_lost_worker(*, only_messages: bool = False) -> Iterator[None]:
+    # torch raises a RuntimeError for every failure of another worker: closed connections, timeouts. Where the block
+    # also computes, only errors of the communication count.
     try:
         yield
     except RuntimeError as error:
-        why = str(error).partition("\n")[0]
+        if only_messages and not (isinstance(error, dist.DistError) or "/gloo/" in str(error)):
+            raise
+        why = str(error).partition("\n")[0].partition(". ")[0]
         raise LostWorker(
             f"another worker of this job is gone or does not answer ({why}); what was done since the last checkpoint "
             "is lost: the same command goes on from there"

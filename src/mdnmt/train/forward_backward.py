@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,8 +14,8 @@ from mdnmt.config.training import Training
 from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
 from mdnmt.models.losses import Loss
+from mdnmt.train.data_parallel import GradientSum
 from mdnmt.train.device import quick_float32
-from mdnmt.train.gradient_reducer import GradientReducer
 from mdnmt.train.shadow_weights import ShadowWeights, shadow_weights
 
 
@@ -45,7 +46,7 @@ def forward_backward(
     *,
     num_target_tokens: int | Tensor | None = None,
     weights: Sequence[Callable[[Loss], float | None]] | None = None,
-    reducer: GradientReducer | None = None,
+    parallel: GradientSum | None = None,
     want_norms: bool = False,
     num_domains: int = 0,
 ) -> UpdateResult:
@@ -62,7 +63,7 @@ def forward_backward(
         num_target_tokens: target tokens of the whole update, over all workers, as a number or as a scalar on `device`,
             which a recorded update reads anew; None: those of `batches`.
         weights: for each batch, a function that returns the factor of a loss; None: no factors.
-        reducer: sums the gradients over all workers; None: there is one worker.
+        parallel: sums the gradients over all workers; None: there is one worker.
         want_norms: compute the norms even if gradients are not clipped.
         num_domains: number of domains for which to sum the generation loss; 0: do not sum it by domain.
     """
@@ -71,7 +72,7 @@ def forward_backward(
     if not isinstance(num_target_tokens, Tensor):
         num_target_tokens = torch.full((), num_target_tokens, device=device)
     # Workers send the gradients of the weights themselves, and a compiled model casts them in its own kernels.
-    shadows = shadow_weights(method.model, dtype) if reducer is None and recipe.compile == "off" else None
+    shadows = shadow_weights(method.model, dtype) if parallel is None and recipe.compile == "off" else None
     if shadows is not None:
         shadows.refresh()
     found: list[dict[str, Tensor]] = []
@@ -85,14 +86,14 @@ def forward_backward(
             num_target_tokens,
             shadows=shadows,
             weight=weights[number] if weights is not None else None,
-            before_backward=reducer.begin_last_batch if reducer is not None and is_last else None,
+            backward=partial(parallel.backward, is_last=is_last) if parallel is not None else Tensor.backward,
             num_domains=num_domains,
         )
         found.append(losses)
         if of_batch is not None:
             of_domains = of_batch if of_domains is None else of_domains + of_batch
-    if reducer is not None:
-        reducer.finish()
+    if parallel is not None and not batches:
+        parallel.nothing()
     return UpdateResult(found, clip(method, recipe, want_norms=want_norms), of_domains)
 
 
@@ -104,7 +105,7 @@ def batch_gradients(
     *,
     shadows: ShadowWeights | None = None,
     weight: Callable[[Loss], float | None] | None = None,
-    before_backward: Callable[[], None] | None = None,
+    backward: Callable[[Tensor], None] = Tensor.backward,
     num_domains: int = 0,
 ) -> tuple[dict[str, Tensor], Tensor | None]:
     """Add the gradients of one batch, on the device of the model, to those of the parameters.
@@ -121,9 +122,7 @@ def batch_gradients(
         if weight is not None:
             factors = {loss.name: weight(loss) for loss in method.losses}
             losses = {name: value if (f := factors[name]) is None else f * value for name, value in losses.items()}
-        if before_backward is not None:
-            before_backward()
-        torch.stack(list(losses.values())).sum().div(num_target_tokens).backward()  # type: ignore[no-untyped-call]
+        backward(torch.stack(list(losses.values())).sum().div(num_target_tokens))
     if shadows is not None:
         shadows.collect()
     of_domains = None

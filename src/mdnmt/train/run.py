@@ -39,7 +39,6 @@ from mdnmt.train.layout import why_padded
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics_log import MetricsLog, lost_validations, read_metrics, write_curves
 from mdnmt.train.profiling import profiled
-from mdnmt.train.shared_state import share_weights
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.tensorboard import TensorBoardLog
 from mdnmt.train.token_counts import count_tokens
@@ -136,6 +135,7 @@ def train_run(
     refuse_one_gpu_for_all(device, workers.count)
     first = workers.is_first
     with (
+        workers.joined(runtime.worker_timeout_minutes),  # first: the others notice if one that has joined ends
         StopRequest() as stop,
         RunLease(paths.lease) if first else nullcontext() as lease,
         MetricsLog(paths.metrics if first else Path(os.devnull)) as metrics,
@@ -148,19 +148,18 @@ def train_run(
         data = setup.read(spec, data)
         method = setup.build(spec, data, chosen)
         start = read_initial(spec, initial)
-        with workers.joined(chosen, runtime.worker_timeout_minutes):
-            trainer = Trainer(
-                spec,
-                data,
-                method,
-                device=chosen,
-                store=CheckpointStore(paths.checkpoints, spec.fingerprint),
-                metrics=metrics,
-                lease=lease,
-                runtime=runtime,
-                workers=workers,
-            )
-            _train(trainer, start, stop, tensorboard)
+        trainer = Trainer(
+            spec,
+            data,
+            method,
+            device=chosen,
+            store=CheckpointStore(paths.checkpoints, spec.fingerprint),
+            metrics=metrics,
+            lease=lease,
+            runtime=runtime,
+            workers=workers,
+        )
+        _train(trainer, start, stop, tensorboard)
         if first:
             origin = {"initial_model_sha256": start.sha256} if start is not None else {}
             setup.copy_segmentation(data, paths.segmentation)
@@ -198,10 +197,8 @@ def _train(
     resumed = trainer.resume()
     if trainer.workers.is_first:
         _keep_code(trainer.spec, RunPaths(trainer.store.directory.parent).code)
-    if not resumed:
-        if start is not None:
-            initialise(trainer.method.model, start)
-        share_weights(trainer.workers, trainer.method.model)
+    if not resumed and start is not None:
+        initialise(trainer.method.model, start)
     if tensorboard is not None:
         tensorboard.begin(trainer.progress.update)
         trainer.metrics.mirror = tensorboard.append

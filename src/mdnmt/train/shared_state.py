@@ -1,11 +1,9 @@
-"""Give all workers the state of the first one, so that they need no access to its files and all start alike."""
+"""Give all workers the checkpoint of the first one, so that they need no access to its files and all start alike."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-
-from torch import nn
 
 from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.checkpoints.weights import decode, encode
@@ -29,9 +27,3 @@ def share_checkpoint(workers: Workers, checkpoint: Checkpoint | None) -> Checkpo
         optimizer=decode(workers.shared(encode(mine.optimizer)), _SENT),
         generators=decode(workers.shared(encode(mine.generators)), _SENT),
     )
-
-
-def share_weights(workers: Workers, model: nn.Module) -> None:
-    """Replace a model's weights by those of the first worker's model."""
-    if workers.count > 1:
-        model.load_state_dict(decode(workers.shared(encode(model.state_dict())), _SENT))

@@ -24,9 +24,8 @@ from mdnmt.train.batches import usable
 from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.compiled import compile_model, compiler_errors
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed_conditions
-from mdnmt.train.data_parallel import Workers
+from mdnmt.train.data_parallel import GradientSum, Workers, gradient_sum
 from mdnmt.train.forward_backward import forward_backward
-from mdnmt.train.gradient_reducer import GradientReducer
 from mdnmt.train.graphs import Graphs, UpdateGraphs, graphs_for
 from mdnmt.train.layout import make_batch
 from mdnmt.train.lease import RunLease
@@ -105,7 +104,7 @@ class Trainer:
         self.conditions = conditions_here(spec.builder, self.recipe, device, method)
         compile_model(method, self.recipe.compile)
         self.optimiser = Optimiser(method.model, self.recipe)
-        self._reducer = GradientReducer(self.workers, self.optimiser.named.values())
+        self._parallel: GradientSum | None = None
         self.progress = Progress()
         self.train_split = split = data.split("train")
         domain_ids = [data.domains.index(domain) for domain in spec.domains]
@@ -172,6 +171,7 @@ class Trainer:
             TrainingError: a loss or a weight is NaN or infinite.
         """
         self.method.model.train()
+        self._parallel = gradient_sum(self.workers, self.method.model, self.device, self.runtime.worker_timeout_minutes)
         if self.runtime.on_nan == "rollback" and self._saved_update is None:
             self._save()  # a rollback needs a checkpoint
         self._prefetcher.seek(self.progress)
@@ -186,6 +186,7 @@ class Trainer:
                     self._handle_broken_batch(str(error))
         finally:
             self._prefetcher.close()
+            self._parallel = None  # it refers to the group, which must end in `Workers.joined`
 
     def _begin_graphs(self) -> None:
         """Record graphs anew: a checkpoint that was loaded has replaced the tensors of earlier ones."""
@@ -218,7 +219,7 @@ class Trainer:
             self._save()
 
     def _stop_if_asked(self, stop: StopRequest) -> None:
-        reason = stop.signal_name or self._time_is_up()
+        reason = stop.signal_name or (self._time_is_up() if self.workers.is_first else None)
         if not self._agreed(reason is not None) or self.progress.is_over(self.recipe):
             return
         if self._saved_update != self.progress.update:
@@ -239,9 +240,9 @@ class Trainer:
         return time.monotonic() - self._started
 
     def _update(self) -> None:
-        progress, workers = self.progress, self.workers
+        progress = self.progress
         self.method.begin_update(progress.update + 1, self.recipe.max_updates)
-        workers.seed(self.spec.seed, progress.update + 1)
+        self.workers.seed(self.spec.seed, progress.update + 1)
         prepared = self._prefetcher.next()
         chosen, shards = prepared.chosen, prepared.shards
         rate, found = learning_rate(progress.update + 1, self.recipe), None
@@ -257,7 +258,7 @@ class Trainer:
                     self.dtype,
                     num_target_tokens=chosen.num_target_tokens,
                     weights=[one.weight for one in shards],
-                    reducer=self._reducer if workers.count > 1 else None,
+                    parallel=self._parallel,
                     want_norms=self.runtime.on_nan == "rollback",
                     num_domains=len(self.data.domains),
                 )

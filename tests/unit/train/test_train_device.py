@@ -13,7 +13,7 @@ import torch
 
 from mdnmt.errors import ConfigError
 from mdnmt.train import device as device_module
-from mdnmt.train.data_parallel import Workers
+from mdnmt.train.data_parallel import GradientSum, Workers
 from mdnmt.train.device import choose_device, has_native_bf16, quick_float32, refuse_one_gpu_for_all
 from mdnmt.train.run import train_run
 
@@ -126,19 +126,19 @@ def test_a_gpu_has_the_index_that_torch_needs(
     assert (chosen.type, chosen.index) == ("cuda", index)
 
 
-def test_workers_join_on_the_device_that_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_on_a_gpu_have_an_nccl_group_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     # What torch.cuda.set_device does first: without an index it raises ValueError.
-    seen: list[int] = []
+    seen: list[Any] = []
     monkeypatch.setattr(torch.cuda, "set_device", lambda d: seen.append(torch.cuda._utils._get_device_index(d)))
-    monkeypatch.setattr(torch.distributed, "init_process_group", lambda *_, **__: None)
-    monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda *_, **__: None)
+    monkeypatch.setattr(torch.distributed, "new_group", lambda **options: seen.append(options["backend"]))
+    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda module, **_: module)
     _pretend_cuda(monkeypatch, count=2)
     monkeypatch.setenv("LOCAL_RANK", "1")
-    with Workers(1, 2).joined(choose_device("cuda"), 1.0):
-        pass
-    assert seen == [1]
-    with pytest.raises(ValueError, match="specified index"), Workers(1, 2).joined(torch.device("cuda"), 1.0):
-        pass
+    model = torch.nn.Linear(1, 1)
+    GradientSum(Workers(1, 2), model, choose_device("cuda"), 1.0)
+    assert seen == [1, "nccl"]
+    with pytest.raises(ValueError, match="specified index"):
+        GradientSum(Workers(1, 2), model, torch.device("cuda"), 1.0)
 
 
 def test_a_gpu_too_many_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
