@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from mdnmt.errors import ConfigError, Interrupted
 
 # Bytes per message when the first worker broadcasts data.
 PIECE = 1 << 24
+_OF_GLOO = re.compile(r"/gloo/|pair closure|Connection (closed|reset)")
 
 
 class LostWorker(Interrupted):
@@ -207,11 +209,11 @@ def from_environment() -> Workers:
 @contextmanager
 def _as_lost_worker(*, only_messages: bool = False) -> Iterator[None]:
     # torch raises a RuntimeError for every failure of another worker: closed connections, timeouts. Where the block
-    # also computes, only errors of the communication count.
+    # also computes, only what gloo or NCCL say counts.
     try:
         yield
     except RuntimeError as error:
-        if only_messages and not (isinstance(error, dist.DistError) or "/gloo/" in str(error)):
+        if only_messages and not (isinstance(error, dist.DistError) or _OF_GLOO.search(str(error))):
             raise
         why = str(error).partition("\n")[0].partition(". ")[0]
         raise LostWorker(
