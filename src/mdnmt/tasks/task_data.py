@@ -29,6 +29,7 @@ class Ragged:
         self.tokens, self.offsets = np.asarray(tokens), np.asarray(offsets)
         # Lengths in pieces, </s> included.
         self.lengths: NDArray[np.int64] = np.diff(offsets)
+        self.longest = int(self.lengths.max(initial=0))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -36,7 +36,7 @@ class PackedShape:
 
 
 def packed_shape(split: Split, rows: Indices, recipe: Training, parts: int = 1) -> PackedShape:
-    """Return the shape of a batch; a function of the recipe and the lengths of its sentences.
+    """Return the shape of a batch; a function of the text, the recipe and the lengths of its sentences.
 
     With `max_tokens` all batches have as many tokens, and the class of the longest sentence (4, 8, 16, ...) decides how
     many sentences there can be; there is no room for many more, because a kernel may use memory for each. With
@@ -56,8 +56,9 @@ def packed_shape(split: Split, rows: Indices, recipe: Training, parts: int = 1) 
         shortest = min(longest, 2) if length_class == SHORTEST_CLASS else length_class // 2 + 1
         sentences = int(tokens) // shortest
     else:
-        length_class = _power_of_two(recipe.max_length)
-        most, needed = recipe.batch_sentences * recipe.max_length, max(int(one.sum()) for one in lengths)
+        max_length = min(recipe.max_length, max(split.source.longest, split.target.longest))
+        length_class, needed = _power_of_two(max_length), max(int(one.sum()) for one in lengths)
+        most = recipe.batch_sentences * max_length
         sizes = (most / SIZE_RATIO**step for step in reversed(range(NUM_SIZES)))
         tokens = next(size for size in sizes if size >= needed)
         sentences = recipe.batch_sentences
