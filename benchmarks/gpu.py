@@ -13,7 +13,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,22 +25,24 @@ import workload
 from torch.utils.flop_counter import FlopCounterMode
 
 from mdnmt import methods
+from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training, merge_recipes
-from mdnmt.errors import Interrupted
 from mdnmt.fsio import read_json
+from mdnmt.models.kernels import using
 from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.run_plan import RunPlanner, spec_of
 from mdnmt.paths import RunPaths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train import trainer as trainer_module
-from mdnmt.train.device import choose_device
+from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.device_watch import DeviceWatch
-from mdnmt.train.metrics_log import read_metrics
-from mdnmt.train.run import count_parameters, train_run
-from mdnmt.train.trainer import RuntimeOptions
+from mdnmt.train.metrics_log import MetricsLog, read_metrics
+from mdnmt.train.profiling import profiled
+from mdnmt.train.run import build_method
+from mdnmt.train.signals import StopRequest
+from mdnmt.train.trainer import RuntimeOptions, Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -95,20 +97,16 @@ class Observed:
         self.device, self.calls = device, 0
         self.flops, self.watch = FlopCounterMode(display=False), DeviceWatch(device.type)
 
-    def update(self, original: Callable[[Any], None]) -> Callable[[Any], None]:
+    def update(self, trainer: Trainer) -> Callable[[], None]:
         """Return the trainer's update with counting."""
+        original = trainer._update
 
-        def observed(trainer: Any) -> None:
+        def observed() -> None:
             self.calls += 1
+            with self.flops if self.calls == 6 else self.watch if self.calls == 7 else nullcontext():
+                original()
             if self.calls == 6:
-                with self.flops:
-                    original(trainer)
                 self.words = trainer._meters.unread[-1].chosen.num_target_tokens
-            elif self.calls == 7:
-                with self.watch:
-                    original(trainer)
-            else:
-                original(trainer)
 
         return observed
 
@@ -217,7 +215,7 @@ def measure_printed(
 
 
 def short(updates: int) -> dict[str, Any]:
-    """Return the options of a training that is only timed."""
+    """Return the options of a training that ends after a few updates."""
     return {
         "max_updates": updates,
         "log_every": max(1, updates // 12),
@@ -228,59 +226,87 @@ def short(updates: int) -> dict[str, Any]:
     }
 
 
-def train(spec: RunSpec, task: Path, folder: Path, *, device: str, rate: float = 0.0, **options: Any) -> dict[str, Any]:
-    """Train a model and return its figures; what was not measured is not among them.
+class _Enough(Exception):
+    """All updates of a timing are done."""
+
+
+def train(
+    spec: RunSpec,
+    task: Path,
+    folder: Path,
+    *,
+    device: str,
+    rate: float = 0.0,
+    seconds: float = float("inf"),
+    **options: Any,
+) -> dict[str, Any]:
+    """Train a model, without validations and checkpoints, and return its figures; what was not measured is missing.
 
     Args:
-        spec: the run.
+        spec: the run; it ends after `max_updates`.
         task: its data.
         folder: of the run; an earlier one is removed.
         device: as in `mdnmt train`.
         rate: of matrix products, operations a second; 0: not known.
+        seconds: end after this time at the latest.
         options: RuntimeOptions; without `graphs` all updates are eager.
     """
-    runtime = RuntimeOptions(**{"graphs": "off", **options})
-    run = RunPaths(folder)
-    shutil.rmtree(run.folder, ignore_errors=True)
-    chosen = choose_device(device)
+    shutil.rmtree(folder, ignore_errors=True)
     gc.collect()  # an earlier trainer, with its graphs
+    make_deterministic(spec.seed, None)
+    updates, data, chosen = spec.training.max_updates, TaskData.load(task, verify=False), choose_device(device)
     if chosen.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(chosen)
-    observed, original = Observed(chosen), trainer_module.Trainer._update
-    counts = spec.training.compile == "off" and runtime.graphs == "off" and not runtime.profile_updates
-    if counts:
-        trainer_module.Trainer._update = observed.update(original)  # type: ignore[method-assign, assignment]
-    try:
-        with suppress(Interrupted):  # by stop_after_minutes
-            train_run(spec, task, run.folder, device=device, runtime=runtime)
-    finally:
-        trainer_module.Trainer._update = original  # type: ignore[method-assign]
-    records = read_metrics(run.metrics)
-    updates = records[-1]["at_update"]
-    first = max(updates // 3, spec.training.log_every)
-    lines = [one for one in records if one.get("split") == "train"]
+    endless = {"max_updates": 10**9, "validate_every": 10**9}
+    spec = spec.model_copy(update={"training": spec.training.model_copy(update=endless)})
+    runtime = RuntimeOptions(**{"graphs": "off", "save_every_minutes": 1e9, **options})
+    paths, end = RunPaths(folder), time.monotonic() + seconds
+    with MetricsLog(paths.metrics) as metrics, profiled(folder, runtime.profile_updates, chosen) as traced:
+        method, store = build_method(spec, data, chosen), CheckpointStore(paths.checkpoints, spec.fingerprint)
+        trainer = Trainer(spec, data, method, device=chosen, store=store, metrics=metrics, lease=None, runtime=runtime)
+
+        def after_update() -> None:
+            traced()
+            if trainer.progress.update > updates or time.monotonic() > end:  # one more: then the last line is written
+                raise _Enough
+
+        trainer.after_update = after_update
+        observed = Observed(chosen)
+        is_counted = spec.training.compile == "off" and runtime.graphs == "off" and not runtime.profile_updates
+        if is_counted:
+            trainer._update = observed.update(trainer)  # type: ignore[method-assign]
+        with using(trainer.conditions.kernels), StopRequest() as stop, suppress(_Enough):
+            trainer.run(stop)
+    lines = [one for one in read_metrics(paths.metrics) if one.get("split") == "train"]
+    first = max(trainer.progress.update // 3, spec.training.log_every)
     timed = [one for one in lines if one["update"] > first]
     if not timed:
-        raise RuntimeError(f"only {updates} updates were done in time")
+        raise RuntimeError(f"only {trainer.progress.update} updates were done in time")
     before = max((one for one in lines if one["update"] <= first), key=lambda one: one["update"])
     pairs = list(zip([before, *timed], timed, strict=False))
     # Medians, because torch.compile may compile once more in one of these intervals.
-    found = {
-        "updates": updates,
-        "parameters": count_parameters(spec, TaskData.load(task, verify=False)),
+    found: dict[str, Any] = {
+        "updates": trainer.progress.update,
+        "parameters": sum(parameter.numel() for parameter in method.model.parameters()),
         "tokens_per_second": statistics.median(one["tokens_per_second"] for one in timed),
         "seconds_per_update": statistics.median(
             (one["seconds"] - last["seconds"]) / (one["update"] - last["update"]) for last, one in pairs
         ),
     }
-    if counts:
-        found["operations_per_token"] = observed.flops.get_total_flops() / observed.words
+    key = f"{spec.builder} {spec.architecture}"
+    if is_counted and trainer.progress.update > 7:
+        _operations[key] = observed.flops.get_total_flops() / observed.words
         found["launches_per_update"] = observed.watch.operators
         found["synchronisations_per_update"] = observed.watch.count("synchronisation")
         found["scalar_copies_per_update"] = observed.watch.count("scalar copy")
-        if rate:
-            found["share_of_rate"] = found["tokens_per_second"] * found["operations_per_token"] / rate
+    if key in _operations and rate:
+        found["share_of_rate"] = found["tokens_per_second"] * _operations[key] / rate
     if chosen.type == "cuda":
         found["peak_mib"] = torch.cuda.max_memory_allocated(chosen) / 2**20
-    return {**found, **{key: records[-1][key] for key in ("replayed_updates", "graphs_failed") if key in records[-1]}}
+    if trainer.graphs is not None:
+        found |= {"replayed_updates": trainer.graphs.num_replayed, "graphs_failed": trainer.graphs.failure}
+    return found
+
+
+_operations: dict[str, float] = {}  # a token, of models that were trained eagerly in this process

@@ -189,12 +189,15 @@ def _replayed(slot: Slot, family: str, precision: str, layout: str) -> dict[str,
 
     eager, graphs = trained("eager", "off"), trained("graphs", "auto")
     end = read_metrics(RunPaths(folder / "graphs").metrics)[-1]
+    replayed = end.get("replayed_updates", 0)
     with mock.patch.object(trainer, "learning_rate", stop), suppress(Interrupted):
         trained("stopped", "auto")
     return {
         "target_tokens": tokens,
-        "replayed_updates": end.get("replayed_updates", 0),
-        "why_eager": NO_GRAPHS if slot.device == "cpu" else end["graphs_failed"],
+        "replayed_updates": replayed,
+        "why_eager": NO_GRAPHS
+        if slot.device == "cpu"
+        else end["graphs_failed"] or ("" if replayed else "none replayed"),
         "bits_equal": graphs == eager,
         "resumed_bits_equal": trained("stopped", "auto") == eager,
     }
@@ -366,8 +369,8 @@ def _side_by_side(slot: Slot, count: int, graphs: bool) -> dict[str, Any]:
 
 def train_small(slot: Slot, out: Path, graphs: str) -> None:
     """Train the demo's model for some seconds, and write its figures: what one of many processes does."""
-    minutes, recipe = 0.05 if slot.tiny else 0.13, {"log_every": 2 if slot.tiny else 10, "precision": "auto"}
-    options = {"stop_after_minutes": minutes, "graphs": graphs, "folder": out.with_suffix("")}
+    seconds, recipe = 2.0 if slot.tiny else 8.0, {"log_every": 2 if slot.tiny else 10, "precision": "auto"}
+    options = {"seconds": seconds, "graphs": graphs, "folder": out.with_suffix("")}
     size = "tiny" if slot.tiny else "demo"
     how: dict[str, Any] = {"device": slot.device, "work": slot.work, "updates": 10**6, **options}
     write_json(out, gpu.measure("transformer", size=size, training={**recipe, **slot.layout()}, **how))
