@@ -34,6 +34,7 @@ FORMS: dict[str, dict[str, Any]] = {
         "batch_sentences": 7,
         "domain_sampling": {"weights": {"economy": 3, "law": 1}},
     },
+    "packed": {"builder": "waldm", "architecture": NO_DROPOUT, "max_tokens": 150, "layout": "packed"},
     "naive": {"builder": "naive_waldm", "architecture": NO_DROPOUT, "max_tokens": 900},  # its loss looks at padding
     "dmoe": {
         "builder": "dmoe",
