@@ -4,8 +4,9 @@ On a GPU, one of two kernels of torch reads where the sentences begin: the flash
 memory-efficient one in float32. `torch.nn.attention.varlen` calls the first one too, but without dropout. Elsewhere,
 the sentences are padded for torch's attention.
 
-What was run: the plain form on a CPU, against the padded layout in float64. The kernels on no GPU yet; their arguments,
-shapes and derivatives were checked with torch 2.13's fake CUDA tensors.
+What was run: the plain form on a CPU, against the padded layout in float64. The kernels on no GPU yet. With torch 2.13,
+types and shapes were checked on fake CUDA tensors: both directions of the flash kernel, the forward direction of the
+other. All arguments were checked by the dispatcher, with kernels that a test imitates on a CPU.
 """
 
 from __future__ import annotations
