@@ -327,10 +327,7 @@ def _compiled(slot: Slot) -> dict[str, Case]:
             raise Absent("on a CPU, torch.compile needs a C++ compiler and minutes")
         return slot.measure("transformer", "padded", updates=slot.updates, training={"compile": mode})
 
-    def fused_loss() -> dict[str, Any]:
-        raise Absent("this code has no fused loss")
-
-    return {"off": partial(compiled, "off"), "default": partial(compiled, "default"), "fused loss": fused_loss}
+    return {mode: partial(compiled, mode) for mode in ("off", "default")}
 
 
 def _small(slot: Slot) -> dict[str, Case]:
@@ -378,9 +375,8 @@ def train_small(slot: Slot, out: Path, graphs: str) -> None:
 
 def _with_mps(slot: Slot, count: int) -> dict[str, Any]:
     """Do the same under NVIDIA's multi-process service, started for this alone."""
-    control = shutil.which("nvidia-cuda-mps-control")
-    if slot.device == "cpu" or control is None:
-        raise Absent("found no nvidia-cuda-mps-control" if slot.device != "cpu" else "a CPU has no MPS")
+    if (control := shutil.which("nvidia-cuda-mps-control")) is None:
+        raise Absent("found no nvidia-cuda-mps-control")
     places = dict.fromkeys(("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"), str(slot.work / "mps"))
     (slot.work / "mps").mkdir(exist_ok=True)
     with mock.patch.dict(os.environ, places):

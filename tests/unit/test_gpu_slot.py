@@ -252,7 +252,7 @@ def test_in_tiny_size_everything_runs_on_a_cpu_of_a_bare_machine(make_spec: Any,
     assert len(gate) == 12 and all(row["bits_equal"] and row["resumed_bits_equal"] for row in gate)
     assert {row.get("absent", "measured") for name, row in rows.items() if "graphs" in name} == {
         gpu_stages.NO_GRAPHS,
-        "a CPU has no MPS",
+        "found no nvidia-cuda-mps-control",
     }
     assert rows["large: E/DC, padded"]["tokens_per_second"] > 0 and rows["small: 2, eager"]["processes"] == 2
     assert rows["papers: dsa, packed"]["planned_updates"] == 100_000 and "kernel_ms" not in rows["kernels: waldm-edc"]
