@@ -134,9 +134,7 @@ format: setup-dev
 	$(BIN)/snakefmt Snakefile workflow
 
 report-partial: setup
-	@$(BIN)/snakemake report_partial --cores 1 --nolock --forcerun table_partial figure_partial report_partial \
-		$(if $(STUDY),--config study=$(STUDY))
-	@echo "Open results/*/partial/report.html"
+	@$(BIN)/mdnmt exhibit $(or $(STUDY),demo) --partial
 
 clean: setup
 	@$(BIN)/mdnmt clean --stale

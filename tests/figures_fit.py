@@ -1,7 +1,7 @@
 """Check every figure of a study that was just made: no text leaves its figure, and none covers another.
 
-Run it where the study was made: `python tests/figures_fit.py [study]` draws the figures again from the specs that the
-workflow left in .snakemake/specs, and exits 1 with a line for each offence.
+Run it where the study was made: `python tests/figures_fit.py [study]` draws the figures again, and exits 1 with a line
+for each offence.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from mdnmt.exchange.project_study import open_study, read_given
+from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.figure_style import style
-from mdnmt.exhibits.registry import parse_figure
+from mdnmt.exhibits.registry import FigureSpec
 
 SLACK = 1.5  # pixels: the box of a text is a little larger than its ink
 
 
-def specs(study: str) -> Iterator[tuple[str, str]]:
-    """Yield name and spec of each figure, from the command lines that drew them."""
-    found: dict[str, str] = {}
-    for path in sorted(Path(".snakemake/specs").glob("*.json"), key=lambda path: path.stat().st_mtime):
-        words = path.read_text(encoding="utf-8").splitlines()
-        for place, word in enumerate(words):
-            if word == "--png" and words[place - 2] == "--spec" and f"results/{study}/figures/" in words[place + 1]:
-                found[Path(words[place + 1]).stem] = words[place - 1]
-    yield from found.items()
+def figures(study: str) -> Iterator[FigureSpec]:
+    """Yield the figures of a study."""
+    config = Path("config")
+    opened = open_study(config, read_given(config, study, ()), Path("resources/corpora"), Path("results"))
+    for key in opened.study.config.figures:
+        yield figure_spec(opened.study, key, opened.places)
 
 
 def texts(figure: Figure) -> list[tuple[str, Bbox]]:
@@ -78,9 +77,10 @@ def offences(figure: Figure) -> list[str]:
 def main(study: str) -> int:
     """Print all offences and return the exit status."""
     count = bad = 0
-    for name, spec in specs(study):
+    for spec in figures(study):
+        name = spec.full_title
         with style():
-            figure, _ = parse_figure(spec).draw()
+            figure, _ = spec.draw()
             found = offences(figure)
         count, bad = count + 1, bad + bool(found)
         for line in found:

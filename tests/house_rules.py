@@ -25,7 +25,7 @@ RULE_ORDER = ["input", "output", "log", "benchmark", "threads", "resources", "pa
 # Numbers, and options that common.smk has quoted already; everything else in a command is quoted in the rule.
 UNQUOTED = {
     *("threads", "params.limit", "params.repeats"),
-    *("resources.device", "resources.runtime", "resources.training_options"),
+    *("resources.device", "resources.runtime", "resources.study", "resources.training_options"),
 }
 
 # What a bare GPU machine has. Room -> the packages that it may import; other rooms may import what is pinned.

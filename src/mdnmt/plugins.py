@@ -31,7 +31,7 @@ GROUP = "mdnmt"
 PACKAGE = "plugins"  # modules in the folder import each other as `from plugins.x import y`
 VARIABLE = "MDNMT_PLUGINS"  # names the folder; the workflow sets it for its jobs
 # Packages that load their modules by name: of them, only the module that is named is run.
-LOADED_BY_NAME = ("mdnmt.methods", "mdnmt.corpora.readers")
+LOADED_BY_NAME = ("mdnmt.config.architectures", "mdnmt.methods", "mdnmt.corpora.readers")
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,8 @@ def stage_code(stage: str, *builders: str) -> str:
     """
     own = [module_of(one, "mdnmt.methods") if one != "mbart50" else "mdnmt.pretrained.run" for one in builders]
     # Any reader may have read the data. The segmentation of Chinese changes data, but no weight.
-    chosen, without = (("mdnmt.methods",), _NO_NUMBER) if stage in DATA else (LOADED_BY_NAME, _CHANGE_NO_WEIGHT)
+    chosen = tuple(name for name in LOADED_BY_NAME if stage not in DATA or name != "mdnmt.corpora.readers")
+    without = _NO_NUMBER if stage in DATA else _CHANGE_NO_WEIGHT
     readers = ["mdnmt.corpora.readers"] if stage == "text" else []
     try:
         return code_hash(STAGES[stage].module, *own, *readers, chosen_from=chosen, without=without)

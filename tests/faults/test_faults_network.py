@@ -38,7 +38,7 @@ socket.socket.connect_ex = socket.socket.sendto = socket.getaddrinfo = socket.cr
 
 def verbs_of_rules() -> set[str]:
     text = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
-    return set(re.findall(r"mdnmt ([a-z-]+) --", text)) | set(re.findall(r" then ([a-z-]+) --", text))
+    return set(re.findall(r"mdnmt ([a-z-]+) (?:--|\{resources)", text)) | set(re.findall(r" then ([a-z-]+) --", text))
 
 
 def generated_task(folder: Path) -> Path:
@@ -60,28 +60,7 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
     task, run, test = f"{new}/task", f"{new}/run", f"{new}/test"
     of_task = ["--task", task]
     scored = [*of_task, "--hypotheses", test]
-    columns = [{"name": name, "label": name} for name in ("economy", "law")]
-    row = {"group": "G", "label": "Mixed", "method": "mixed", "runs": [{"scores": f"{test}/scores.json", "seed": 3}]}
-    table = {"kind": "scores", "title": "T", "columns": columns, "metrics": ["bleu"], "rows": [row]}
-    curves = {"kind": "curves", "title": "C", "systems": [{"label": "Mixed", "method": "mixed", "runs": [
-        {"seed": 3, "curves": f"{run}/curves.tsv"}]}]}  # fmt: skip
-    compared = {"task": task, "baseline": "mixed", "num_resamples": 50, "num_trials": 50, "metrics": ["bleu"]}
-    compared["systems"] = {"mixed": {"3": test}, "again": {"3": test}}
-    rule = {"kind": "cells", "table": "table2", "rows": ["mixed"], "than": ["mixed"]}
-    claims = {"paper": "jiang2020", "title": "P", "tables": {"table2": f"{new}/table.json"}, "claims": {
-        "c": {"says": "It translates.", "where": "sec. 1", "kind": "better", "rules": [rule]}}}  # fmt: skip
-    source = {
-        "kind": "scores",
-        "path": f"{test}/scores.json",
-        "task": "x",
-        "method": "mixed",
-        "seed": 3,
-        "split": "test",
-    }
     choices = json.dumps({"systems": [{"label": "Mixed", "method": "mixed", "seed": 3, "folder": test}]})
-    row_of_runs = dict.fromkeys(
-        ("task", "method", "label", "domains", "seed", "fingerprint", "test_dir", "reason"), "x"
-    )
     restored = ["--restore", BUNDLED, "--parts", "run.json"]
     other, other_task = f"{new}/other", ["--task", str(synthetic)]
     other_spec = spec_of(synthetic).model_dump_json()
@@ -95,17 +74,11 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["predict-labels", *of_task, "--out", f"{new}/labels.json"],
         ["ambiguous-words", *of_task, "--out", f"{new}/ambiguous.json"],
         ["ambiguity", *of_task, "--words", f"{new}/ambiguous.json", "--spec", choices, "--out", f"{new}/a.json"],
-        ["significance", "--spec", json.dumps(compared), "--out", f"{new}/significance.json"],
         ["analyse", "--run", run, *of_task, "--out", f"{new}/analysis", *PLACES],
         ["measure", "--runs", f'{{"mixed": "{run}"}}', *of_task, "--repeats", "1", "--out", f"{new}/m.json", *PLACES],
-        ["table", "--spec", json.dumps(table), "--json", f"{new}/table.json", "--html", f"{new}/table.html"],
-        ["figure", "--spec", json.dumps(curves), "--png", f"{new}/figure.png", "--json", f"{new}/figure.json"],
-        ["numbers", "--study", "x", "--spec", json.dumps({"sources": [source]}), "--out", f"{new}/x"],
-        ["claims", "--spec", json.dumps(claims), "--json", f"{new}/claims.json"],
-        ["list-runs", "--spec", json.dumps([{**row_of_runs, "run_dir": run}]), "--out", f"{new}/runs.tsv"],
+        ["exhibit", "demo", "--partial", "--config-folder", str(ROOT / "config"), "--results", f"{new}/results"],
         ["bundle", "--bundle", f"{new}/bundle", "--results", f"{new}/results", *restored],
         ["audit", "--config", str(ROOT / "config"), "--json", f"{new}/audit.json"],
-        ["report", "--spec", '{"study": "x", "title": "X"}', "--out", f"{new}/page.html"],
         ["toy-weights", "--out", f"{new}/toy-weights"],
         ["train", "--spec", other_spec, *other_task, "--out", other, *PLACES],
         ["decode", "--run", other, *other_task, "--out", f"{other}/test", *PLACES],
@@ -146,14 +119,9 @@ def test_verbs_do_their_work_without_a_network(whole: Finished, tmp_path: Path) 
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert (new / "run" / "model.safetensors").read_bytes() == (whole.run / "model.safetensors").read_bytes()
     for name in (
-        "table.html",
-        "figure.png",
-        "significance.json",
-        "claims.json",
         "m.json",
         "c.json",
         "words.json",
-        "runs.tsv",
-        "x/numbers.csv",
+        "results/demo/partial/report.html",
     ):
         assert (new / name).stat().st_size > 0

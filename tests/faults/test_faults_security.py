@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from exhibit_files import write
 from finished import Finished, refused, spec_of
 from workflow.snakemake_project import Project, local_corpus
 
@@ -23,6 +24,8 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.errors import ConfigError, MdnmtError, printable
+from mdnmt.exhibits import specs
+from mdnmt.report import report_page
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.tasks.task_spec import task_spec
 
@@ -205,23 +208,20 @@ def test_hostile_text_in_tables_and_on_the_page_is_text(hostile: tuple[Finished,
     columns = [{"name": "evil", "label": evil}]
     rows = [{"group": evil, "label": evil, "method": "mixed", "runs": runs}]
     table = {"kind": "scores", "title": evil, "columns": columns, "metrics": ["bleu"], "rows": rows, "notes": [evil]}
-    formats = {kind: tmp_path / f"table.{kind}" for kind in ("csv", "markdown", "latex", "html", "json")}
-    files = [part for kind, path in formats.items() for part in (f"--{kind}", str(path))]
-    assert main(["table", "--spec", json.dumps(table), *files]) == 0
+    formats = {kind: tmp_path / f"table.{kind}" for kind in ("csv", "md", "tex", "html", "json")}
+    write(table, *formats.values())
     assert "<script>" not in formats["html"].read_text()
     # In Markdown and LaTeX each sign that commands has a backslash, or a name, before it.
-    assert "<script>" not in formats["markdown"].read_text() and "|\n" in formats["markdown"].read_text()
-    assert "\\input{" not in formats["latex"].read_text() and "\\write18" not in formats["latex"].read_text()
-    for kind in ("markdown", "latex", "html"):
+    assert "<script>" not in formats["md"].read_text() and "|\n" in formats["md"].read_text()
+    assert "\\input{" not in formats["tex"].read_text() and "\\write18" not in formats["tex"].read_text()
+    for kind in ("md", "tex", "html"):
         assert is_plain(formats[kind].read_text()), kind
-    page = tmp_path / "page.html"
     systems = [{"label": evil, "test_dir": str(made.test)}]
     task = {"name": "t", "label": evil, "directory": str(made.task), "source_lang": "en", "target_lang": "fr",
             "domains": columns, "systems": systems}  # fmt: skip
     item = {"id": "t", "title": evil, "kind": "scores", "data": str(formats["json"])}
     spec = {"study": evil, "title": evil, "tables": [item], "tasks": [task], "missing": [{"what": evil, "why": evil}]}
-    assert main(["report", "--spec", json.dumps(spec), "--out", str(page)]) == 0
-    html = page.read_text()
+    html = report_page.render(specs.parse_report(json.dumps(spec)))
     assert is_plain(html)
     assert "<script>alert" not in html and "<img src=x" not in html and "&lt;script&gt;alert" in html
     assert "script-src &#39;sha256-" in html  # and if it came through, the page forbids it to run

@@ -14,9 +14,10 @@ from finished import Finished
 
 from mdnmt.checkpoints import manifest
 from mdnmt.checkpoints.weights import load_model
-from mdnmt.cli import main
-from mdnmt.errors import EXIT_RESUME, EXIT_USER, LeaseError
+from mdnmt.errors import EXIT_RESUME, EXIT_USER, DataError, LeaseError
+from mdnmt.exhibits import specs
 from mdnmt.fsio import read_json, write_json
+from mdnmt.report import report_page
 from mdnmt.train.lease import RunLease, lease_is_live
 
 DAY, YEAR = 24 * 3600.0, 365 * 24 * 3600.0
@@ -127,12 +128,9 @@ def test_weights_of_another_model_are_refused(broken: Finished, capsys: pytest.C
 
 
 @pytest.mark.parametrize("value", [{"rows": [], "format": 1}, {"rows": []}, {"rows": [], "format": 99}])
-def test_tables_of_another_version_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: dict[str, object]
-) -> None:
+def test_tables_of_another_version_are_refused(tmp_path: Path, value: dict[str, object]) -> None:
     write_json(tmp_path / "table.json", value)
     item = {"id": "t", "title": "T", "kind": "scores", "data": str(tmp_path / "table.json")}
     spec = json.dumps({"study": "x", "title": "X", "tables": [item]})
-    refused(
-        capsys, main(["report", "--spec", spec, "--out", str(tmp_path / "page.html")]), "table.json", "another version"
-    )
+    with pytest.raises(DataError, match=r"table\.json.*another version"):
+        report_page.render(specs.parse_report(spec))

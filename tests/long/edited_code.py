@@ -46,7 +46,7 @@ EDITS = (
     _package("loop", "train/schedule.py", "rise * update / warmup", "rise * update / (warmup + 3)"),
     _package(
         "method",
-        "methods/waldm.py",
+        "config/architectures/waldm.py",
         "proportion_smoothing: float = Field(0.05",
         "proportion_smoothing: float = Field(0.06",
     ),
@@ -119,7 +119,7 @@ EDITS = (
         "{wildcards.split:q} --spec {params.spec:q}",
         "{wildcards.split:q} --spec '{{\"beam_size\": 4}}'",
     ),
-    Edit("rule", f"{RULES}/numbers.smk", "mdnmt numbers --study {params.study:q}", "mdnmt numbers --study x"),
+    Edit("rule", f"{RULES}/numbers.smk", "{resources.study} numbers", "{resources.study} runs numbers"),
     Edit("rule", f"{RULES}/labels.smk", "mdnmt predict-labels --task", "mdnmt predict-labels  --task"),
     Edit("configuration", STUDY, "beam_size: 2", "beam_size: 1"),
     Edit("configuration", STUDY, "max_updates: 6", "max_updates: 7"),

@@ -164,6 +164,8 @@ class EditedStudy:
             return
         shown = Shown.of(self.folder)
         differing = [name for name, value in right.values.items() if shown.values.get(name) != value]
+        # Data that were removed are made again only when a stage needs them; the page has their numbers.
+        differing = [name for name in differing if not name.startswith("tiny-") or name in shown.values]
         # The data of another configuration stay in a folder of their own, which the page does not show.
         differing += [name for name in shown.values if name not in right.values and not name.startswith("tiny-")]
         silent = [name for name in differing if MARK not in shown.mark(name)]

@@ -4,7 +4,6 @@ import argparse
 import errno
 import importlib
 import io
-import json
 import os
 import pwd
 import shlex
@@ -54,14 +53,13 @@ def test_several_verbs_in_one_process_end_with_the_first_that_fails(
 
 
 def test_an_argument_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spec, out = tmp_path / "spec.json", tmp_path / "runs.tsv"
-    keys = ("task", "label", "domains", "seed", "fingerprint", "run_dir", "test_dir", "reason")
-    row = {**dict.fromkeys(keys, ""), "method": "x" * 200_000, "reason": "none"}
-    spec.write_text(f"{json.dumps([row])}\n")
-    assert main(["list-runs", "--spec", f"@{spec}", "--out", str(out)]) == 0
-    assert "x" * 200_000 in out.read_text()
+    spec = tmp_path / "spec.json"
+    spec.write_text(f"{'x' * 200_000}\n")
+    words = ["task", "--corpora", str(tmp_path), "--out", str(tmp_path / "task"), "--spec"]
+    assert main([*words, f"@{spec}"]) == EXIT_USER
+    assert "--spec: not JSON" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["list-runs", "--spec", f"@{tmp_path}/none.json", "--out", str(out)])
+        main([*words, f"@{tmp_path}/none.json"])
     assert "none.json" in capsys.readouterr().err
 
 
@@ -260,7 +258,7 @@ def test_a_reader_that_goes_away_is_no_bug() -> None:
         ["@FILE"],
         ["audit", "FILE"],
         ["compare", "FILE", "FILE", "--reference", "FILE"],
-        ["list-runs", "--spec", "@FILE", "--out", "out.tsv"],
+        ["task", "--corpora", ".", "--spec", "@FILE", "--out", "out"],
         ["import", "fairseq", "FILE", "--dict-src", "FILE", "--dict-tgt", "FILE", "--out", "out"],
         ["audit", "--json", "FILE"],  # would be replaced by a file
     ],

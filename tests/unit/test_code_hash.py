@@ -118,7 +118,7 @@ def test_a_missing_module_is_named(pack: Path) -> None:
 
 def test_of_mdnmt_itself() -> None:
     assert code_hash("mdnmt.commands.score") == code_hash("mdnmt.commands.score")
-    assert code_hash("mdnmt.commands.score") != code_hash("mdnmt.commands.table")
+    assert code_hash("mdnmt.commands.score") != code_hash("mdnmt.commands.comet")
     assert "mdnmt.score.metrics.string_based.bleu" in modules_of("mdnmt.commands.score")  # imported inside a function
     assert "mdnmt.methods.dmoe" in modules_of("mdnmt.commands.train")  # loaded by name
     assert "mdnmt.methods.dmoe" not in modules_of("mdnmt.commands.train", chosen_from=["mdnmt.methods"])

@@ -16,16 +16,21 @@ from mdnmt.fsio import ADDRESS, MADE_FROM, MADE_WITH, SEAL
 
 pytestmark = pytest.mark.slow
 
-READERS = ("decode", "analyse", "score", "significance", "table", "figure")
+READERS = ("decode", "analyse", "score", "significance", "tables", "figures")
 VOLATILE = {"provenance", "made", SEAL, ADDRESS, MADE_FROM, MADE_WITH}  # when and from what
 # Written while a run is trained; nothing reads them afterwards.
 OF_TRAINING = re.compile(r"/ckpt/|metrics\.jsonl$|lease$|attempts\.json$|events\.")
 
 
+def stage(words: list[str]) -> str:
+    """Return a verb, or what `mdnmt exhibit` makes."""
+    return words[-1].partition("/")[0] if words[0] == "exhibit" else words[0]
+
+
 def commands(project: Project) -> list[list[str]]:
     """Return the commands of the stages after training, each as its words, in the order in which they ran."""
     return sorted(
-        (words for words in project.commands() if words[0] in READERS), key=lambda words: READERS.index(words[0])
+        (words for words in project.commands() if stage(words) in READERS), key=lambda one: READERS.index(stage(one))
     )
 
 
@@ -56,7 +61,7 @@ def test_a_file_of_another_run_never_changes_a_number(
 ) -> None:
     monkeypatch.chdir(project.folder)
     verbs, right, pairs = commands(project), numbers(project), twins(project)
-    assert {words[0] for words in verbs} == set(READERS)
+    assert {stage(words) for words in verbs} == set(READERS)
     names = {path.name for path, _ in pairs}
     assert {"model.safetensors", "run.json", "curves.tsv", "scores.json", "sums.json", "likelihood.json"} <= names
     refused = set()
@@ -66,16 +71,16 @@ def test_a_file_of_another_run_never_changes_a_number(
             continue
         shutil.copyfile(twin, path)
         # Each stage once on the swapped file; decoding and scoring would write it again, so they come last.
-        for words in sorted(verbs, key=lambda words: READERS.index(words[0]), reverse=True):
+        for words in reversed(verbs):
             status = main(words)
             said = capsys.readouterr().err
-            assert status in (0, EXIT_USER), f"{path}: {words[0]}: {said}"
+            assert status in (0, EXIT_USER), f"{path}: {stage(words)}: {said}"
             if status == EXIT_USER:
                 assert said.count("\n") == 1 and "Traceback" not in said
                 if path.name == "model.safetensors":
                     assert "these are not the weights that run.json beside it describes" in said
                 refused.add(path.name)
-            assert numbers(project) == right, f"{path}: mdnmt {words[0]} changed a number"
+            assert numbers(project) == right, f"{path}: {stage(words)} changed a number"
         path.write_bytes(good)
     assert {"model.safetensors", "run.json", "scores.json", "sums.json", "hyp.economy.txt"} <= refused
     for words in verbs:
@@ -89,22 +94,26 @@ def test_a_file_made_with_other_options_is_refused(
     """The runs are the same, so nothing but the options differs; the reader of each file refuses it."""
     monkeypatch.chdir(project.folder)
     found = project.commands()
-    verbs = {words[0]: words for words in found}
+    verbs = {stage(words): words for words in found}
     page = project.path("results/tiny/report.html").read_bytes()
-    others = {"significance": ("num_resamples", 21), "table": ("title", "Other"), "figure": ("title", "Other")}
-    readers = {"significance": "table", "table": "report", "figure": "report"}
-    for verb, (key, value) in others.items():
-        words = verbs[verb]
-        spec = next(Path(word[1:]) for word in words if word.startswith("@"))
-        other = project.folder / "other.json"
-        other.write_text(json.dumps({**json.loads(spec.read_text()), key: value}))
-        assert main([f"@{other}" if word == f"@{spec}" else word for word in words]) == 0
+    table, figure = (verbs[kind][-1].partition("/")[2].partition("-") for kind in ("tables", "figures"))
+    others: dict[str, tuple[str, str, object]] = {
+        "significance": ("config/studies/tiny.yaml", "comparison__num_resamples", 21),
+        "tables": (f"config/papers/{table[0]}.yaml", f"tables__{table[2]}__title", "Other"),
+        "figures": (f"config/papers/{figure[0]}.yaml", f"figures__{figure[2]}__title", "Other"),
+    }
+    readers = {"significance": f"tables/{verbs['significance'][-1].partition('/')[2]}"}
+    for kind, (file, key, value) in others.items():
+        words, before = verbs[kind], project.path(file).read_bytes()
+        project.update(file, **{key: value})
+        assert main(words) == 0
+        project.path(file).write_bytes(before)
         capsys.readouterr()
-        assert main(verbs[readers[verb]]) == EXIT_USER, verb
+        assert main([*words[:-1], readers.get(kind, "report")]) == EXIT_USER, kind
         said = capsys.readouterr().err
         assert said.count("\n") == 1 and "was made with other options than this study asks for; remove it" in said
-        assert f"/{words[words.index('--out' if verb == 'significance' else '--json') + 1].rpartition('/')[2]}" in said
+        assert f"/{words[-1]}.json" in said
         assert main(words) == 0
     assert project.path("results/tiny/report.html").read_bytes() == page
-    for words in (*(words for words in found if words[0] == "claims"), verbs["report"]):
+    for words in (*(words for words in found if stage(words) == "claims"), verbs["report"]):
         assert main(words) == 0

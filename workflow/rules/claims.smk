@@ -9,13 +9,15 @@ rule claims:
     log:
         f"logs/claims/{STUDY.name}-{{paper}}.log",
     localrule: True
+    resources:
+        study=STUDY_OPTIONS,
     params:
-        spec=lambda w: spec_file(claims_of(w)),
+        spec=lambda w: identity(claims_of(w)),
         code=lambda w: code_of_page("claims", STUDY, PLACES),
     message:
         "Judging the claims of {wildcards.paper}"
     shell:
-        "mdnmt claims --spec @{params.spec:q} --json {output.json:q} --markdown {output.markdown:q} > {log:q} 2>&1"
+        "mdnmt exhibit {resources.study} claims/{wildcards.paper:q} > {log:q} 2>&1"
 
 
 rule audit:

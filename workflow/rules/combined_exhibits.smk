@@ -59,13 +59,14 @@ rule figures:
         **JOBS.sbatch(),
         mem_mb=4000,
         runtime=JOBS.minutes(120),
+        study=STUDY_OPTIONS,
     params:
-        verbs=lambda w: spec_file(combined_jobs.figure_commands(STUDY, PLACES)),
+        specs=lambda w: [identity(figure_spec(STUDY, key, PLACES)) for key in STUDY.config.figures],
         code=[code_of_figure(STUDY, key) for key in STUDY.config.figures],
     message:
         "All figures of the study"
     shell:
-        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
+        "mdnmt exhibit {resources.study} figures > {log:q} 2>&1"
 
 
 rule tables:
@@ -86,10 +87,12 @@ rule tables:
     log:
         f"logs/table/{STUDY.name}.log",
     localrule: True
+    resources:
+        study=STUDY_OPTIONS,
     params:
-        verbs=lambda w: spec_file(combined_jobs.table_commands(STUDY, PLACES)),
+        specs=lambda w: [identity(table_selection.table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables],
         code=[code_of_table(STUDY, key, PLACES) for key in STUDY.config.tables],
     message:
         "All tables of the study"
     shell:
-        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
+        "mdnmt exhibit {resources.study} tables > {log:q} 2>&1"

@@ -1,22 +1,19 @@
 # The study, resolved once, and the paths of everything in it. No rules here.
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from mdnmt import machine
 from mdnmt.config.cluster import load_cluster
-from mdnmt.config.loader import validate_model
-from mdnmt.config.project import ProjectConfig
 from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksums
 from mdnmt.errors import MdnmtError
-from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
+from mdnmt.exchange.project_study import arguments, open_study
 from mdnmt.exhibits import combined_jobs, table_selection, task_selection
 from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_page, code_of_table
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
-from mdnmt.exhibits.spec_files import SpecFiles, rule_inputs, table_files
+from mdnmt.exhibits.spec_files import SpecFiles, identity, rule_inputs, table_files
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.operations.plan import cluster_resources, exhibit_needs
 from mdnmt.operations.plan.memory_limits import require_memory
@@ -30,8 +27,7 @@ from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.external_systems import check_external, external_of_table
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
-from mdnmt.studies.result_paths import complete_stages, result_paths
-from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import complete_stages
 from mdnmt.studies.study import NOT_TRAINED, toy_weights
 
 CONFIG = Path(workflow.basedir, "config")
@@ -39,12 +35,12 @@ CORPORA = Path("resources/corpora")
 TOY_COMET = "resources/comet/toy-comet"
 
 
-def resolve_study():
+def opened():
+    """Return the study with its project and paths."""
     try:
         # A dry run shows jobs behind first downloads, under addresses that are not theirs yet.
-        provisional = PROJECT.first_downloads and workflow.output_settings.dryrun
-        study = resolve(CONFIG, PROJECT.study, CORPORA, PROJECT.seeds, provisional=provisional)
-        return study.only(is_trained_or_bundled(Path("results"), BUNDLE)) if PROJECT.finished_only else study
+        provisional = config.get("first_downloads", True) and workflow.output_settings.dryrun
+        return open_study(CONFIG, config, CORPORA, Path("results"), provisional=provisional)
     except MdnmtError as error:
         raise WorkflowError(str(error))
 
@@ -60,11 +56,10 @@ if HAS_ONSTART:
 try:
     machine.require_plain_path(Path.cwd())
     machine.require_own_package(Path.cwd())
-    PROJECT = validate_model(dict(config), ProjectConfig, "config/config.yaml or --config")
-    BUNDLE = Bundle(Path(workflow.basedir, PROJECT.bundle))
     use_folder_beside(CONFIG)
     os.environ[PLUGINS] = str(plugins_folder())  # for jobs, whose folder may be another one (--directory)
-    STUDY = resolve_study()
+    FOUND = opened()
+    PROJECT, STUDY, BUNDLE, PLACES = FOUND.project, FOUND.study, FOUND.bundle, FOUND.places
     AUDIT = load_inputs(CONFIG).identity()
     CLUSTER = load_cluster(CONFIG)
 except MdnmtError as error:
@@ -89,8 +84,6 @@ NOT_COMPLETE = f"(?!{'|'.join(complete_stages(Path('results/tasks'))) or 'none'}
 
 
 # Folders of tasks, runs, translations and analyses end in a hash of all options that change their contents.
-AUDITED = [path.stem for path in sorted((CONFIG / "audit").glob("*.yaml"))]
-PLACES = result_paths(STUDY, Path("results"), AUDITED)
 task_dir, run_dir, test_dir, analysis_dir = PLACES.task, PLACES.run, PLACES.test, PLACES.analysis
 copied_dir, labels_file = PLACES.copied, PLACES.labels
 
@@ -139,14 +132,9 @@ def start_file(wildcards):
     return f"{run_dir(start)}/model.safetensors" if start else []
 
 
-# The same for a report on whatever exists.
-PARTIAL = replace(
-    PLACES,
-    table=lambda key, kind: f"results/{STUDY.name}/partial/tables/{key}.{kind}",
-    figure=lambda key, kind: f"results/{STUDY.name}/partial/figures/{key}.{kind}",
-    runs_table=f"results/{STUDY.name}/partial/runs.tsv",
-)
-
+# How `mdnmt exhibit` opens the same study. A resource of its rules, not a param, because it names folders of this machine;
+# what it changes of an exhibit is in the param `spec`.
+STUDY_OPTIONS = arguments(PROJECT, CONFIG)
 TABLES = [PLACES.table(key, kind) for key in STUDY.config.tables for kind in ("csv", "md", "tex", "html", "json")]
 FIGURES = [PLACES.figure(key, kind) for key in STUDY.config.figures for kind in ("png", "pdf", "json")]
 CLAIMS = [path for paper in STUDY.papers if (path := PLACES.claims(paper))]

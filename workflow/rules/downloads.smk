@@ -1,5 +1,7 @@
 # Which corpora are fetched, and what waits for the first download of one. No rules here.
-DOWNLOADS = FirstDownloads(STUDY, allowed=PROJECT.first_downloads, resolve_again=resolve_study, warn=logger.warning)
+DOWNLOADS = FirstDownloads(
+    STUDY, allowed=PROJECT.first_downloads, resolve_again=lambda: opened().study, warn=logger.warning
+)
 for task in STUDY.tasks.values():
     if task.name in DOWNLOADS.pending:
         logger.info(f"task {task.name} is planned after its first downloads: {', '.join(task.first_downloads)}")

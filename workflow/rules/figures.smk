@@ -21,11 +21,11 @@ rule figure:
         **JOBS.sbatch(),
         mem_mb=4000,
         runtime=JOBS.minutes(120),
+        study=STUDY_OPTIONS,
     params:
-        spec=lambda w: spec_file(figure_spec(STUDY, w.key, PLACES)),
+        spec=lambda w: identity(figure_spec(STUDY, w.key, PLACES)),
         code=lambda w: code_of_figure(STUDY, w.key),
     message:
         "Figure {wildcards.key}"
     shell:
-        "mdnmt figure --spec @{params.spec:q} --png {output.png:q} --pdf {output.pdf:q} --json {output.json:q}"
-        " > {log:q} 2>&1"
+        "mdnmt exhibit {resources.study} figures/{wildcards.key:q} > {log:q} 2>&1"

@@ -8,12 +8,12 @@ rule numbers:
     log:
         f"logs/numbers/{STUDY.name}.log",
     localrule: True
+    resources:
+        study=STUDY_OPTIONS,
     params:
-        study=STUDY.name,
-        folder=lambda w, output: Path(output.table).parent,
-        spec=lambda w: spec_file(number_sources(STUDY, PLACES)),
+        spec=lambda w: identity(number_sources(STUDY, PLACES)),
         code=lambda w: code_of_page("numbers", STUDY, PLACES),
     message:
         f"Collecting the numbers of study {STUDY.name}"
     shell:
-        "mdnmt numbers --study {params.study:q} --spec @{params.spec:q} --out {params.folder:q} > {log:q} 2>&1"
+        "mdnmt exhibit {resources.study} numbers > {log:q} 2>&1"

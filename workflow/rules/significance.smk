@@ -23,10 +23,11 @@ rule significance:
         **JOBS.sbatch(),
         mem_mb=4000,
         runtime=JOBS.minutes(120),
+        study=STUDY_OPTIONS,
     params:
         code=code_of("significance"),
-        spec=lambda w: spec_file(json.dumps(table_selection.comparison(STUDY, w.key, PLACES))),
+        spec=lambda w: identity(table_selection.comparison(STUDY, w.key, PLACES)),
     message:
         "Comparing the systems of {wildcards.key} with the baseline"
     shell:
-        "mdnmt significance --spec @{params.spec:q} --out {output.comparisons:q} > {log:q} 2>&1"
+        "mdnmt exhibit {resources.study} significance/{wildcards.key:q} > {log:q} 2>&1"

@@ -20,11 +20,12 @@ rule table:
     log:
         f"logs/table/{STUDY.name}-{{key}}.log",
     localrule: True
+    resources:
+        study=STUDY_OPTIONS,
     params:
-        spec=lambda w: spec_file(table_selection.table_spec(STUDY, w.key, PLACES)),
+        spec=lambda w: identity(table_selection.table_spec(STUDY, w.key, PLACES)),
         code=lambda w: code_of_table(STUDY, w.key, PLACES),
     message:
         "Table {wildcards.key}"
     shell:
-        "mdnmt table --spec @{params.spec:q} --csv {output.csv:q} --markdown {output.markdown:q}"
-        " --latex {output.latex:q} --html {output.html:q} --json {output.json:q} > {log:q} 2>&1"
+        "mdnmt exhibit {resources.study} tables/{wildcards.key:q} > {log:q} 2>&1"

@@ -3,7 +3,7 @@
 # Sections of `mdnmt --help`; the workflow calls every verb that is in none of them.
 SECTIONS = {
     "Before a study": ("init", "check-plugin", "plan", "doctor", "fetch"),
-    "Making a study": ("run", "campaign", "watch", "unlock"),
+    "Making a study": ("run", "exhibit", "campaign", "watch", "unlock"),
     "With its results": ("translate", "serve", "export", "import", "compare", "rates", "retrain", "clean"),
     "Passing results on": ("bundle", "verify", "certify", "push", "pull"),
     "For developers of this project": ("audit", "pin", "recipes", "schema"),

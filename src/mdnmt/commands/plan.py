@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mdnmt.operations.plan.study_plan import Plan
@@ -36,10 +36,8 @@ def run(args: argparse.Namespace) -> None:
     import shutil
 
     from mdnmt.config.cluster import load_cluster
-    from mdnmt.config.loader import load_yaml, validate_model
-    from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import printable_lines
-    from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
+    from mdnmt.exchange.project_study import open_study, read_given
     from mdnmt.operations.plan.cluster_resources import Jobs
     from mdnmt.operations.plan.exhibit_needs import table_of
     from mdnmt.operations.plan.memory_limits import require_memory
@@ -47,23 +45,19 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
     from mdnmt.operations.plan.study_plan import as_json, make_plan
     from mdnmt.studies.external_systems import check_external
-    from mdnmt.studies.resolve import resolve
-    from mdnmt.studies.result_paths import result_paths
 
-    given = {**(load_yaml(args.config_folder / "config.yaml") or {}), **_overrides(args.config)}
-    project = validate_model(given, ProjectConfig, f"{args.config_folder}/config.yaml or --config")
-    name, provisional = args.study or project.study, project.first_downloads
-    study = resolve(args.config_folder, name, args.corpora, project.seeds, provisional=provisional)
-    bundle = Bundle(args.config_folder.parent / project.bundle)
-    if project.finished_only:
-        study = study.only(is_trained_or_bundled(args.results, bundle))
+    given = read_given(args.config_folder, args.study, args.config)
+    provisional = bool(given.get("first_downloads", True))
+    opened = open_study(args.config_folder, given, args.corpora, args.results, provisional=provisional)
+    project, study, places = opened.project, opened.study, opened.places
     cluster = load_cluster(args.config_folder) if shutil.which("sbatch") else None
-    places = result_paths(study, args.results)
     require_memory(study, places, cluster, project.device)
     check_external(study, places)
     # Where there is SLURM, its jobs compute, not this machine.
     device = Jobs(cluster, study, places, project.device).device if cluster else _device(project.device)
-    plan = make_plan(study, args.results, args.corpora, args.benchmarks, device, bundle.runs, cluster is not None)
+    plan = make_plan(
+        study, args.results, args.corpora, args.benchmarks, device, opened.bundle.runs, cluster is not None
+    )
     keep_counts()
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:
@@ -108,28 +102,6 @@ def _hours(text: str) -> float:
     if not 0 < hours < float("inf"):
         raise ValueError(text)
     return hours
-
-
-def _overrides(pairs: list[str]) -> dict[str, Any]:
-    """Return KEY=VALUE pairs, values read as YAML, as Snakemake reads them.
-
-    Raises:
-        ConfigError: a pair has no key, or its value is not YAML.
-    """
-    import yaml
-
-    from mdnmt.errors import ConfigError
-
-    found = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"--config: found {pair!r}, expected KEY=VALUE; put the study's name before --config")
-        try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise ConfigError(f"--config: the value of {key} is not YAML: {value!r}") from None
-    return found
 
 
 def _device(name: str) -> str:

@@ -28,17 +28,27 @@ NOT_RUN = ("mdnmt.corpora.readers",)
 _noted: list[tuple[tuple[Run, ...], list[str]]] = []  # the runs of the last study, and their notes
 
 
-def code_of(verb: str) -> str:
-    """Return the hash of the code that a verb runs (`_` for `-` in its name)."""
-    return code_hash(f"mdnmt.commands.{verb}", chosen_from=NOT_RUN)
+# What `mdnmt exhibit` makes -> the module that writes it; tables and figures have one for each kind.
+WRITERS = {
+    "claims": "mdnmt.statements.claims.write_claims",
+    "numbers": "mdnmt.exhibits.write_numbers",
+    "report": "mdnmt.report.report_page",
+    "runs": "mdnmt.report.runs_table",
+    "significance": "mdnmt.score.significance.write_comparison",
+}
 
 
-def code_of_page(verb: str, study: Study, places: ResultPaths) -> str:
-    """Return the hash of the code that a verb runs, and of the notes on all that the study shows."""
+def code_of(made: str) -> str:
+    """Return the hash of the code that writes an exhibit, or that a verb runs (`_` for `-` in its name)."""
+    return code_hash(WRITERS.get(made, f"mdnmt.commands.{made}"), chosen_from=NOT_RUN)
+
+
+def code_of_page(made: str, study: Study, places: ResultPaths) -> str:
+    """Return the hash of the code that writes an exhibit, and of the notes on all that the study shows."""
     # One DAG asks for several pages of a study, whose notes take seconds for hundreds of runs.
     if not _noted or _noted[0][0] is not study.runs:
         _noted[:] = [(study.runs, study_notes(study, places))]
-    return _with(code_of(verb), _noted[0][1])
+    return _with(code_of(made), _noted[0][1])
 
 
 def code_of_table(study: Study, key: str, places: ResultPaths) -> str:

@@ -16,9 +16,6 @@ from mdnmt.score.metrics.comet_files import TOY
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
-FIGURE_KINDS = ("png", "pdf", "json")
-TABLE_KINDS = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}  # option -> suffix
-
 
 def comet_runs(study: Study, places: ResultPaths) -> dict[str, Run]:
     """Return score file -> run for all COMET scores in the study's tables; empty if COMET cannot run."""
@@ -63,24 +60,6 @@ def comet_commands(
     for scores, run in runs.items():
         data = ["--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp", "--out", scores]
         commands.append(["comet", *data, "--spec", spec, *study.limit_of(run.task), *runtime_options])
-    return _chained(commands)
-
-
-def figure_commands(study: Study, places: ResultPaths) -> str:
-    """Return arguments as `comet_commands`, for `figure` and all figures of the study."""
-    commands = list[list[str]]()
-    for key in study.config.figures:
-        files = [word for kind in FIGURE_KINDS for word in (f"--{kind}", places.figure(key, kind))]
-        commands.append(["figure", "--spec", figure_spec(study, key, places).model_dump_json(), *files])
-    return _chained(commands)
-
-
-def table_commands(study: Study, places: ResultPaths) -> str:
-    """Return arguments as `comet_commands`, for `table` and all tables of the study."""
-    commands = list[list[str]]()
-    for key in study.config.tables:
-        files = [word for option, kind in TABLE_KINDS.items() for word in (f"--{option}", places.table(key, kind))]
-        commands.append(["table", "--spec", table_spec(study, key, places).model_dump_json(), *files])
     return _chained(commands)
 
 

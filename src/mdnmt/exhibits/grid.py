@@ -191,7 +191,7 @@ class Reasons:
 
 
 def read_grid(path: Path) -> Grid:
-    """Return the table in a file that `mdnmt table --json` wrote.
+    """Return the table in a file that `mdnmt exhibit` wrote.
 
     Raises:
         DataError: the file is not such a table, or was written by another version of mdnmt.
@@ -205,7 +205,7 @@ def read_grid(path: Path) -> Grid:
         return Grid.model_validate(found)
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"{path}: expected a table written by `mdnmt table --json`, found: {reason}") from error
+        raise DataError(f"{path}: expected a table written by `mdnmt exhibit`, found: {reason}") from error
 
 
 def tally(grids: Iterable[Grid]) -> dict[str, int]:

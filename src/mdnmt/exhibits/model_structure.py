@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from mdnmt.config.architectures import with_size
+from mdnmt.config.architectures.architecture import with_size
 from mdnmt.methods import build, validate
 from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.methods.method import Architecture, Method, TokenCounts, VocabSizes

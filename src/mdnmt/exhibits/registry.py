@@ -43,7 +43,7 @@ TABLES: dict[TableKind, str] = {
 class FigureSpec(Titled):
     """A figure: what it shows, from which files, and how it is drawn. Each kind is a subclass.
 
-    The fields hold all that the figure depends on. The workflow writes them as JSON for `mdnmt figure`.
+    The fields hold all that the figure depends on. The JSON beside the figure records them.
     """
 
     kind: str
@@ -129,12 +129,12 @@ def table_module(kind: TableKind) -> ModuleType:
 
 def table_code(kind: TableKind) -> str:
     """Return the hash of the code that makes tables of this kind."""
-    return code_hash("mdnmt.commands.table", f"mdnmt.exhibits.tables.{TABLES[kind]}")
+    return code_hash("mdnmt.report.write_table", f"mdnmt.exhibits.tables.{TABLES[kind]}")
 
 
 def figure_code(kind: FigureKind) -> str:
     """Return the hash of the code that makes figures of this kind."""
-    return code_hash("mdnmt.commands.figure", _figure_module(kind))
+    return code_hash("mdnmt.exhibits.save_figure", _figure_module(kind))
 
 
 def _figure_module(kind: FigureKind) -> str:

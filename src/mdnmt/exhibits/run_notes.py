@@ -118,13 +118,15 @@ def _read(path: Path) -> dict[str, Any]:
 def with_run_notes(grid: Grid, spec: AnyTable) -> Grid:
     """Return a table with the notes on what it was made from."""
     rows = spec.systems if isinstance(spec, ExamplesTableSpec) else getattr(spec, "rows", ())
-    names = {
-        run.scores.parent.parent: Name(row.label, run.seed)
-        for row in rows
-        if isinstance(row, ScoreRow) and row.external is None
-        for run in row.runs
-        if run.seed is not None
-    }
+    names = dict[Path, Name]()
+    for row in rows:
+        if isinstance(row, ScoreRow) and row.external is None:
+            for run in row.runs:
+                if run.seed is not None:
+                    folder = run.scores.parent.parent
+                    # A run under several label conditions has several rows, and the note is on all of them.
+                    before = [names[folder].label] if folder in names else []
+                    names[folder] = Name(" / ".join((*before, row.label)), run.seed)
     return grid.model_copy(update={"notes": (*grid.notes, *notes_on(table_files(spec), names))})
 
 

@@ -14,7 +14,7 @@ ALPHA = 0.05  # the level of the tests if the significance file gives none
 
 
 class Tested(Frozen):
-    """A comparison with the baseline by `mdnmt significance`; intervals are 95 % intervals, p-values are two-sided."""
+    """A comparison with the baseline by `mdnmt exhibit`; intervals are 95 % intervals, p-values are two-sided."""
 
     delta: float
     low: float

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterable
 from errno import EACCES, EPERM
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
 from mdnmt.errors import EXIT_USER, owned_by_another, printable
 from mdnmt.exhibits import specs
-from mdnmt.fsio import write_text
+from mdnmt.fsio import options_hash, write_text
 
 SPECS = Path(".snakemake/specs")
 
@@ -62,6 +63,11 @@ class SpecFiles:
                 print(f"snakemake: {printable(said)}", file=sys.stderr)
                 raise SystemExit(EXIT_USER) from None
         self._waiting.clear()
+
+
+def identity(spec: BaseModel | Any) -> str:
+    """Return a hash of all that an exhibit is made of, as a param of its rule."""
+    return options_hash(spec.model_dump(mode="json") if isinstance(spec, BaseModel) else spec)
 
 
 def table_files(spec: specs.AnyTable) -> list[Path]:

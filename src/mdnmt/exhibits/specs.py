@@ -146,18 +146,18 @@ class ReportRun(Frozen):
 
 
 class ReportTable(Titled):
-    """A table that `mdnmt table` wrote; a missing file is shown as not made."""
+    """A table that `mdnmt exhibit` wrote; a missing file is shown as not made."""
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
     kind: TableKind
-    data: Path  # output of `mdnmt table --json`; the page renders it again, so that all text is escaped
+    data: Path  # output of `mdnmt exhibit`; the page renders it again, so that all text is escaped
     caption: str = ""
     runs: tuple[ReportRun, ...] = ()  # the measured runs, for rows that do not name their own
     missing: str | None = None
 
 
 class ReportFigure(Titled):
-    """A figure that `mdnmt figure` wrote, with a caption that says what to look for."""
+    """A figure that `mdnmt exhibit` wrote, with a caption that says what to look for."""
 
     id: str = Field(pattern=r"^[a-z0-9-]+$")
     kind: FigureKind
@@ -186,7 +186,7 @@ class ReportPaper(Frozen):
     title: str
     citation: str
     items: tuple[ReportExhibit, ...] = ()  # in the paper's own order
-    claims: Path | None = None  # output of `mdnmt claims --json`; None: the paper has no claims here
+    claims: Path | None = None  # output of `mdnmt exhibit`; None: the paper has no claims here
     audit: Path | None = None  # output of `mdnmt audit --json`; None: the paper is not audited
 
 

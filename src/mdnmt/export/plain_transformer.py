@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mdnmt.config.architectures import Architecture, with_size
+from mdnmt.config.architectures.architecture import Architecture, with_size
 from mdnmt.decode.translator import Translator, read_record
 from mdnmt.errors import ConfigError
 from mdnmt.methods import validate

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.architectures import Architecture, TransformerConfig, WaldmConfig
+from mdnmt.config.architectures.architecture import Architecture
+from mdnmt.config.architectures.transformer import TransformerConfig
+from mdnmt.config.architectures.waldm import WaldmConfig
 from mdnmt.config.loader import validate_model
 from mdnmt.errors import ConfigError
 

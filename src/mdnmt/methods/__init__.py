@@ -12,7 +12,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from mdnmt.config.architectures import ARCHITECTURES, Architecture, VocabSizes, with_size
+from mdnmt.config.architectures import ARCHITECTURES, architecture_type
+from mdnmt.config.architectures.architecture import Architecture, VocabSizes, with_size
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import canonical_json
@@ -95,7 +96,7 @@ def validate(
 def config_type(builder: str, where: str, others: Iterable[str] = ()) -> type[Architecture]:
     """Return the class of a builder's options; arguments and errors as in `validate`."""
     if builder in ARCHITECTURES and find_own(builder) is None:
-        return ARCHITECTURES[builder]
+        return architecture_type(builder)
     kind: type[Architecture] = _builder(builder, where, others).config_type
     return kind
 

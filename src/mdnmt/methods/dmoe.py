@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from mdnmt.config.architectures import DmoeConfig
+from mdnmt.config.architectures.dmoe import DmoeConfig
 from mdnmt.methods.assembly import LayerParts, assemble, make_encoder
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.balance_loss import BalanceLoss, EntropyLoss, impact_factor

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from mdnmt.config.architectures import DomainAwareAttentionConfig, Sharing
+from mdnmt.config.architectures.domain_aware_attention import DomainAwareAttentionConfig, Sharing
 from mdnmt.errors import ConfigError
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
 from mdnmt.methods.method import Method, TokenCounts, VocabSizes

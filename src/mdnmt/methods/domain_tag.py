@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdnmt.config.architectures import DomainTagConfig
+from mdnmt.config.architectures.domain_tag import DomainTagConfig
 from mdnmt.methods.assembly import assemble
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.domain_tag import DomainTag

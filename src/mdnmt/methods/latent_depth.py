@@ -9,7 +9,7 @@ from itertools import count
 
 from torch import nn
 
-from mdnmt.config.architectures import LatentDepthConfig
+from mdnmt.config.architectures.latent_depth import LatentDepthConfig
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.latent_depth import BlockChoice, LatentResidual, SharedOrPrivateLinear

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mdnmt.config.architectures import Architecture, VocabSizes
+from mdnmt.config.architectures.architecture import Architecture, VocabSizes
 from mdnmt.models.losses import Loss
 from mdnmt.models.scheduled import Scheduled
 from mdnmt.models.transformer import Transformer

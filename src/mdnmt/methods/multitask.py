@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdnmt.config.architectures import MultitaskConfig
+from mdnmt.config.architectures.multitask import MultitaskConfig
 from mdnmt.methods.assembly import assemble
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.losses import LabelSmoothedCrossEntropy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mdnmt.config.architectures import TransformerConfig
+from mdnmt.config.architectures.transformer import TransformerConfig
 from mdnmt.methods.assembly import assemble
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.losses import LabelSmoothedCrossEntropy

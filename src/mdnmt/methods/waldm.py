@@ -6,7 +6,7 @@ from functools import partial
 
 from torch import nn
 
-from mdnmt.config.architectures import WaldmConfig
+from mdnmt.config.architectures.waldm import WaldmConfig
 from mdnmt.methods.assembly import LayerParts, assemble, make_decoder, make_encoder
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.context import Side

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdnmt.config.architectures import WordContextConfig
+from mdnmt.config.architectures.word_context import WordContextConfig
 from mdnmt.methods.assembly import assemble
 from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.losses import LabelSmoothedCrossEntropy, Loss

@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdnmt.config.architectures import ARCHITECTURES, Architecture, VocabSizes, with_size
+from mdnmt.config.architectures import ARCHITECTURES
+from mdnmt.config.architectures.architecture import Architecture, VocabSizes, with_size
 from mdnmt.errors import CheckpointError, ConfigError
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate

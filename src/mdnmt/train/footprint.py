@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdnmt.config.architectures import Architecture, with_size
+from mdnmt.config.architectures.architecture import Architecture, with_size
 from mdnmt.config.training import Training
 from mdnmt.machine import Memory, TooLarge, host_memory, in_gb, require_space
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mdnmt.config.architectures import ARCHITECTURES
+from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.config.deviations import SOURCES, Deviation, load_deviations
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
@@ -20,7 +20,7 @@ from mdnmt.pretrained.config import Mbart50Config
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"
 ROWS = load_deviations(CONFIG)
-OPTIONS = {**ARCHITECTURES, "mbart50": Mbart50Config}
+OPTIONS = {**{name: architecture_type(name) for name in ARCHITECTURES}, "mbart50": Mbart50Config}
 WITH_KEY = [row for row in ROWS if row.key is not None]
 
 
@@ -91,7 +91,7 @@ def test_the_keys_of_the_released_code_on_the_page_flip_the_four_choices_that_th
     named = page.partition("The method files `...-released-code` set these four keys")[2]
     preset = named.partition("```yaml")[2].partition("```")[0]
     flipped = dict(re.findall(r"^ +(\w+): (\w+)$", preset, flags=re.MULTILINE))
-    config = ARCHITECTURES["waldm"]
+    config = architecture_type("waldm")
     built = config.model_validate(flipped)
     other_rows = {"architecture.labels", "architecture.input_link", "architecture.weighted_loss"}  # of the tables
     rows = [row for row in WITH_KEY if row.builder == "waldm" and row.key not in other_rows]

@@ -18,7 +18,7 @@ import yaml
 from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, spans
 
 from mdnmt.cli import verbs
-from mdnmt.config.architectures import ARCHITECTURES
+from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.config.loader import load_yaml, validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
@@ -189,7 +189,7 @@ PAGE_OF = {
     "waldm": "waldm",
     "word_context": "word-context",
 }
-OPTIONS = {**ARCHITECTURES, "mbart50": Mbart50Config}
+OPTIONS = {**{name: architecture_type(name) for name in ARCHITECTURES}, "mbart50": Mbart50Config}
 
 
 def written(default: Any) -> str:

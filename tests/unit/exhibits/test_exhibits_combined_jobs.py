@@ -11,9 +11,7 @@ from mdnmt.config.comet import CometConfig
 from mdnmt.exhibits.combined_jobs import (
     comet_commands,
     comet_runs,
-    figure_commands,
     figure_parts,
-    table_commands,
     table_parts,
 )
 from mdnmt.exhibits.figure_request import figure_spec
@@ -75,16 +73,9 @@ def commands_of(verbs: str, verb: str) -> list[dict[str, str]]:
 def test_all_figures_and_tables_are_made_of_what_each_is_made_of_alone() -> None:
     smoke = study("smoke")
     places = result_paths(smoke, Path("results"))
-    figures = commands_of(figure_commands(smoke, places), "figure")
-    for key, options in zip(smoke.config.figures, figures, strict=True):
-        files = {f"--{kind}": places.figure(key, kind) for kind in ("png", "pdf", "json")}
-        assert options == {"--spec": figure_spec(smoke, key, places).model_dump_json(), **files}
+    for key in smoke.config.figures:
         assert set(rule_inputs(figure_spec(smoke, key, places).inputs())) <= set(figure_parts(smoke, places))
-    tables = commands_of(table_commands(smoke, places), "table")
-    ends = {"csv": "csv", "markdown": "md", "latex": "tex", "html": "html", "json": "json"}
-    for key, options in zip(smoke.config.tables, tables, strict=True):
-        files = {f"--{option}": places.table(key, end) for option, end in ends.items()}
-        assert options == {"--spec": table_spec(smoke, key, places).model_dump_json(), **files}
+    for key in smoke.config.tables:
         assert set(table_files(table_spec(smoke, key, places))) <= set(table_parts(smoke, places))
     for parts in (figure_parts(smoke, places), table_parts(smoke, places)):
         assert len(parts) == len(set(parts)) > 20

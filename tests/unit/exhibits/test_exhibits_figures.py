@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from matplotlib.text import Text
 from PIL import Image
 
-from mdnmt.cli import main
 from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files, figure_style, save_figure
 from mdnmt.exhibits.figures import curves, proportion_histograms, tsne
@@ -151,10 +150,9 @@ def test_nothing_to_draw_gives_a_page_that_says_why(kind, tmp_path):
         "ambiguity": {"systems": [absent | {"method": "dsa"}]},
         "option_sweep": {"points": [absent | {"value": 0.5}]},
     }.get(kind, {"run": absent})
-    arguments = ["figure", "--spec", json.dumps({"kind": kind, "title": "T", **part})]
-    files = {kind: tmp_path / f"x.{kind}" for kind in ("png", "pdf", "json")}
-    assert main([*arguments, *(text for kind, path in files.items() for text in (f"--{kind}", str(path)))]) == 0
-    assert json.loads(files["json"].read_text())["measures"] == []
+    spec = parse_figure(json.dumps({"kind": kind, "title": "T", **part}))
+    save_figure.save(spec, tmp_path / "x.png", tmp_path / "x.pdf", tmp_path / "x.json")
+    assert json.loads((tmp_path / "x.json").read_text())["measures"] == []
     with Image.open(tmp_path / "x.png") as picture:
         assert "needs UM-Corpus: register" in picture.text["Description"]
 

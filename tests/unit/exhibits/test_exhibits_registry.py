@@ -37,11 +37,16 @@ def test_every_kind_has_its_module() -> None:
         assert registry.figure_class(figure).model_fields["kind"].default == figure
 
 
-@pytest.mark.parametrize(("verb", "modules"), [("table", registry.TABLES), ("figure", FIGURES)])
-def test_the_code_of_one_kind_is_not_that_of_another(verb: str, modules: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("writer", "room", "modules"),
+    [
+        ("mdnmt.report.write_table", "mdnmt.exhibits.tables", registry.TABLES),
+        ("mdnmt.exhibits.save_figure", "mdnmt.exhibits.figures", FIGURES),
+    ],
+)
+def test_the_code_of_one_kind_is_not_that_of_another(writer: str, room: str, modules: dict[str, str]) -> None:
     for kind, own in modules.items():
-        room = f"mdnmt.exhibits.{verb}s"
-        covered = set(modules_of(f"mdnmt.commands.{verb}", f"{room}.{own}"))
+        covered = set(modules_of(writer, f"{room}.{own}"))
         assert f"{room}.{own}" in covered
         others = {f"{room}.{other}" for other in modules.values()} - {f"{room}.{own}"}
         # It is the heat map, of one side and one domain.
@@ -50,13 +55,13 @@ def test_the_code_of_one_kind_is_not_that_of_another(verb: str, modules: dict[st
 
 
 def test_the_code_of_a_figure_is_not_that_which_selects_its_runs() -> None:
-    covered = modules_of("mdnmt.commands.figure", *(f"mdnmt.exhibits.figures.{kind}" for kind in FIGURES))
+    covered = modules_of("mdnmt.exhibits.save_figure", *(f"mdnmt.exhibits.figures.{kind}" for kind in FIGURES))
     assert not [name for name in covered if re.match(r"mdnmt\.(studies|train|exhibits\.figure_request)", name)]
 
 
 def test_kinds_have_hashes_of_their_own() -> None:
     assert registry.figure_code("curves") != registry.figure_code("tsne")
-    assert registry.table_code("scores") == code_hash("mdnmt.commands.table", "mdnmt.exhibits.tables.scores")
+    assert registry.table_code("scores") == code_hash("mdnmt.report.write_table", "mdnmt.exhibits.tables.scores")
 
 
 def test_matplotlib_is_imported_only_to_draw() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exhibit_files import write
 
 from mdnmt import fsio
-from mdnmt.cli import main
 from mdnmt.exhibits.run_notes import Name, notes_on
+from mdnmt.exhibits.write_numbers import write_numbers
+from mdnmt.numbers.sources import NumberSources
 from mdnmt.training_code import made_by, training_code
 
 SCORES = {"domains": {"law": {"bleu": {"score": 30.0, "signature": "s"}, "num_sentences": 5}}, "mean": {}}
@@ -96,8 +98,7 @@ def test_the_table_of_numbers_has_a_note_in_each_row(tmp_path: Path) -> None:
          "method": name, "seed": 4, "split": "test"}
         for name, code in (("mixed", None), ("encoder", OTHER))
     ]  # fmt: skip
-    words = ["--study", "s", "--spec", json.dumps({"sources": sources}), "--out", str(tmp_path)]
-    assert main(["numbers", *words]) == 0
+    write_numbers("s", NumberSources.model_validate({"sources": sources}), tmp_path)
     with (tmp_path / "numbers.csv").open(newline="") as handle:
         notes = {row["method"]: row["note"] for row in csv.DictReader(handle)}
     assert notes == {"mixed": "", "encoder": "encoder, seed 4: trained by other code."}
@@ -123,7 +124,20 @@ def test_a_table_carries_the_note_in_every_format(tmp_path: Path) -> None:
              "runs": [{"seed": 1, "scores": str(folder / "test" / "scores.json")}]}
         ],
     }  # fmt: skip
-    forms = {kind: tmp_path / f"table.{kind}" for kind in ("markdown", "latex", "html", "json")}
-    assert main(["table", "--spec", json.dumps(spec), *(f"--{kind}={path}" for kind, path in forms.items())]) == 0
-    for path in forms.values():
+    forms = [tmp_path / f"table.{ending}" for ending in ("md", "tex", "html", "json")]
+    write(spec, *forms)
+    for path in forms:
         assert "Encoder, seed 1: trained by other code" in path.read_text(), path
+
+
+def test_a_note_on_a_run_names_each_of_its_rows(tmp_path: Path) -> None:
+    folder = made(tmp_path / "runs" / "tag" / "seed1", code=OTHER)
+    runs = [{"seed": 1, "scores": str(folder / "test" / "scores.json")}]
+    labels = ["Tag, label given", "Tag, label wrong"]
+    spec = {
+        "kind": "scores", "title": "t", "columns": [{"name": "law", "label": "Law"}], "metrics": ["bleu"],
+        "rows": [{"group": "", "label": label, "method": "tag", "runs": runs} for label in labels],
+    }  # fmt: skip
+    write(spec, tmp_path / "table.json")
+    notes = json.loads((tmp_path / "table.json").read_text())["notes"]
+    assert any(note.startswith("Tag, label given / Tag, label wrong, seed 1: trained by other code") for note in notes)

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdnmt.cli import main
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import mark
@@ -22,6 +21,7 @@ from mdnmt.exhibits.registry import parse_figure
 from mdnmt.exhibits.score_files import task_ceilings
 from mdnmt.exhibits.tables import resources, scores
 from mdnmt.report import render_html, render_latex, render_text
+from mdnmt.report.write_table import write_table
 
 HOSTILE = "<script>alert(1)</script>|&%_\"'\\"
 DOMAINS = ("law", "news")
@@ -330,19 +330,16 @@ def test_resources_without_measurement_say_so():
     assert all(cell.mean is None for each in grid.rows for cell in each.cells)
 
 
-def test_the_verb_writes_every_format(tmp_path):
+def test_every_format_is_written(tmp_path):
     path = write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})
-    spec = table_spec([row("a", [path])]).model_dump_json()
-    names = ("csv", "markdown", "latex", "html", "json")
-    arguments = [part for name in names for part in (f"--{name}", str(tmp_path / f"out.{name}"))]
-    assert main(["table", "--spec", spec, *arguments]) == 0
-    assert all((tmp_path / f"out.{name}").stat().st_size > 50 for name in names)
+    paths = {ending: tmp_path / f"out.{ending}" for ending in ("csv", "md", "tex", "html", "json")}
+    write_table(table_spec([row("a", [path])]), paths)
+    assert all(path.stat().st_size > 50 for path in paths.values())
 
 
-def test_a_wrong_spec_is_one_line(capsys):
-    assert main(["table", "--spec", '{"kind": "scores", "heading": "x"}']) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "--spec of the table" in error
+def test_a_wrong_spec_is_one_line():
+    with pytest.raises(ConfigError, match="--spec of the table"):
+        specs.parse_table('{"kind": "scores", "heading": "x"}')
     with pytest.raises(ConfigError, match="--spec: not JSON"):
         parse_figure("not json")
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from mdnmt.cli import main
 from mdnmt.errors import DataError
 from mdnmt.exhibits import save_figure, specs
 from mdnmt.exhibits.figure_style import style
@@ -19,6 +18,7 @@ from mdnmt.exhibits.grid import Grid
 from mdnmt.exhibits.registry import parse_figure
 from mdnmt.exhibits.tables import generated_words
 from mdnmt.report import render_text, report_page
+from mdnmt.report.write_table import write_table
 
 DOMAINS = ("north", "south", "east", "west")
 
@@ -125,10 +125,8 @@ def test_all_formats_are_written_and_what_is_missing_is_said(tmp_path: Path) -> 
         specs.WordRow(group="<b>", label="DMoE & co", method="dmoe", missing="not made yet"),
     ]
     spec = specs.WordTableSpec(kind="word_accuracy", title="T", num_domains=2, rows=tuple(rows))
-    names = ["csv", "markdown", "latex", "html", "json"]
-    arguments = [f"--{name}={tmp_path / name}" for name in names]
-    assert main(["table", "--spec", spec.model_dump_json(), *arguments]) == 0
-    markdown, html = (tmp_path / "markdown").read_text(), (tmp_path / "html").read_text()
+    write_table(spec, {ending: tmp_path / ending for ending in ("csv", "md", "tex", "html", "json")})
+    markdown, html = (tmp_path / "md").read_text(), (tmp_path / "html").read_text()
     assert "(a) not made yet" in markdown and "Right words" in markdown
     assert "<b>" not in html and "not made yet" in html
     shown = specs.ReportTable(title="Words", id="synthetic-words2", kind="word_accuracy", data=tmp_path / "json")

@@ -11,7 +11,7 @@ from reference import multitask as slow
 from reference.transformer import Shape, decoder, encoder, output
 from torch import Tensor
 
-from mdnmt.config.architectures import with_size
+from mdnmt.config.architectures.architecture import with_size
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import VocabSizes
 

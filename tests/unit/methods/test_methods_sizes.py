@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mdnmt.config.architectures import with_size
+from mdnmt.config.architectures.architecture import with_size
 from mdnmt.config.method import load_method
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Architecture, VocabSizes

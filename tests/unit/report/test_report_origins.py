@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from exhibit_files import draw, write
 
 from mdnmt import fsio, provenance
 from mdnmt.cli import main
@@ -15,6 +15,8 @@ from mdnmt.report.png_metadata import read_picture
 from mdnmt.report.sections import run_details
 from mdnmt.report.sections.origins import NOT_RECORDED, Origins, origins
 from mdnmt.report.sections.runs import RunRecord
+from mdnmt.statements.claims.spec import ClaimsSpec
+from mdnmt.statements.claims.write_claims import write_claims
 
 NOTATION = {"kind": "notation", "title": "Symbols", "where": "Table 1", "lines": [["x", "sec. 1", "a word"]]}
 FIGURE = {"kind": "tsne", "title": "Vectors", "systems": [{"label": "x", "missing": "no run"}]}
@@ -25,8 +27,8 @@ OLD, NEW = "a" * 40, "b" * 40
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> specs.ReportSpec:
     """Return a page with a table and a figure that were made at commit NEW."""
     monkeypatch.setattr(provenance, "_commit_of_this_process", lambda: {"commit": NEW, "dirty": False})
-    assert main(["table", "--spec", json.dumps(NOTATION), "--json", str(tmp_path / "t.json")]) == 0
-    assert main(["figure", "--spec", json.dumps(FIGURE), "--png", str(tmp_path / "f.png")]) == 0
+    write(NOTATION, tmp_path / "t.json")
+    draw(FIGURE, tmp_path / "f.png")
     table = specs.ReportTable(id="t", title="Symbols", kind="notation", data=tmp_path / "t.json")
     figure = specs.ReportFigure(id="f", title="Vectors", kind="tsne", png=tmp_path / "f.png", caption="")
     return specs.ReportSpec(study="s", title="T", tables=(table,), figures=(figure,))
@@ -90,8 +92,7 @@ def test_uncommitted_changes_are_a_state_of_their_own(page: specs.ReportSpec) ->
 
 def test_claims_and_audits_are_exhibits_too(page: specs.ReportSpec, tmp_path: Path) -> None:
     assert main(["audit", "--config", "config", "--paper", "phan2022", "--json", str(tmp_path / "a.json")]) == 0
-    spec = json.dumps({"paper": "p", "title": "P", "claims": {}, "tables": {}, "figures": {}})
-    assert main(["claims", "--spec", spec, "--json", str(tmp_path / "c.json")]) == 0
+    write_claims(ClaimsSpec(paper="p", title="P", claims={}), tmp_path / "c.json")
     paper = specs.ReportPaper(
         name="p", title="P", citation="P 2020", claims=tmp_path / "c.json", audit=tmp_path / "a.json"
     )
@@ -111,7 +112,7 @@ def test_a_run_that_went_on_with_other_code_says_so(codes: list[str], said: bool
 
 def test_a_truncated_picture_is_named(tmp_path: Path) -> None:
     whole = tmp_path / "f.png"
-    assert main(["figure", "--spec", json.dumps(FIGURE), "--png", str(whole)]) == 0
+    draw(FIGURE, whole)
     assert read_picture(whole).width > 100
     whole.write_bytes(whole.read_bytes()[:-200])
     with pytest.raises(DamagedFile, match=r"f\.png: is truncated or no picture .*; remove it and start"):

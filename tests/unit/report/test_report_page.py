@@ -5,13 +5,13 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from exhibit_files import draw
 
-from mdnmt.cli import main
-from mdnmt.commands.list_runs import COLUMNS
 from mdnmt.errors import DataError
 from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
 from mdnmt.report import report_page, sample_translations, table_summary
+from mdnmt.report.runs_table import COLUMNS
 from mdnmt.report.sections import runs
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -105,7 +105,7 @@ def filled(tmp_path):
     rows = [("Mixed", [cell(10), cell(11), cell(10.5)]), (HOSTILE, [cell(12), cell(11.5), cell(11.75)])]
     (tmp_path / "scores.json").write_text(grid(rows).model_dump_json())
     figure = {"kind": "tsne", "title": HOSTILE, "systems": [{"label": "x", "missing": HOSTILE}]}
-    assert main(["figure", "--spec", json.dumps(figure), "--png", str(tmp_path / "f.png")]) == 0
+    draw(figure, tmp_path / "f.png")
     curve = tmp_path / "curves.tsv"
     names = ["update", "epoch", "split", "domain", "loss", "nll", "ppl", "accuracy", "bleu", "learning_rate"]
     curve.write_text("\t".join(names) + "\n1\t1\tvalid\tall\t3\t3\t20\t0.1\t2\t0.1\n")
@@ -114,7 +114,7 @@ def filled(tmp_path):
         "title": "C",
         "systems": [{"label": HOSTILE, "runs": [{"curves": str(curve), "seed": 1}]}],
     }
-    assert main(["figure", "--spec", json.dumps(drawn), "--png", str(tmp_path / "c.png")]) == 0
+    draw(drawn, tmp_path / "c.png")
     run = {
         "label": HOSTILE, "method": "m", "seed": 1, "fingerprint": "ab12cd34", "updates": 800, "seconds": 61.0,
         "resumes": 2, "num_parameters": 2_900_000, "model_sha256": "9f" * 32, "spec": {"task_fingerprint": "77"},
@@ -174,17 +174,10 @@ def test_the_page_renders_with_everything_missing(tmp_path):
     assert "external" not in check(report_page.render(specs.ReportSpec(study="x", title="X"))).ids
 
 
-def test_the_verb_writes_the_page_and_names_it(tmp_path, capsys):
-    out = tmp_path / "page" / "report.html"
-    assert main(["report", "--spec", '{"study": "s", "title": "T"}', "--out", str(out)]) == 0
-    assert str(out) in capsys.readouterr().out
-    check(out.read_text(encoding="utf-8"))
-
-
 def test_a_table_of_another_make_is_refused(tmp_path):
     (tmp_path / "x.json").write_text('{"kind": "scores"}')
     table = specs.ReportTable(id="x", title="x", kind="scores", data=tmp_path / "x.json")
-    with pytest.raises(DataError, match="expected a table written by `mdnmt table --json`"):
+    with pytest.raises(DataError, match="expected a table written by `mdnmt exhibit`"):
         report_page.render(specs.ReportSpec(study="x", title="X", tables=(table,)))
 
 

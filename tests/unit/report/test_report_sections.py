@@ -166,7 +166,7 @@ def test_what_is_not_there_yet_is_said_with_the_reason(study: specs.ReportSpec) 
 def test_a_file_of_another_make_is_refused_in_one_line(study: specs.ReportSpec, name: str, text: str) -> None:
     path = getattr(study.papers[0], name)
     path.write_text(text)
-    with pytest.raises(DataError, match=f"expected what `mdnmt {name} --json` writes") as caught:
+    with pytest.raises(DataError, match="expected what `mdnmt ") as caught:
         report_page.render(study)
     assert "\n" not in str(caught.value) and str(path) in str(caught.value)
 

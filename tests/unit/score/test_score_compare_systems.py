@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from compared_text import REFERENCES, make_task, noisy, write
 
-from mdnmt.cli import main
 from mdnmt.config.metrics import Metric
+from mdnmt.errors import DataError
 from mdnmt.fsio import read_json, write_sums
 from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
 from mdnmt.score.significance.holm import holm
@@ -21,6 +21,7 @@ from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
 from mdnmt.score.significance.seeds import Comparison, compare_seeds, decide
 from mdnmt.score.significance.sentence_statistics import text_counter
 from mdnmt.score.significance.variance_components import SeedTest
+from mdnmt.score.significance.write_comparison import write_comparison
 from mdnmt.score.test_sets import load_test_sets
 
 
@@ -181,18 +182,14 @@ def make_study(folder: Path, seeds: int) -> dict[str, Any]:
                 if (name, domain) != ("single-trade", "economy"):
                     rate = 0.4 - 0.1 * number
                     write(target / f"hyp.{domain}.txt", noisy(100 * number + 10 * seed + len(domain), rate))
-    options = {"baseline": "mixed", "limit": None, "num_resamples": 100, "num_trials": 100}
-    return {"task": str(task), "systems": systems, **options}
-
-
-def run(spec: dict[str, Any], out: Path) -> int:
-    return main(["significance", "--spec", json.dumps(spec), "--out", str(out)])
+    options = {"baseline": "mixed", "limit": None, "num_resamples": 100, "num_trials": 100, "correction": "holm"}
+    return {"task": str(task), "systems": systems, "metrics": ["bleu", "chrf"], "comet": {}, **options}
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_the_verb_compares_every_system_with_the_baseline(tmp_path: Path, seeds: int) -> None:
+def test_every_system_is_compared_with_the_baseline(tmp_path: Path, seeds: int) -> None:
     spec = make_study(tmp_path, seeds)
-    assert run(spec, tmp_path / "s.json") == 0
+    write_comparison(spec, tmp_path / "s.json")
     written = read_json(tmp_path / "s.json")
     # Three comparisons of each metric need 40 x 3 / 0.05 draws.
     assert {key: value for key, value in written.items() if key != "systems"} == {
@@ -247,7 +244,7 @@ def test_metrics_that_stand_beside_the_hypotheses(tmp_path: Path) -> None:
     spec |= {"metrics": ["comet", "accuracy", "perplexity"], "comet": comet}
     for path in tmp_path.glob("*/1/hyp.economy.txt"):
         path.unlink()
-    assert run(spec, tmp_path / "s.json") == 0
+    write_comparison(spec, tmp_path / "s.json")
     written = read_json(tmp_path / "s.json")
     assert written["comparisons"] == {"comet": 2, "accuracy": 1, "perplexity": 1}
     edc, single = (written["systems"][name]["trade"] for name in ("waldm-edc", "single-trade"))
@@ -257,13 +254,13 @@ def test_metrics_that_stand_beside_the_hypotheses(tmp_path: Path) -> None:
     assert (edc["perplexity"]["verdict"], edc["perplexity"]["p"]) == (None, 1.0)
 
 
-def test_the_limit_holds_for_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_limit_holds_for_all(tmp_path: Path) -> None:
     spec = make_study(tmp_path, 1) | {"limit": 20}
-    assert run(spec, tmp_path / "s.json") == 2
-    assert "40 lines, but" in capsys.readouterr().err
+    with pytest.raises(DataError, match="40 lines, but"):
+        write_comparison(spec, tmp_path / "s.json")
     for path in tmp_path.glob("*/1/hyp.*.txt"):
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:20]))
-    assert run(spec, tmp_path / "s.json") == 0
+    write_comparison(spec, tmp_path / "s.json")
 
 
 def test_a_removed_translation_is_an_error_and_not_a_comparison_less(
@@ -273,22 +270,22 @@ def test_a_removed_translation_is_an_error_and_not_a_comparison_less(
     folder = Path(spec["systems"]["mixed"]["1"])
     files = sorted(folder.glob("hyp.*.txt"))
     write_sums(folder, [file.name for file in files])
-    assert run(spec, tmp_path / "s.json") == 0
+    write_comparison(spec, tmp_path / "s.json")
     files[0].unlink()
-    assert run(spec, tmp_path / "t.json") == 2
-    assert f"{files[0].name}: is gone, though sums.json lists it" in capsys.readouterr().err
+    with pytest.raises(DataError, match="is gone, though sums") as caught:
+        write_comparison(spec, tmp_path / "t.json")
+    assert files[0].name in str(caught.value)
     assert len(files) > 1 and not (tmp_path / "t.json").exists()
 
 
-def test_a_specification_that_cannot_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_systems_that_cannot_be_compared_are_one_line(tmp_path: Path) -> None:
     spec = make_study(tmp_path, 2)
 
     def said(changed: dict[str, Any]) -> str:
-        assert run(changed, tmp_path / "s.json") == 2
-        text = capsys.readouterr().err
-        assert text.count("\n") == 1
+        with pytest.raises(DataError) as caught:
+            write_comparison(changed, tmp_path / "s.json")
         assert not (tmp_path / "s.json").exists()
-        return text
+        return str(caught.value)
 
     assert "no system 'mixd' to be the baseline" in said(spec | {"baseline": "mixd"})
     systems = dict(spec["systems"])
@@ -299,15 +296,5 @@ def test_a_specification_that_cannot_be_is_one_line(tmp_path: Path, capsys: pyte
     assert "no hypotheses of 'waldm-edc'" in said(
         spec | {"systems": systems | {"waldm-edc": {"1": str(tmp_path / "none")}}}
     )
-    assert "unknown key 'sistems'" in said({"sistems": {}})
-    assert "'task' is missing" in said({"baseline": "mixed", "systems": {}})
-    assert "limit is" in said(spec | {"limit": "all"})
-    assert "num_resamples is true" in said(spec | {"num_resamples": True})
-    assert "systems.mixed" in said(spec | {"systems": {"mixed": ["a"]}})
-    assert "no metric 'blue'" in said(spec | {"metrics": ["blue"]})
-    assert "correction is 'bonferroni'" in said(spec | {"correction": "bonferroni"})
     (tmp_path / "waldm-edc" / "2" / "hyp.trade.txt").unlink()  # with one seed only: an accident
     assert "hyp.trade.txt: no such file" in said(spec)
-    for text in ("{", "[]"):
-        assert main(["significance", "--spec", text, "--out", str(tmp_path / "s.json")]) == 2
-        assert capsys.readouterr().err.count("\n") == 1

@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from mdnmt.cli import main
 from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.statements.claims.decide import decide
 from mdnmt.statements.claims.markdown import to_markdown
 from mdnmt.statements.claims.outcome import Outcome, read_outcomes
 from mdnmt.statements.claims.spec import ClaimsSpec
+from mdnmt.statements.claims.write_claims import write_claims
 
 HOSTILE = "<script>alert(1)</script>|*_[x](y)`\\"
 
@@ -93,13 +91,12 @@ def test_evidence_and_text_are_those_of_the_items_that_are_there(tmp_path: Path)
     assert partly.on_other_text == "decided without Table 5 (EN-DE), which this study leaves out"
 
 
-def test_the_verb_writes_the_same_bytes_each_time(tmp_path: Path) -> None:
+def test_the_same_bytes_are_written_each_time(tmp_path: Path) -> None:
     table = write_table(tmp_path / "t.json", {"a": [cell(2.0)] * 2, "b": [cell(1.0)] * 2})
     claims = {"x": claim(better()), "y": claim({"kind": "noted", "why": HOSTILE}, says=HOSTILE)}
-    spec = json.dumps({"paper": "jiang2020", "title": HOSTILE, "claims": claims, "tables": {"table2": str(table)}})
+    value = {"paper": "jiang2020", "title": HOSTILE, "claims": claims, "tables": {"table2": str(table)}}
     for name in ("one", "two"):
-        files = ["--json", str(tmp_path / f"{name}.json"), "--markdown", str(tmp_path / f"{name}.md")]
-        assert main(["claims", "--spec", spec, *files]) == 0
+        write_claims(ClaimsSpec.model_validate(value), tmp_path / f"{name}.json", tmp_path / f"{name}.md")
     written = (tmp_path / "one.json").read_text()
     assert written == (tmp_path / "two.json").read_text()
     found = read_outcomes(tmp_path / "one.json")
@@ -113,19 +110,3 @@ def test_the_verb_writes_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert f"| `x` | sec. 1 | {told}" in page.replace("\\.", ".")
     # A bar inside a cell would begin a new one.
     assert all(line.replace("\\|", "").count("|") == 6 for line in page.splitlines() if line.startswith("|"))
-
-
-@pytest.mark.parametrize(
-    ("spec", "told"),
-    [
-        ("{", "--spec: not JSON"),
-        ('{"paper": "p", "title": "P"}', "the key 'claims' is missing"),
-        (json.dumps({"paper": "p", "title": "P", "claims": {}, "tablez": {}}), "did you mean 'tables'?"),
-    ],
-)
-def test_a_spec_that_is_none_is_refused(
-    spec: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["claims", "--spec", spec, "--json", str(tmp_path / "out.json")]) == 2
-    assert told in capsys.readouterr().err
-    assert not (tmp_path / "out.json").exists()

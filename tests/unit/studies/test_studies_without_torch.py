@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.config.architectures import ARCHITECTURES
+from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.methods import BUILDERS, config_type
 from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan import model_work
@@ -38,8 +38,8 @@ def test_the_options_of_each_method_are_those_that_its_module_names() -> None:
     from importlib import import_module
 
     named = {name: import_module(f"mdnmt.methods.{name}").config_type for name in BUILDERS}
-    assert named == ARCHITECTURES
-    assert all(config_type(name, "here") is ARCHITECTURES[name] for name in BUILDERS)
+    assert named == {name: architecture_type(name) for name in ARCHITECTURES}
+    assert all(config_type(name, "here") is architecture_type(name) for name in BUILDERS)
 
 
 @pytest.fixture

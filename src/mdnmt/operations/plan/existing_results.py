@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mdnmt.config.architectures import VocabSizes
+from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.corpora.fetch_manifest import MANIFEST
 from mdnmt.paths import RunPaths
 from mdnmt.studies.result_paths import ResultPaths

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mdnmt import fsio
 from mdnmt.code_hash import modules_of, sources
-from mdnmt.config.architectures import ARCHITECTURES, VocabSizes
+from mdnmt.config.architectures import ARCHITECTURES
+from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, validate

@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mdnmt.config.architectures import VocabSizes
+from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.config.run import RunSpec
 from mdnmt.operations.plan import time_estimates
 from mdnmt.operations.plan.benchmark_paths import decode_benchmarks, name_of, train_benchmark

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from mdnmt.config.architectures import VocabSizes
+from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import MdnmtError
 from mdnmt.fsio import read_json

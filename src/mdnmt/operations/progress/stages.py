@@ -22,7 +22,6 @@ STAGES: dict[str, frozenset[str]] = {
     "exhibits": frozenset(
         {
             *("table", "tables", "figure", "figures", "claims", "audit", "numbers", "runs_table", "report"),
-            *("table_partial", "figure_partial", "report_partial"),
         }
     ),
 }

@@ -1,4 +1,4 @@
-"""Prepare the verdicts on a paper's claims, written by `mdnmt claims --json`, for the page."""
+"""Prepare the verdicts on a paper's claims, written by `mdnmt exhibit`, for the page."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ClaimSection:
 
 
 def read_claims(path: Path) -> Claims:
-    """Return the claims in a file that `mdnmt claims --json` wrote.
+    """Return the claims in a file that `mdnmt exhibit` wrote.
 
     Raises:
         DataError: the file is not such output.
@@ -82,7 +82,7 @@ def read_claims(path: Path) -> Claims:
         return Claims.model_validate(read_json(path))
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"{path}: expected what `mdnmt claims --json` writes, found: {reason}") from error
+        raise DataError(f"{path}: expected what `mdnmt exhibit` writes, found: {reason}") from error
 
 
 def claim_sections(claims: Claims) -> list[ClaimSection]:

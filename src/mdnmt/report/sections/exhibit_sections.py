@@ -61,7 +61,7 @@ def table(given: ReportTable, links: Mapping[str, str]) -> TableSection:
     """Return a table, rendered from its validated JSON, so that all text is escaped.
 
     Raises:
-        DataError: its file was not written by `mdnmt table`.
+        DataError: its file was not written by `mdnmt exhibit`.
     """
     if not given.data.is_file():
         return TableSection(given.id, given.full_title, given.caption, given.missing or NOT_MADE)

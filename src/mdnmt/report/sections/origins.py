@@ -22,6 +22,9 @@ MOST_NAMED = 6  # exhibits of a commit that are listed by name; beyond that they
 NOT_RECORDED = "not recorded"
 WIDE = frozenset({"Tables, figures, claims and audits"})  # columns of sentences
 
+# What writes the verdicts and the audit of a paper.
+_WRITERS = {"claims": "mdnmt.statements.claims.write_claims", "audit": "mdnmt.commands.audit"}
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -130,7 +133,7 @@ def _exhibits(spec: ReportSpec) -> Iterable[Origin]:
         for what, path in (("claims", paper.claims), ("audit", paper.audit)):
             if path is not None and path.is_file():
                 made = _record_in_json(path)
-                yield _origin(f"{what.capitalize()} of {paper.citation}", made, code_hash(f"mdnmt.commands.{what}"))
+                yield _origin(f"{what.capitalize()} of {paper.citation}", made, code_hash(_WRITERS[what]))
 
 
 def _record_in_json(path: Path) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from mdnmt.config.architectures import Architecture, VocabSizes
+from mdnmt.config.architectures.architecture import Architecture, VocabSizes
 from mdnmt.config.audit import Parameters, Peak, Reading, SizeRatio, Sizes, Vocabulary
 from mdnmt.methods import build, validate
 from mdnmt.methods.meta_device import on_meta_device

@@ -154,7 +154,7 @@ class Measure(BaseModel):
 
 
 class FigureFile(BaseModel):
-    """What `mdnmt figure` writes beside the drawing, as far as claims need it."""
+    """What `mdnmt exhibit` writes beside the drawing, as far as claims need it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -165,10 +165,10 @@ def read_measures(path: Path) -> tuple[Measure, ...]:
     """Return the numbers of a figure.
 
     Raises:
-        DataError: the file is not what `mdnmt figure` writes.
+        DataError: the file is not what `mdnmt exhibit` writes.
     """
     try:
         return FigureFile.model_validate(read_json(path)).measures
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"{path}: expected the numbers of a figure by `mdnmt figure`, found: {reason}") from error
+        raise DataError(f"{path}: expected the numbers of a figure by `mdnmt exhibit`, found: {reason}") from error

@@ -57,10 +57,10 @@ class Outcomes(Frozen):
     title: str
     counts: dict[str, int]  # verdict -> how many claims
     outcomes: tuple[Outcome, ...]
-    notes: tuple[str, ...] = ()  # on the runs behind the evidence; added by `mdnmt claims`, like `made`
+    notes: tuple[str, ...] = ()  # on the runs behind the evidence; added by `mdnmt exhibit`, like `made`
     made: Provenance | None = None
 
 
 def read_outcomes(path: Path) -> Outcomes:
-    """Return the outcomes from the file that `mdnmt claims --json` wrote."""
+    """Return the outcomes from the file that `mdnmt exhibit` wrote."""
     return Outcomes.model_validate(read_json(path))

@@ -17,8 +17,8 @@ class ClaimsSpec(Frozen):
     paper: str  # a file of config/papers
     title: str
     claims: dict[Name, Claim]
-    tables: dict[str, Path | None] = Field({})  # exhibit -> what `mdnmt table --json` wrote; None: not made
-    figures: dict[str, Path | None] = Field({})  # exhibit -> what `mdnmt figure` wrote beside the drawing
+    tables: dict[str, Path | None] = Field({})  # exhibit -> what `mdnmt exhibit` wrote; None: not made
+    figures: dict[str, Path | None] = Field({})  # exhibit -> what `mdnmt exhibit` wrote beside the drawing
     made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
     missing: dict[str, str] = Field({})  # exhibit -> why it is not made
     rows: dict[str, dict[str, tuple[str, ...]]] = Field({})  # exhibit -> the `row_names` of its table; default: itself

@@ -1,0 +1,21 @@
+"""The options of every method's model: what `architecture` of a method file, paper or study may set.
+
+They stand apart from the methods that build the models (`mdnmt.methods`), one file for each, because a plan, a dry run
+and a table need only the options, and importing PyTorch takes longer than all the rest of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from mdnmt.config.architectures.architecture import Architecture
+
+# The methods whose options are here, by the names of their modules in `mdnmt.methods`.
+ARCHITECTURES = tuple(sorted({found.name for found in iter_modules(__path__)} - {"architecture"}))
+
+
+def architecture_type(builder: str) -> type[Architecture]:
+    """Return the class of the options of a method in `ARCHITECTURES`."""
+    kind: type[Architecture] = import_module(f"{__name__}.{builder}").config_type
+    return kind
