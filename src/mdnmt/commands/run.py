@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mdnmt.config.study import StudyConfig
 
 _SETS_CORES = ("--cores", "-c", "--jobs", "-j", "--profile", "--workflow-profile")
 
@@ -12,7 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument("study", help="a study of config/studies")
     parser.add_argument(
-        "options", nargs=argparse.REMAINDER, metavar="OPTION", help="for snakemake, e.g. --cores 2 (default: all) or -n"
+        "options",
+        nargs=argparse.REMAINDER,
+        metavar="OPTION",
+        help="--only KEY: one table or figure and what it needs; others are for snakemake, e.g. --cores 2 or -n",
     )
 
 
@@ -31,8 +38,10 @@ def run(args: argparse.Namespace) -> int:
     from mdnmt.commands import unlock
     from mdnmt.config.study import load_study
 
-    load_study(Path("config"), args.study)
+    config = load_study(Path("config"), args.study)
     options: list[str] = [word for word in args.options if word != "--"]
+    again = ["mdnmt", "run", args.study, *options]
+    options = _with_targets(args.study, config, options)
     # A second --config would replace the first one.
     at = options.index("--config") + 1 if "--config" in options else len(options)
     study = [f"study={args.study}"] if "--config" in options else ["--config", f"study={args.study}"]
@@ -43,7 +52,6 @@ def run(args: argparse.Namespace) -> int:
         unlock.run(argparse.Namespace(folder=Path()))  # remove the lock of a snakemake that was killed
         if "--logger" not in options:
             command += ["--logger", "mdnmt"]
-    again = ["mdnmt", "run", args.study, *options]
     # The rules call `mdnmt`, and must find that of this environment first.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     page = Path("results", args.study, "report.html")
@@ -61,6 +69,30 @@ def run(args: argparse.Namespace) -> int:
     if status == 0 and not is_dry and (not options or _written(page) != before):
         print(f"the report: {page}")
     return status if status >= 0 else 128 - status
+
+
+def _with_targets(name: str, config: StudyConfig, options: list[str]) -> list[str]:
+    """Return the options with the file of a table or figure in the place of `--only KEY`.
+
+    Raises:
+        ConfigError: the study shows no such table or figure.
+    """
+    from mdnmt.config.loader import did_you_mean
+    from mdnmt.errors import ConfigError
+
+    if "--only" not in options:
+        return options
+    at = options.index("--only")
+    key = "".join(options[at + 1 : at + 2])
+    files = {key: f"results/{name}/tables/{key}.md" for key in config.tables}
+    files |= {key: f"results/{name}/figures/{key}.png" for key in config.figures}
+    if key not in files:
+        raise ConfigError(
+            f"study {name} shows no table or figure {key!r}{did_you_mean(key, files)}; expected one of: "
+            f"{', '.join(files) or 'none, it shows nothing'}"
+        )
+    # First, because snakemake takes what follows --config or --forcerun as theirs.
+    return [files[key], *options[:at], *options[at + 2 :]]
 
 
 def _written(page: Path) -> int | None:

@@ -56,12 +56,12 @@ def _made_with(study: Study, places: ResultPaths) -> dict[str, str]:
 def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportPaper:
     """Return a paper with all its tables and figures.
 
-    What explains the method (notation, drawings of the model) comes first, then tables, then figures. Each kind is in
-    the order of the paper's file, which is that of the paper itself.
+    Results come first: score tables, other tables, figures. Then the text that they were measured on, and what explains
+    the method (notation, drawings of the model). Each kind is in the order of the paper's file, which is its own.
     """
     paper = study.papers[name]
     items: list[tuple[str, PaperTable | PaperFigure]] = [*paper.tables.items(), *paper.figures.items()]
-    items.sort(key=lambda item: depends_on_task(item[1]))
+    items.sort(key=lambda item: _place(item[1]))
     claims, audit = places.claims(name), places.audit(name)
     return specs.ReportPaper(
         name=name,
@@ -71,6 +71,15 @@ def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportP
         claims=Path(claims) if claims else None,
         audit=Path(audit) if audit else None,
     )
+
+
+def _place(item: PaperTable | PaperFigure) -> int:
+    """Return where a kind of table or figure stands on the page, lower first."""
+    if not depends_on_task(item):
+        return 4
+    if isinstance(item, PaperFigure):
+        return 2
+    return {"scores": 0, "corpora": 3}.get(item.kind, 1)
 
 
 def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> specs.ReportExhibit:

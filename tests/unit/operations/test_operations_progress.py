@@ -228,3 +228,9 @@ def test_run_calls_snakemake_on_the_study(monkeypatch: pytest.MonkeyPatch, capsy
     commands.pop()
     assert main(["run", "dmeo"]) == 2 and len(commands) == 2
     assert "did you mean 'demo'?" in capsys.readouterr().err
+    assert main(["run", "demo", "-n", "--only", "jiang2020-figure6", "--config", "seeds=3"]) == 0
+    assert commands.pop()[2:-1] == [
+        *("results/demo/figures/jiang2020-figure6.png", "-n", "--config", "study=demo", "seeds=3")
+    ]
+    assert main(["run", "demo", "--only", "jiang2020-table-2"]) == 2 and len(commands) == 2
+    assert "no table or figure 'jiang2020-table-2' (did you mean 'jiang2020-table2'?)" in capsys.readouterr().err

@@ -288,7 +288,7 @@ def test_validation_sentences_that_are_also_test_sentences_are_counted(study: sp
     ]
 
 
-def test_the_order_of_a_paper_is_what_explains_then_tables_then_figures() -> None:
+def test_the_order_of_a_paper_is_results_then_figures_then_what_explains_them() -> None:
     kinds = {"a": "curves", "b": "architecture"}
     figures = {key: {"kind": kind, "title": key, "caption": "", "methods": ["mixed"]} for key, kind in kinds.items()}
     tables = {
@@ -303,10 +303,10 @@ def test_the_order_of_a_paper_is_what_explains_then_tables_then_figures() -> Non
     places = SimpleNamespace(claims=lambda name: f"{name}.json", audit=lambda name: None)
     found = paper_section(cast(Study, study), "p", cast(ResultPaths, places))
     assert [(item.kind, item.where, item.title, item.id) for item in found.items] == [
-        ("table", "", "two", None),
-        ("figure", "", "b", "p-b"),
         ("table", "Table 1", "one", "p-one"),
         ("figure", "", "a", None),
+        ("table", "", "two", None),
+        ("figure", "", "b", "p-b"),
     ]
     assert (found.claims, found.audit) == (Path("p.json"), None)
 
