@@ -120,8 +120,9 @@ check: setup-dev
 # With the Python at hand where it has what training needs (no network then), else with this project's environment.
 gpu:
 	@if $(PYTHON) -c 'import torch, numpy, pydantic, yaml, safetensors, sacrebleu' 2> /dev/null; \
-	then $(PYTHON) benchmarks/gpu_slot.py --seconds 3600; \
-	else $(MAKE) --no-print-directory setup-dev && $(BIN)/python benchmarks/gpu_slot.py --seconds 3600; fi
+	then $(PYTHON) benchmarks/gpu_slot.py --seconds 3600 && $(PYTHON) benchmarks/card_speeds.py results/gpu/gpu.json; \
+	else $(MAKE) --no-print-directory setup-dev && $(BIN)/python benchmarks/gpu_slot.py --seconds 3600 \
+	&& $(BIN)/python benchmarks/card_speeds.py results/gpu/gpu.json; fi
 
 # By hand before a release, not in CI: its environment has the CUDA build of torch.
 check-cuda:

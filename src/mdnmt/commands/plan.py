@@ -16,6 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", nargs="+", default=[], metavar="KEY=VALUE", help="override config/config.yaml, as for snakemake"
     )
+    parser.add_argument(
+        "--card", metavar="NAME", help="plan for one GPU of this kind, e.g. h200 (config/cards.yaml), wherever it is"
+    )
     parser.add_argument("--cells", metavar="TABLE", help="list the runs that each row of this table needs")
     claims = parser.add_mutually_exclusive_group()
     claims.add_argument("--power", action="store_true", help="which claims the study can decide, with which seeds")
@@ -35,6 +38,7 @@ def run(args: argparse.Namespace) -> None:
     import json
     import shutil
 
+    from mdnmt.config.cards import find_card
     from mdnmt.config.cluster import load_cluster
     from mdnmt.errors import printable_lines
     from mdnmt.exchange.project_study import open_study, read_given
@@ -46,18 +50,20 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.plan.study_plan import as_json, make_plan
     from mdnmt.studies.external_systems import check_external
 
+    card = find_card(args.config_folder, args.card) if args.card else None
     given = read_given(args.config_folder, args.study, args.config)
     provisional = bool(given.get("first_downloads", True))
     opened = open_study(args.config_folder, given, args.corpora, args.results, provisional=provisional)
     project, study, places = opened.project, opened.study, opened.places
-    cluster = load_cluster(args.config_folder) if shutil.which("sbatch") else None
-    require_memory(study, places, cluster, project.device)
+    cluster = load_cluster(args.config_folder) if shutil.which("sbatch") and card is None else None
+    require_memory(study, places, cluster, project.device, card)
     check_external(study, places)
-    # Where there is SLURM, its jobs compute, not this machine.
-    device = Jobs(cluster, study, places, project.device).device if cluster else _device(project.device)
-    plan = make_plan(
-        study, args.results, args.corpora, args.benchmarks, device, opened.bundle.runs, cluster is not None
-    )
+    if card or project.device.startswith("cuda"):
+        device = "cuda"
+    else:  # where there is SLURM, its jobs compute, not this machine
+        device = Jobs(cluster, study, places, project.device).device if cluster else _device(project.device)
+    bundled = opened.bundle.runs
+    plan = make_plan(study, args.results, args.corpora, args.benchmarks, device, bundled, cluster is not None, card)
     keep_counts()
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:

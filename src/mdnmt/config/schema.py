@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from mdnmt.config.audit import AuditConfig
+from mdnmt.config.cards import Cards
 from mdnmt.config.claims import ClaimsConfig
 from mdnmt.config.cluster import ClusterConfig
 from mdnmt.config.corpus import CorpusConfig
@@ -25,6 +26,7 @@ from mdnmt.config.training import Training
 KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "project": (ProjectConfig, "config.yaml"),
     "cluster": (ClusterConfig, "cluster.yaml"),
+    "cards": (Cards, "cards.yaml"),
     "study": (StudyConfig, "studies/*.yaml"),
     "task": (TaskConfig, "tasks/*.yaml"),
     "corpus": (CorpusConfig, "corpora/*.yaml"),

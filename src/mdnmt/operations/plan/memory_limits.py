@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mdnmt.config.cards import Card
 from mdnmt.config.cluster import ClusterConfig
 from mdnmt.config.run import RunSpec
 from mdnmt.gpu import count_visible
@@ -18,7 +19,9 @@ from mdnmt.train.footprint import FLOAT, STATES, footprint
 _NEAR = 0.1
 
 
-def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | None, device: str) -> None:
+def require_memory(
+    study: Study, places: ResultPaths, cluster: ClusterConfig | None, device: str, card: Card | None = None
+) -> None:
     """Refuse a study if the weights, gradients and Adam moments of one of its runs alone exceed the memory.
 
     Nothing is refused if a GPU of this machine trains: its memory is checked when training starts.
@@ -28,11 +31,14 @@ def require_memory(study: Study, places: ResultPaths, cluster: ClusterConfig | N
         places: the paths of its results.
         cluster: its largest size class sets the limit, not the machine that submits the jobs; None: no cluster.
         device: the device in the project's configuration.
+        card: the GPU that will train, whose memory is then the limit.
 
     Raises:
         TooLarge: a run does not fit; the message gives run, estimate and limit.
     """
-    if cluster is not None:
+    if card is not None:
+        limit = Memory(int(card.memory_gb * 10**9), f"the {card.name}")
+    elif cluster is not None:
         most = max(size.mem_mb for size in cluster.sizes.values()) * 10**6
         limit = Memory(most, "the largest class of jobs (`sizes` of config/cluster.yaml)")
     elif device != "cpu" and count_visible(device):

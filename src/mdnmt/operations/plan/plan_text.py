@@ -111,6 +111,7 @@ def cells_text(plan: Plan, table: TableNeeds) -> str:
 
 def _head(plan: Plan) -> str:
     study, unit = plan.study, "GPU" if plan.device == "cuda" else "CPU thread"
+    unit = f"{unit}, an {plan.card.name}" if plan.card else unit
     unit += " of the cluster" if plan.on_cluster else ""
     states = [one.state for one in plan.runs]
     counts = ", ".join(
@@ -131,6 +132,7 @@ def _head(plan: Plan) -> str:
         f"Time of one {unit}: {format_time(left) if left.high else 'none'} left to train and translate"
         + (f"; {format_time(Estimate(spent, spent, ''))} spent on what is done." if spent else ".")
     )
+    lines += _measured(plan)
     low, high = plan.to_add
     used = format_bytes(plan.used_bytes, plan.used_bytes) if plan.used_bytes else "nothing"
     lines += wrapped(f"Disk: {format_bytes(low, high) if high else 'nothing'} to come, {used} used so far.")
@@ -140,7 +142,8 @@ def _head(plan: Plan) -> str:
     if plan.memory_bytes:
         where = "of the GPU" if plan.device == "cuda" else "of a node" if plan.on_cluster else "of a machine"
         need = format_bytes(plan.memory_bytes, plan.memory_bytes)
-        lines += wrapped(f"Memory {where}: about {need} for the largest training.")
+        has = f"; an {plan.card.name} has {plan.card.memory_gb:g} GB" if plan.card else ""
+        lines += wrapped(f"Memory {where}: about {need} for the largest training{has}.")
     everything = plan.if_all
     if everything.high > left.high:
         more = plan.to_add_if_all
@@ -148,6 +151,28 @@ def _head(plan: Plan) -> str:
             f"Including what cannot be made now: {format_time(everything)} and {format_bytes(*more)} of disk for runs."
         )
     return "\n".join(lines)
+
+
+def _measured(plan: Plan) -> Iterator[str]:
+    """Say whose measured speed the times of a GPU are from, or how to measure it."""
+    if plan.device != "cuda" or (plan.is_measured and plan.card is None):
+        return iter(())
+    if plan.card is None:
+        return wrapped(
+            "No training was measured on this GPU: the times are a rule of thumb. `make gpu` on it measures some; "
+            "`--card NAME` plans for a card of config/cards.yaml."
+        )
+    if not plan.is_measured:
+        return wrapped(
+            f"No training was measured on an {plan.card.name}: the times are a rule of thumb for any GPU. `make gpu` "
+            "on one measures some, and `python benchmarks/card_speeds.py` adds them to config/cards.yaml."
+        )
+    peaks = [one.peak_mib * 2**20 / 1e9 for one in plan.card.measured if one.peak_mib]
+    most = f"; they needed {min(peaks):.0f} to {max(peaks):.0f} GB of its memory" if peaks else ""
+    return wrapped(
+        f"Speed: scaled from {_number(len(plan.card.measured), 'training')} measured on an {plan.card.name} "
+        f"(config/cards.yaml){most}. Validations and checkpoints are not in them."
+    )
 
 
 def _tasks(plan: Plan, sources: Sources) -> str:

@@ -78,11 +78,12 @@ class RunPlanner:
     records: list[TrainingRecord]
     device: str
     bundled: Container[str] = ()  # addresses of runs whose evidence replaces training and translation
+    is_elsewhere: bool = False  # another machine will compute: what translations and begun runs took here says nothing
     translations: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read how long the finished translations took."""
-        for run in self.study.makeable():
+        for run in self.study.makeable() if not self.is_elsewhere else ():
             work = self._work(run)
             for path in decode_benchmarks(self.benchmarks, self.study, run):
                 seconds = benchmark_seconds(path)
@@ -136,7 +137,7 @@ class RunPlanner:
         seconds = benchmark_seconds(before) if run.spec is not None and self.device == "cpu" else None
         if left == 0:
             return NOTHING
-        if done.updates and done.seconds:
+        if done.updates and done.seconds and not self.is_elsewhere:
             found = time_estimates.at_own_speed(done.seconds / done.updates, done.updates, left)
         elif seconds is not None:
             found = time_estimates.removed_run(seconds)

@@ -11,7 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from mdnmt.config.architectures.architecture import VocabSizes
+from mdnmt.config.cards import Card
 from mdnmt.config.run import RunSpec
+from mdnmt.config.training import Training
 from mdnmt.errors import MdnmtError
 from mdnmt.fsio import read_json
 from mdnmt.operations.plan.benchmark_paths import train_benchmark
@@ -33,7 +35,7 @@ class TrainingRecord:
         operations: operations of one update.
         device: "cpu" or "cuda".
         hardware: name of the CPU or GPU.
-        kept_in: where `seconds` was read, "benchmark record" or "run.json".
+        kept_in: where `seconds` was read: "benchmark record", "run.json", or config/cards.yaml with day and commit.
     """
 
     task: str
@@ -57,6 +59,32 @@ def training_records(results: Path, benchmarks: Path, device: str) -> list[Train
     """Return the finished trainings on a kind of device ("cpu" or "cuda"); unreadable records are skipped."""
     paths = sorted(results.glob("runs/*/*/*/run.json"))
     return [record for path in paths for record in _record(path, benchmarks) if record.device == device]
+
+
+def card_records(card: Card) -> list[TrainingRecord]:
+    """Return the speeds that were measured on a card as trainings of one update, of runs that no study has."""
+    return [
+        TrainingRecord(
+            task=speed.task or "generated text",
+            directory=speed.method,
+            spec=RunSpec(
+                task_fingerprint="",
+                builder=speed.builder,
+                architecture={},
+                training=Training(max_updates=1),
+                domains=("measured",),
+                seed=1,
+            ),
+            updates=1,
+            seconds=speed.seconds_per_update,
+            threads=1,
+            operations=speed.operations,
+            device="cuda",
+            hardware=card.name,
+            kept_in=f"config/cards.yaml: {speed.measured_on}, commit {speed.commit}",
+        )
+        for speed in card.measured
+    ]
 
 
 def benchmark_seconds(path: Path) -> float | None:

@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.cards import Card
 from mdnmt.exhibits.code_hashes import study_notes
 from mdnmt.operations.plan.exhibit_needs import Absence, TableNeeds, absences, figure_runs, table_needs
 from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
-from mdnmt.operations.plan.run_records import training_records
+from mdnmt.operations.plan.run_records import card_records, training_records
 from mdnmt.operations.plan.task_plan import TaskPlan, task_plans
 from mdnmt.operations.plan.time_estimates import Estimate, hardware, total
 from mdnmt.studies.result_paths import ResultPaths, result_paths
@@ -34,6 +35,8 @@ class Plan:
         tables: its tables.
         figures: key -> names of runs.
         guessed: tasks whose vocabulary does not exist yet, so the sizes of their models are guessed.
+        card: the GPU that was named, on which the study will run; None: what is here, or the cluster's.
+        is_measured: trainings were measured on the device.
     """
 
     study: Study
@@ -46,6 +49,8 @@ class Plan:
     tables: tuple[TableNeeds, ...]
     figures: dict[str, tuple[str, ...]]
     guessed: tuple[str, ...]
+    card: Card | None = None
+    is_measured: bool = False
 
     @cached_property
     def by_name(self) -> dict[str, RunPlan]:
@@ -114,6 +119,7 @@ def make_plan(
     device: str,
     bundled: Container[str] = (),
     on_cluster: bool = False,
+    card: Card | None = None,
 ) -> Plan:
     """Return the plan of a study.
 
@@ -125,12 +131,15 @@ def make_plan(
         device: the device that will compute, "cpu" or "cuda".
         bundled: addresses of the runs whose evidence is in the bundle; they count as done.
         on_cluster: the device is a cluster's.
+        card: the GPU that will compute, somewhere else; its measured speeds count, and no record of other hardware.
     """
     places = result_paths(study, results)
     records = training_records(results, benchmarks, device)
+    if card is not None:
+        records = [*(one for one in records if card.is_card(one.hardware)), *card_records(card)]
     vocabs = {name: vocab_sizes(task, places) for name, task in study.tasks.items()}
     sizes = {name: found for name, (found, _) in vocabs.items()}
-    planner = RunPlanner(study, places, benchmarks, sizes, records, device, bundled)
+    planner = RunPlanner(study, places, benchmarks, sizes, records, device, bundled, is_elsewhere=card is not None)
     return Plan(
         study=study,
         places=places,
@@ -142,6 +151,8 @@ def make_plan(
         tables=tuple(table_needs(study, key, places, bundled) for key in study.config.tables),
         figures={key: figure_runs(study, key, places) for key in study.config.figures},
         guessed=tuple(name for name, (_, counted) in vocabs.items() if not counted),
+        card=card,
+        is_measured=bool(records),
     )
 
 
@@ -152,6 +163,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "seeds": list(plan.study.config.seed_list),
         "device": plan.device,
         "on_cluster": plan.on_cluster,
+        "card": plan.card.name if plan.card else None,
         "tasks": [_task(task) for task in plan.tasks],
         "runs": [_run(plan, one) for one in plan.runs],
         "tables": [

@@ -77,7 +77,11 @@ def training(
     ratio = operations / nearest.operations
     where = "the same task" if nearest.task == task else f"task {nearest.task}"
     source = f"scaled from {nearest.directory} of {where} on {nearest.hardware} ({nearest.kept_in})"
-    return within_factor(nearest.seconds_per_update * ratio * updates, scaling_uncertainty(ratio), source)
+    seconds = nearest.seconds_per_update * ratio
+    if device == "cuda":
+        # A smaller model launches as many kernels, and their launches take time.
+        seconds = max(seconds, min(nearest.seconds_per_update, LEAST_UPDATE[device]))
+    return within_factor(seconds * updates, scaling_uncertainty(ratio), source)
 
 
 def scaling_uncertainty(ratio: float) -> float:
