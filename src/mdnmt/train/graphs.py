@@ -67,7 +67,7 @@ class UpdateGraphs:
         method: model and losses; `recipe`, `dtype`, `want_norms` and `num_domains` as in `forward_backward`.
         optimiser: of the model.
         recorder: records on the model's device.
-        is_required: a graph that fails is an error; otherwise `say` receives a line with the reason.
+        is_required: a graph that fails is an error; otherwise a line is printed.
         failure: why no update is replayed any more; "" if none has failed.
         num_replayed: updates so far.
     """
@@ -80,7 +80,6 @@ class UpdateGraphs:
     is_required: bool = False
     want_norms: bool = False
     num_domains: int = 0
-    say: Callable[[str], None] = print
     failure: str = ""
     num_replayed: int = 0
     _seen: OrderedDict[Hashable, tuple[Batch, _Numbers]] = field(default_factory=OrderedDict)
@@ -121,7 +120,7 @@ class UpdateGraphs:
     def _give_up(self, why: str) -> None:
         if self.is_required:
             raise ConfigError(f"found graphs: on, but they fail: {why}; expected graphs: auto or off")
-        self.say(f"mdnmt: trains without CUDA graphs: {why}")
+        print(f"mdnmt: trains without CUDA graphs: {why}", flush=True)
         self.failure, self._step = why, None
         self._shapes.clear()
         self._seen.clear()

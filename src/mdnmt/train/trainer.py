@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
+from weakref import proxy
 
 import torch
 
@@ -115,17 +116,17 @@ class Trainer:
                 f"{self.recipe.max_length} pieces; raise training.max_length"
             )
         self.validation = Validation(data, spec.domains, self.recipe, float(spec.architecture["label_smoothing"]))
-        refuse_long_sentences(
-            data, method.model, {"train": [self.indices], "valid": list(self.validation.rows.values())}
-        )
+        used = {"train": [self.indices], "valid": list(self.validation.rows.values())}
+        refuse_long_sentences(data, method.model, used)
         sampler = BatchSampler(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
         if counts_epochs(self.recipe):
             self.recipe = in_updates(self.recipe, sampler.updates_per_epoch())
+        own = proxy(self)  # a reference would keep an ended run and its memory until a collection
         self._prefetcher = Prefetcher(
             sampler,
             partial(shard, rank=self.workers.rank, count=self.workers.count, can_shard=splits),
             # The layout is that of the checkpoint, once the run has resumed from one.
-            lambda part: make_batch(split, part, self.recipe, method, self.conditions.layout, bos, self.workers.count),
+            lambda part: make_batch(split, part, own.recipe, method, own.conditions.layout, bos, own.workers.count),
             device=device,
         )
         self._epochs = 0.0
@@ -199,7 +200,6 @@ class Trainer:
             dtype=self.dtype,
             want_norms=self.runtime.on_nan == "rollback",
             num_domains=len(self.data.domains),
-            say=self._say,
         )
 
     def _advance(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import signal
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -235,6 +237,27 @@ def test_a_broken_batch_of_a_replayed_update_is_found(
         eager = train(spec, task, tmp_path / "eager", graphs="off", on_nan=on_nan)
         assert results(paths) == results(eager) and replayed(paths) > 0
     assert [path.name for path in folder.glob("broken-update-*.json")] == [f"broken-update-{number:08d}.json"]
+
+
+@pytest.mark.usefixtures("recorder")
+def test_a_run_that_ended_frees_its_graphs(
+    make_spec: Any, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[weakref.ref[Any]] = []
+    original = module.graphs_for
+
+    def make_graphs(*args: Any, **options: Any) -> Any:
+        graphs = original(*args, **options)
+        made.append(weakref.ref(graphs))
+        return graphs
+
+    monkeypatch.setattr(trainer_module, "graphs_for", make_graphs)
+    gc.disable()
+    try:
+        train(make(make_spec, "transformer"), task, tmp_path, graphs="on")
+        assert [one() for one in made] == [None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
