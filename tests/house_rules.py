@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 MODULE_LINES, FUNCTION_LINES = 400, 70
-SNAKEFILE_LINES, RULE_FILE_LINES, COMMON_FILE_LINES = 80, 125, 220
+SNAKEFILE_LINES, RULE_FILE_LINES, COMMON_FILE_LINES = 80, 125, 260
 WITHOUT_RULES = ("common.smk", "downloads.smk")
 RULE_ORDER = ["input", "output", "log", "benchmark", "threads", "resources", "params", "message", "shell"]
 # Numbers, and options that common.smk has quoted already; everything else in a command is quoted in the rule.

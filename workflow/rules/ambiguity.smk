@@ -1,7 +1,7 @@
 # Words whose translation depends on the domain: find them in the training text, count them in the translations.
 rule ambiguous_words:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
     output:
         words="results/tasks/{task}-{fp}/ambiguous-words.json",
     log:
@@ -11,7 +11,7 @@ rule ambiguous_words:
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         code=code_of("ambiguous_words"),
     message:
         "Finding ambiguous words in the training text of {wildcards.task}"
@@ -33,7 +33,7 @@ rule ambiguity:
         runtime=JOBS.minutes(120),
     params:
         spec=lambda w: spec_file(json.dumps(task_selection.choice_spec(STUDY, w.task, PLACES))),
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         code=code_of("ambiguity"),
     message:

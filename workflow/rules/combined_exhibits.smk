@@ -20,9 +20,9 @@ rule comets:
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(any_run),
-        mem_mb=lambda w: max(JOBS.mem_mb(any_run(w)), 6000),
-        runtime=lambda w: JOBS.translate_minutes(any_run(w)),
-        gpu=lambda w: JOBS.gpus(any_run(w)),
+        mem_mb=JOBS.memory(any_run, least=6000),
+        runtime=JOBS.time_to_translate(any_run),
+        gpu=JOBS.gpu(any_run),
     params:
         verbs=lambda w, threads: spec_file(
             combined_jobs.comet_commands(

@@ -16,14 +16,14 @@ rule task:
         "logs/benchmarks/task-{task}-{fp}.jsonl"
     wildcard_constraints:
         fp=NOT_COMPLETE,
-    threads: lambda w: 1 if STUDY.tasks[w.task].is_small else CORES
+    threads: of_task(cores_for)
     resources:
         **JOBS.sbatch(),
         mem_mb=16000,
         runtime=JOBS.minutes(720),
         lock=str(CONFIG / "tasks.lock.yaml"),
     params:
-        spec=lambda w: STUDY.tasks[w.task].spec.model_dump_json(),
+        spec=of_task(data_spec),
         folder=subpath(output.manifest, parent=True),
     message:
         "Building the data of task {wildcards.task}"

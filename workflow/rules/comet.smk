@@ -1,7 +1,7 @@
 # COMET, for the tables that show it. It needs a large model, so it is a separate job.
 rule comet:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
         weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
     output:
@@ -12,13 +12,13 @@ rule comet:
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of),
-        mem_mb=lambda w: max(JOBS.mem_mb(run_of(w)), 6000),
-        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
-        gpu=lambda w: JOBS.gpus(run_of(w)),
+        mem_mb=JOBS.memory(run_of, least=6000),
+        runtime=JOBS.time_to_translate(run_of),
+        gpu=JOBS.gpu(run_of),
         device=PROJECT.device,
     params:
         spec=STUDY.comet.model_dump_json(),
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         version=STAGE_VERSIONS["score"],
     message:

@@ -92,6 +92,46 @@ def task_file(name):
     return f"{task_dir(name)}/task.json"
 
 
+def data_folder(wildcards):
+    """Return the folder of the data of the task that a path names."""
+    return task_dir(wildcards.task)
+
+
+def data_record(wildcards):
+    """Return the record of these data, which a job needs whenever they were made."""
+    return ancient(task_file(wildcards.task))
+
+
+def of_task(value):
+    """Return an input function: a value of the task that a path names."""
+    return lambda wildcards: value(STUDY.tasks[wildcards.task])
+
+
+def of_stage(stage, value):
+    """Return an input function: a value of a task whose data have this stage at the address that a path names."""
+    return lambda wildcards: value(STUDY.task_at(stage, wildcards.fp))
+
+
+def stage_record(stage):
+    """Return a function that finds the record of an earlier stage of a task's data."""
+    return lambda task: PLACES.stage(stage, task.name)
+
+
+def cores_for(task):
+    """Return how many processes prepare a task's data."""
+    return 1 if task.is_small else CORES
+
+
+def data_spec(task):
+    """Return all that decides a task's data, as JSON."""
+    return task.spec.model_dump_json()
+
+
+def name_of(task):
+    """Return the name of a task."""
+    return task.name
+
+
 def is_made(name):
     return Path(task_file(name)).exists()
 
@@ -99,6 +139,11 @@ def is_made(name):
 def run_of(wildcards):
     """Return the run that a path's wildcards name."""
     return STUDY.find(wildcards.task, wildcards.method, int(wildcards.seed), wildcards.fp)
+
+
+def run_folder(wildcards):
+    """Return the folder of this run."""
+    return run_dir(run_of(wildcards))
 
 
 def labelled_run(wildcards):
@@ -129,7 +174,7 @@ def any_run(wildcards):
 def start_file(wildcards):
     """Return the weights that a run starts from; [] if they are random."""
     start = STUDY.start_of(run_of(wildcards))
-    return f"{run_dir(start)}/model.safetensors" if start else []
+    return ancient(f"{run_dir(start)}/model.safetensors") if start else []
 
 
 # How `mdnmt exhibit` opens the same study. A resource of its rules, not a param, because it names folders of this machine;
@@ -159,7 +204,17 @@ def training_options(wildcards, attempt):
 def weights_file(wildcards):
     """Return the toy weights that a run starts from; [] if it uses none. No rule makes real weights."""
     name = toy_weights(run_of(wildcards))
-    return f"resources/pretrained/toy--{name}/config.json" if name else []
+    return ancient(f"resources/pretrained/toy--{name}/config.json") if name else []
+
+
+def cited_paper(wildcards):
+    """Return the paper of a table or figure, for Snakemake's own report."""
+    return report_selection.citation(STUDY, wildcards.key)
+
+
+def exhibit_labels(wildcards):
+    """Return the place, title and text of a table or figure, for Snakemake's own report."""
+    return report_selection.labels(STUDY, wildcards.key)
 
 
 def claims_of(wildcards):

@@ -1,7 +1,7 @@
 # Translate the test sets (and the validation sets that a table asks for), and analyse the finished models.
 rule decode:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
         predicted=predicted,
@@ -16,14 +16,14 @@ rule decode:
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of),
-        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
-        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
-        gpu=lambda w: JOBS.gpus(run_of(w)),
+        mem_mb=JOBS.memory(run_of),
+        runtime=JOBS.time_to_translate(run_of),
+        gpu=JOBS.gpu(run_of),
         device=PROJECT.device,
     params:
         spec=lambda w: STUDY.decoding_of(labelled_run(w)).model_dump_json(),
-        data=lambda w: task_dir(w.task),
-        run=lambda w: run_dir(run_of(w)),
+        data=data_folder,
+        run=run_folder,
         predicted=lambda w, input: ["--predicted", input.predicted] if input.predicted else [],
     message:
         "Translating the {wildcards.split} sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
@@ -34,7 +34,7 @@ rule decode:
 
 rule analyse:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
     output:
@@ -46,14 +46,14 @@ rule analyse:
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of),
-        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
-        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
-        gpu=lambda w: JOBS.gpus(run_of(w)),
+        mem_mb=JOBS.memory(run_of),
+        runtime=JOBS.time_to_translate(run_of),
+        gpu=JOBS.gpu(run_of),
         device=PROJECT.device,
     params:
         spec=STUDY.config.analysis.model_dump_json(),
-        data=lambda w: task_dir(w.task),
-        run=lambda w: run_dir(run_of(w)),
+        data=data_folder,
+        run=run_folder,
     message:
         "Analysing {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
     shell:

@@ -1,7 +1,7 @@
 # Translations of external systems: checked against the test sets and scored like those of a run (docs/external.md).
 rule score_external:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
     output:
         scores="results/tasks/{task}-{fp}/external-{system}-{test_fp}/scores.json",
         hypotheses=directory("results/tasks/{task}-{fp}/external-{system}-{test_fp}/hyp"),
@@ -12,7 +12,7 @@ rule score_external:
         folder=lambda w: external_of(w).folder,
         # The folder's name contains a hash of the files, which must not have changed since.
         sums=lambda w: json.dumps(external_of(w).sums),
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         code=[code_of("external"), code_of("score")],
     message:
@@ -25,7 +25,7 @@ rule score_external:
 
 rule ter_external:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         hypotheses="results/tasks/{task}-{fp}/external-{system}-{test_fp}/hyp",
     output:
         scores="results/tasks/{task}-{fp}/external-{system}-{test_fp}/ter.json",
@@ -36,7 +36,7 @@ rule ter_external:
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         code=code_of("score"),
     message:
@@ -48,7 +48,7 @@ rule ter_external:
 
 rule comet_external:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         hypotheses="results/tasks/{task}-{fp}/external-{system}-{test_fp}/hyp",
         weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
     output:
@@ -59,13 +59,13 @@ rule comet_external:
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(any_run),
-        mem_mb=lambda w: max(JOBS.mem_mb(any_run(w)), 6000),
-        runtime=lambda w: JOBS.translate_minutes(any_run(w)),
-        gpu=lambda w: JOBS.gpus(any_run(w)),
+        mem_mb=JOBS.memory(any_run, least=6000),
+        runtime=JOBS.time_to_translate(any_run),
+        gpu=JOBS.gpu(any_run),
         device=PROJECT.device,
     params:
         spec=STUDY.comet.model_dump_json(),
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         version=STAGE_VERSIONS["score"],
     message:

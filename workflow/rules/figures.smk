@@ -9,9 +9,9 @@ rule figure:
         png=report(
             f"results/{STUDY.name}/figures/{{key}}.png",
             caption="../report/figure.rst",
-            category=lambda w: report_selection.citation(STUDY, w.key),
+            category=cited_paper,
             subcategory="Figures",
-            labels=lambda w: report_selection.labels(STUDY, w.key),
+            labels=exhibit_labels,
         ),
         pdf=f"results/{STUDY.name}/figures/{{key}}.pdf",
         json=f"results/{STUDY.name}/figures/{{key}}.json",

@@ -1,7 +1,7 @@
 # Predict the domain of each test sentence, for methods that need a label where none is known.
 rule predicted_labels:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
     output:
         labels="results/tasks/{task}-{fp}/predicted-labels-{labels_fp}.json",
     log:
@@ -11,7 +11,7 @@ rule predicted_labels:
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
     message:
         "Predicting the domains of the test sentences of {wildcards.task}"
     shell:

@@ -1,7 +1,7 @@
 # Scores of hypotheses, and of the copied source as the lowest reference.
 rule score:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp",
     output:
         scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
@@ -11,7 +11,7 @@ rule score:
         fp=NOT_BUNDLED,
     localrule: True
     params:
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         # Scores are beside the hypotheses; changed code replaces them.
         code=code_of("score"),
@@ -25,7 +25,7 @@ rule score:
 # Only for tables that name TER, because tercom's search is slow.
 rule ter:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
     output:
         scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/ter.json",
@@ -36,7 +36,7 @@ rule ter:
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         code=code_of("score"),
     message:
@@ -49,7 +49,7 @@ rule ter:
 # On generated text: which words are right, and how the model's layers treat them.
 rule word_accuracy:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
     output:
         words="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/words.json",
@@ -58,13 +58,13 @@ rule word_accuracy:
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of),
-        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
-        runtime=lambda w: JOBS.translate_minutes(run_of(w)),
-        gpu=lambda w: JOBS.gpus(run_of(w)),
+        mem_mb=JOBS.memory(run_of),
+        runtime=JOBS.time_to_translate(run_of),
+        gpu=JOBS.gpu(run_of),
         device=PROJECT.device,
     params:
-        data=lambda w: task_dir(w.task),
-        run=lambda w: run_dir(run_of(w)),
+        data=data_folder,
+        run=run_folder,
         limit=limit,
         version=STAGE_VERSIONS["score"],
     message:
@@ -76,7 +76,7 @@ rule word_accuracy:
 
 rule score_copy:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
     output:
         scores="results/tasks/{task}-{fp}/copied-{test_fp}/scores.json",
         hypotheses=directory("results/tasks/{task}-{fp}/copied-{test_fp}/hyp"),
@@ -84,7 +84,7 @@ rule score_copy:
         "logs/score/{task}-{fp}-copied-{test_fp}.log",
     localrule: True
     params:
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         limit=limit,
         code=code_of("score"),
     message:

@@ -12,9 +12,9 @@ rule table:
         html=report(
             f"results/{STUDY.name}/tables/{{key}}.html",
             caption="../report/table.rst",
-            category=lambda w: report_selection.citation(STUDY, w.key),
+            category=cited_paper,
             subcategory="Tables",
-            labels=lambda w: report_selection.labels(STUDY, w.key),
+            labels=exhibit_labels,
         ),
         json=f"results/{STUDY.name}/tables/{{key}}.json",
     log:

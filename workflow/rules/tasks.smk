@@ -12,15 +12,15 @@ rule text:  # clean, de-duplicate, split, find leakage
         "logs/benchmarks/text-{fp}.jsonl"
     wildcard_constraints:
         fp=NOT_COMPLETE,
-    threads: lambda w: 1 if STUDY.task_at("text", w.fp).is_small else CORES
+    threads: of_stage("text", cores_for)
     resources:
         **JOBS.sbatch(),
         mem_mb=16000,
         runtime=JOBS.minutes(720),
     params:
-        spec=lambda w: STUDY.task_at("text", w.fp).spec.model_dump_json(),
+        spec=of_stage("text", data_spec),
         folder=subpath(output.manifest, parent=True),
-        task=lambda w: STUDY.task_at("text", w.fp).name,
+        task=of_stage("text", name_of),
     message:
         "Cleaning and splitting the text of task {params.task}"
     shell:
@@ -30,7 +30,7 @@ rule text:  # clean, de-duplicate, split, find leakage
 
 rule tokens:  # tokenise, count words
     input:
-        text=lambda w: PLACES.stage("text", STUDY.task_at("tokens", w.fp).name),
+        text=of_stage("tokens", stage_record("text")),
     output:
         manifest="results/tasks/tokens/{fp}/tokens.json",
     log:
@@ -39,15 +39,15 @@ rule tokens:  # tokenise, count words
         "logs/benchmarks/tokens-{fp}.jsonl"
     wildcard_constraints:
         fp=NOT_COMPLETE,
-    threads: lambda w: 1 if STUDY.task_at("tokens", w.fp).is_small else CORES
+    threads: of_stage("tokens", cores_for)
     resources:
         **JOBS.sbatch(),
         mem_mb=16000,
         runtime=JOBS.minutes(720),
     params:
-        spec=lambda w: STUDY.task_at("tokens", w.fp).spec.model_dump_json(),
+        spec=of_stage("tokens", data_spec),
         folder=subpath(output.manifest, parent=True),
-        task=lambda w: STUDY.task_at("tokens", w.fp).name,
+        task=of_stage("tokens", name_of),
     message:
         "Tokenising the text of task {params.task}"
     shell:
@@ -56,7 +56,7 @@ rule tokens:  # tokenise, count words
 
 rule codes:  # learn BPE merges and vocabularies on the training text
     input:
-        tokens=lambda w: PLACES.stage("tokens", STUDY.task_at("codes", w.fp).name),
+        tokens=of_stage("codes", stage_record("tokens")),
     output:
         manifest="results/tasks/codes/{fp}/codes.json",
     log:
@@ -65,15 +65,15 @@ rule codes:  # learn BPE merges and vocabularies on the training text
         "logs/benchmarks/codes-{fp}.jsonl"
     wildcard_constraints:
         fp=NOT_COMPLETE,
-    threads: lambda w: 1 if STUDY.task_at("codes", w.fp).is_small else CORES
+    threads: of_stage("codes", cores_for)
     resources:
         **JOBS.sbatch(),
         mem_mb=16000,
         runtime=JOBS.minutes(720),
     params:
-        spec=lambda w: STUDY.task_at("codes", w.fp).spec.model_dump_json(),
+        spec=of_stage("codes", data_spec),
         folder=subpath(output.manifest, parent=True),
-        task=lambda w: STUDY.task_at("codes", w.fp).name,
+        task=of_stage("codes", name_of),
     message:
         "Learning BPE and vocabularies of task {params.task}"
     shell:
@@ -82,9 +82,9 @@ rule codes:  # learn BPE merges and vocabularies on the training text
 
 rule arrays:  # the task's own folder, whose hash covers its whole configuration
     input:
-        text=lambda w: PLACES.stage("text", w.task),
-        tokens=lambda w: PLACES.stage("tokens", w.task),
-        codes=lambda w: PLACES.stage("codes", w.task),
+        text=of_task(stage_record("text")),
+        tokens=of_task(stage_record("tokens")),
+        codes=of_task(stage_record("codes")),
     output:
         manifest="results/tasks/{task}-{fp}/task.json",
         stats="results/tasks/{task}-{fp}/stats.json",
@@ -95,14 +95,14 @@ rule arrays:  # the task's own folder, whose hash covers its whole configuration
         "logs/benchmarks/task-{task}-{fp}.jsonl"
     wildcard_constraints:
         fp=NOT_COMPLETE,
-    threads: lambda w: 1 if STUDY.tasks[w.task].is_small else CORES
+    threads: of_task(cores_for)
     resources:
         **JOBS.sbatch(),
         mem_mb=16000,
         runtime=JOBS.minutes(720),
         lock=str(CONFIG / "tasks.lock.yaml"),
     params:
-        spec=lambda w: STUDY.tasks[w.task].spec.model_dump_json(),
+        spec=of_task(data_spec),
         folder=subpath(output.manifest, parent=True),
     message:
         "Writing the arrays of task {wildcards.task}"

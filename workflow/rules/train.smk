@@ -2,10 +2,10 @@
 # Snakemake never deletes them. Exit status 75 means: saved, start snakemake again.
 rule train:
     input:
-        task=lambda w: ancient(task_file(w.task)),
+        task=data_record,
         # Its address is part of the run's address, so a file of an earlier run is never used by mistake.
-        initial=lambda w: ancient(start_file(w)),
-        weights=lambda w: ancient(weights_file(w)),
+        initial=start_file,
+        weights=weights_file,
     output:
         model="results/runs/{task}/{method}/seed{seed}-{fp}/model.safetensors",
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
@@ -20,15 +20,15 @@ rule train:
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of, "--open-mode=append"),
-        mem_mb=lambda w: JOBS.mem_mb(run_of(w)),
-        runtime=lambda w: JOBS.train_minutes(run_of(w)),
-        gpu=lambda w: JOBS.gpus(run_of(w)),
+        mem_mb=JOBS.memory(run_of),
+        runtime=JOBS.time_to_train(run_of),
+        gpu=JOBS.gpu(run_of),
         device=PROJECT.device,
         training_options=training_options,
     params:
         spec=lambda w: run_of(w).spec.model_dump_json(),
-        data=lambda w: task_dir(w.task),
-        folder=lambda w: run_dir(run_of(w)),
+        data=data_folder,
+        folder=run_folder,
         initial=lambda w, input: ["--initial", input.initial] if input.initial else [],
     message:
         "Training {wildcards.method} on {wildcards.task}, seed {wildcards.seed} (watch {log})"
@@ -67,14 +67,14 @@ rule measure:
     threads: CORES
     resources:
         **JOBS.sbatch(measured_run, "--exclusive"),
-        mem_mb=lambda w: JOBS.mem_mb(measured_run(w)),
-        runtime=lambda w: JOBS.translate_minutes(measured_run(w)),
-        gpu=lambda w: JOBS.gpus(measured_run(w)),
+        mem_mb=JOBS.memory(measured_run),
+        runtime=JOBS.time_to_translate(measured_run),
+        gpu=JOBS.gpu(measured_run),
         device=PROJECT.device,
     params:
         runs=lambda w: json.dumps({run.directory: run_dir(run) for run in task_selection.measured_runs(STUDY, w.task)}),
         decoding=lambda w: STUDY.decoding[w.task].model_dump_json(),
-        data=lambda w: task_dir(w.task),
+        data=data_folder,
         repeats=STUDY.config.measure_repeats,
     message:
         "Measuring time and memory of the methods on {wildcards.task}, with the machine to itself"

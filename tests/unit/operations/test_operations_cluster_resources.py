@@ -39,6 +39,13 @@ def smoke() -> Study:
     return resolve(ROOT / "config", "smoke", ROOT / "resources" / "corpora")
 
 
+def asked(jobs: Jobs, run: Run) -> tuple[int, int, int, int]:
+    """Return memory, time to train, time to translate, and GPUs of a run's jobs."""
+    resources = (jobs.memory, jobs.time_to_train, jobs.time_to_translate, jobs.gpu)
+    memory, train, translate, gpu = (resource(lambda wildcards: run)(None) for resource in resources)
+    return memory, train, translate, gpu
+
+
 def sbatch(jobs: Jobs, run: Run, *options: str) -> dict[str, int | str]:
     found = jobs.sbatch(lambda wildcards: run, *options)
     return {name: of(SimpleNamespace()) for name, of in found.items()}
@@ -47,7 +54,8 @@ def sbatch(jobs: Jobs, run: Run, *options: str) -> dict[str, int | str]:
 def test_a_small_model_and_a_large_one(smoke: Study) -> None:
     places, run = result_paths(smoke, Path("results")), smoke.makeable()[0]
     small = Jobs(CLUSTER, smoke, places)
-    assert (small.mem_mb(run), small.train_minutes(run), small.translate_minutes(run), small.gpus(run)) == (1, 2, 3, 0)
+    assert asked(small, run) == (1, 2, 3, 0)
+    assert small.memory(lambda wildcards: run, least=6000)(None) == 6000
     # No GPU, so the partition for GPU jobs is empty.
     assert sbatch(small, run, "--open-mode=append") == {
         "slurm_account": "nlp",
@@ -56,12 +64,7 @@ def test_a_small_model_and_a_large_one(smoke: Study) -> None:
     }
     sizes = {"rest": CLUSTER.sizes["rest"]}
     large = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, places)
-    assert (large.mem_mb(run), large.train_minutes(run), large.translate_minutes(run), large.gpus(run)) == (
-        4,
-        100,  # the longest that this cluster allows
-        6,
-        1,
-    )
+    assert asked(large, run) == (4, 100, 6, 1)  # 100: the longest that this cluster allows
     assert sbatch(large, run) == {"slurm_account": "nlp", "slurm_partition": "g"}
 
 
@@ -69,23 +72,23 @@ def test_gpus_by_gres(smoke: Study) -> None:
     places, run = result_paths(smoke, Path("results")), smoke.makeable()[0]
     cluster = CLUSTER.model_copy(update={"sizes": {"rest": CLUSTER.sizes["rest"]}, "ask_for_gpus_by": "gres"})
     jobs = Jobs(cluster, smoke, places)
-    assert jobs.gpus(run) == 0 and sbatch(jobs, run)["gres"] == "gpu:1" and jobs.device == "cuda"
+    assert asked(jobs, run)[3] == 0 and sbatch(jobs, run)["gres"] == "gpu:1" and jobs.device == "cuda"
     jobs = Jobs(cluster, smoke, places, "cpu")
     assert sbatch(jobs, run)["gres"] == ""
 
 
 def test_what_a_job_asks_for_in_words() -> None:
-    asked = {"mem_mb": 16000, "runtime": 720, "gpu": 1, "gpu_model": "a100", "slurm_partition": "gpu"}
-    assert request_text(asked) == "1 GPU (a100), 16000 MB, 720 min, partition gpu"
-    asked = {"mem_mb": 4000, "runtime": 60, "gpu": 0, "gpu_model": "", "gres": "", "slurm_partition": ""}
-    assert request_text(asked) == "no GPU, 4000 MB, 60 min, partition by default"
-    assert request_text({**asked, "gres": "gpu:a100:1"}).startswith("gpu:a100:1, 4000 MB")
+    request = {"mem_mb": 16000, "runtime": 720, "gpu": 1, "gpu_model": "a100", "slurm_partition": "gpu"}
+    assert request_text(request) == "1 GPU (a100), 16000 MB, 720 min, partition gpu"
+    request = {"mem_mb": 4000, "runtime": 60, "gpu": 0, "gpu_model": "", "gres": "", "slurm_partition": ""}
+    assert request_text(request) == "no GPU, 4000 MB, 60 min, partition by default"
+    assert request_text({**request, "gres": "gpu:a100:1"}).startswith("gpu:a100:1, 4000 MB")
 
 
 def test_no_gpu_where_runs_compute_on_cpus(smoke: Study) -> None:
     sizes, run = {"rest": CLUSTER.sizes["rest"]}, smoke.makeable()[0]
     jobs = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, result_paths(smoke, Path("results")), "cpu")
-    assert jobs.gpus(run) == 0 and sbatch(jobs, run)["slurm_partition"] == ""
+    assert asked(jobs, run)[3] == 0 and sbatch(jobs, run)["slurm_partition"] == ""
     assert jobs.device == "cpu"
 
 

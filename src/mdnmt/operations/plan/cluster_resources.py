@@ -18,6 +18,9 @@ from mdnmt.operations.plan.model_work import Work, work_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
+Find = Callable[[Any], Run]  # the wildcards of a job -> its run
+Of = Callable[[Any], int]  # the wildcards of a job -> the value of a resource
+
 
 class Jobs:
     """Resources of the workflow's jobs, from the size of each run's model and from config/cluster.yaml."""
@@ -44,25 +47,26 @@ class Jobs:
         operations = self._work_of(run).of_update(run.spec.training) * updates
         return -1 / (1 + operations / 1e12)
 
-    def mem_mb(self, run: Run) -> int:
-        """Return the main memory of a job on a run, in MB."""
-        return self.size_of(run).mem_mb
+    def memory(self, find: Find, least: int = 0) -> Of:
+        """Return the resource `mem_mb` of a rule, in MB: main memory for the run that `find` returns for a job."""
+        return lambda wildcards: max(self.size_of(find(wildcards)).mem_mb, least)
 
     def minutes(self, wanted: int) -> int:
         """Return the time limit of a job in minutes, capped at the longest that the cluster allows."""
         return self._cluster.minutes(wanted)
 
-    def train_minutes(self, run: Run) -> int:
-        """Return the time limit of one training job; a longer training takes several jobs."""
-        return self.minutes(self.size_of(run).train_minutes)
+    def time_to_train(self, find: Find) -> Of:
+        """Return the resource `runtime` of the rule that trains, in minutes; a longer training takes several jobs."""
+        return lambda wildcards: self.minutes(self.size_of(find(wildcards)).train_minutes)
 
-    def translate_minutes(self, run: Run) -> int:
-        """Return the time limit of a job that translates with a run's model or analyses it."""
-        return self.minutes(self.size_of(run).translate_minutes)
+    def time_to_translate(self, find: Find) -> Of:
+        """Return the resource `runtime` of a rule that translates with a run's model or analyses it, in minutes."""
+        return lambda wildcards: self.minutes(self.size_of(find(wildcards)).translate_minutes)
 
-    def gpus(self, run: Run) -> int:
-        """Return the number of GPUs of a job on a run; 0 where `sbatch` asks for them with `--gres` (see `sbatch`)."""
-        return 0 if self._cluster.ask_for_gpus_by == "gres" else self._gpus(run)
+    def gpu(self, find: Find) -> Of:
+        """Return the resource `gpu` of a rule; 0 where `sbatch` asks for GPUs with `--gres` (see `sbatch`)."""
+        by_gres = self._cluster.ask_for_gpus_by == "gres"
+        return lambda wildcards: 0 if by_gres else self._gpus(find(wildcards))
 
     @property
     def device(self) -> str:
