@@ -83,6 +83,8 @@ def _make_demo(project: Project) -> None:
     for name in ("text", "test", "system", "baseline"):
         for lang in ("en", "fr", "zh"):
             shutil.copy(project.path("texts/law/train.en"), project.path(f"{name}.{lang}"))
+    num_lines = len(project.path("text.en").read_text().splitlines())
+    project.path("domains.txt").write_text("law\n" * num_lines)
     table = blocks(ROOT / "docs" / "audit-any-table.md", "tsv")[0].text
     project.path("table.tsv").write_text(table, encoding="utf-8")
     shell(project, "make demo")

@@ -30,24 +30,33 @@ def predict(data: TaskData) -> dict[str, Any]:
     Raises:
         DataError: the task has fewer than two domains with text.
     """
-    lang = data.source_lang
-    texts = {name: _spread(data.text("train", name, lang)) for name in data.domains}
-    if len([lines for lines in texts.values() if lines]) < 2:
-        raise DataError(f"{data.folder}: training text of fewer than two domains; a classifier needs two or more")
-    model = _classifier()
-    labels = [label for label, lines in enumerate(texts.values()) for _ in lines]
-    model.fit([line for lines in texts.values() for line in lines], labels)
+    model, train_sentences = train(data)
     test: dict[str, dict[str, Any]] = {}
     for label, name in enumerate(data.domains):
-        guesses: list[int] = model.predict(data.text("test", name, lang)).tolist()
+        guesses: list[int] = model.predict(data.text("test", name, data.source_lang)).tolist()
         test[name] = {"accuracy": guesses.count(label) / len(guesses), "labels": guesses}
     return {
         "classifier": ABOUT,
         "domains": list(data.domains),
-        "train_sentences": {name: len(lines) for name, lines in texts.items()},
+        "train_sentences": train_sentences,
         "accuracy": sum(entry["accuracy"] for entry in test.values()) / len(test),
         "test": test,
     }
+
+
+def train(data: TaskData) -> tuple[Pipeline, dict[str, int]]:
+    """Return a classifier of a task's domains, which predicts labels, and its number of sentences for each domain.
+
+    Raises:
+        DataError: the task has fewer than two domains with text.
+    """
+    texts = {name: _spread(data.text("train", name, data.source_lang)) for name in data.domains}
+    if len([lines for lines in texts.values() if lines]) < 2:
+        raise DataError(f"{data.folder}: training text of fewer than two domains; a classifier needs two or more")
+    model = untrained()
+    labels = [label for label, lines in enumerate(texts.values()) for _ in lines]
+    model.fit([line for lines in texts.values() for line in lines], labels)
+    return model, {name: len(lines) for name, lines in texts.items()}
 
 
 def _spread(lines: Sequence[str]) -> list[str]:
@@ -55,7 +64,8 @@ def _spread(lines: Sequence[str]) -> list[str]:
     return list(lines[::step])
 
 
-def _classifier() -> Pipeline:
+def untrained() -> Pipeline:
+    """Return the classifier before training."""
     words = TfidfVectorizer(token_pattern=r"\w+", ngram_range=(1, 2), max_features=FEATURES, sublinear_tf=True)
     # Character n-grams, because text in a script without spaces has no word n-grams.
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4), max_features=FEATURES, sublinear_tf=True)

@@ -1,4 +1,4 @@
-"""Domain labels of test sentences at translation time: gold, wrong, missing or predicted."""
+"""Domain labels at translation time: of test sentences (gold, wrong, missing or predicted), and of a user's text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mdnmt.config.decoding import Decoding, Labels, Split
-from mdnmt.errors import DataError
+from mdnmt.config.loader import did_you_mean
+from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import fingerprint
 from mdnmt.fsio import read_json
 
@@ -88,3 +89,36 @@ def read_predicted(path: Path) -> dict[str, list[str]]:
             f"{path}: expected labels that `mdnmt predict-labels` wrote, found {type(error).__name__}: {error}; "
             "make them again"
         ) from None
+
+
+def label_of(domain: str, domains: tuple[str, ...]) -> int:
+    """Return the label of a domain of a run.
+
+    Raises:
+        ConfigError: the run has no such domain.
+    """
+    if domain not in domains:
+        hint = did_you_mean(domain, domains)
+        raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(domains)}")
+    return domains.index(domain)
+
+
+def read_labels(path: Path, domains: tuple[str, ...]) -> list[str]:
+    """Return the domain of each line of a text, from a file with one domain per line.
+
+    Raises:
+        DataError: it is not UTF-8, a line is empty, or a line names no domain of the run.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # with or without a byte order mark
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not UTF-8; convert the file first") from None
+    labels = [line.strip() for line in text.removesuffix("\n").split("\n")] if text else []
+    for number, label in enumerate(labels, 1):
+        if not label:
+            raise DataError(f"{path}, line {number}: empty; expected a domain: {', '.join(domains)}")
+        try:
+            label_of(label, domains)
+        except ConfigError as error:
+            raise DataError(f"{path}, line {number}: {error}") from None
+    return labels

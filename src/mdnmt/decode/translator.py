@@ -17,10 +17,11 @@ from torch import Tensor
 
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.config.decoding import Decoding, Weights
-from mdnmt.config.loader import did_you_mean, validate_model
+from mdnmt.config.loader import validate_model
 from mdnmt.config.run import RunSpec
 from mdnmt.decode.batching import translate_ids
 from mdnmt.decode.forced_decoding import decoder_states, force_decode
+from mdnmt.decode.labels import label_of
 from mdnmt.decode.likelihood import Likelihood
 from mdnmt.decode.low_precision import prepare_for_decoding, require_support
 from mdnmt.errors import ConfigError, DataError
@@ -42,25 +43,23 @@ class Translation:
     score: float
 
 
-def label_of(domain: str, domains: tuple[str, ...]) -> int:
-    """Return the label of a domain of a run.
-
-    Raises:
-        ConfigError: the run has no such domain.
-    """
-    if domain not in domains:
-        hint = did_you_mean(domain, domains)
-        raise ConfigError(f"no domain {domain!r} in this run{hint}; there are: {', '.join(domains)}")
-    return domains.index(domain)
-
-
 class Translator:
     """Translates plain text with the weights of a finished run; it needs only the run's own directory."""
 
-    def __init__(self, run_folder: Path, device: torch.device, weights: Weights = "final") -> None:
+    def __init__(
+        self, run_folder: Path, device: torch.device, weights: Weights = "final", labelled: bool = True
+    ) -> None:
         """Load a finished run with its final weights, or with its alternative ones (`Decoding.weights`).
 
+        Args:
+            run_folder: the run's folder.
+            device: where to translate.
+            weights: which weights.
+            labelled: the domain of each sentence will be given. If not, a run that needs it is refused before its
+                weights are read.
+
         Raises:
+            ConfigError: the run needs the domain of each sentence, which will not be given.
             DataError: the run is not finished, or its files are damaged.
             CheckpointError: its weights are damaged.
         """
@@ -72,13 +71,16 @@ class Translator:
         self.source_vocab = Vocab.load(paths.segmentation / f"vocab.{self.source_lang}.txt")
         self.target_vocab = Vocab.load(paths.segmentation / f"vocab.{self.target_lang}.txt")
         self._segmentation = paths.segmentation
-        self._target_tokenizer = Segmentation.load(paths.segmentation).tokenizer(self.target_lang)
+        segmentation = Segmentation.load(paths.segmentation)
+        self._target_tokenizer = segmentation.tokenizer(self.target_lang)
         architecture = validate(spec.builder, spec.architecture, where=str(paths.record), code=spec.code)
         joint = self.source_vocab.tokens == self.target_vocab.tokens
         sizes = VocabSizes(len(self.source_vocab), len(self.target_vocab), joint)
         method = build(spec.builder, architecture, sizes, len(self.domains))
         self.model: Transformer = method.model
         self.needs_domain = method.needs_domain
+        if not labelled and (self.needs_domain or segmentation.bpe == "domain"):
+            raise self._no_domain()
         try:
             self.model.load_state_dict(load_model(*weights_of(record, paths, weights)))
         except RuntimeError as error:
@@ -143,9 +145,7 @@ class Translator:
         try:
             pieces = [self._segmenter(name).encode(line) for line, name in zip(lines, domains, strict=True)]
         except NoDomainError:
-            raise ConfigError(
-                f"this run takes text apart by its domain, which must be given; there are: {', '.join(self.domains)}"
-            ) from None
+            raise self._no_domain() from None
         return [np.array([*vocab.encode(sentence), vocab.eos], dtype=np.int32) for sentence in pieces]
 
     def translate_ids(
@@ -206,9 +206,13 @@ class Translator:
     def _domain_is_there(self, domain: str | Sequence[str] | None, config: Decoding) -> None:
         # Under the label condition `missing` the label is left out on purpose; otherwise it was forgotten.
         if domain is None and self.needs_domain and config.labels != "missing":
-            raise ConfigError(
-                f"this run needs the text's domain; choose one (in a command: --domain): {', '.join(self.domains)}"
-            )
+            raise self._no_domain()
+
+    def _no_domain(self) -> ConfigError:
+        return ConfigError(
+            "this run needs the text's domain; choose one (in a command: --domain, --domains or --predict-domain): "
+            f"{', '.join(self.domains)}"
+        )
 
     def _labels(self, domain: str | Sequence[str] | None, chosen: list[int]) -> Tensor | None:
         if domain is None or isinstance(domain, str):

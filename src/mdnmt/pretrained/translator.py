@@ -13,8 +13,9 @@ from torch import Tensor
 from mdnmt.config.decoding import Decoding, Split, Weights
 from mdnmt.decode.batching import length_batches
 from mdnmt.decode.forced_decoding import force_decode
+from mdnmt.decode.labels import label_of
 from mdnmt.decode.likelihood import Likelihood
-from mdnmt.decode.translator import Translation, Translator, label_of, read_record, weights_of
+from mdnmt.decode.translator import Translation, Translator, read_record, weights_of
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import check_listed, read_json
@@ -27,9 +28,13 @@ from mdnmt.tasks.task_data import TaskData
 
 
 def open_run(
-    run_folder: Path, device: torch.device, root: Path = PRETRAINED, weights: Weights = "final"
+    run_folder: Path,
+    device: torch.device,
+    root: Path = PRETRAINED,
+    weights: Weights = "final",
+    labelled: bool = True,
 ) -> Translator | MbartTranslator:
-    """Return the translator of a finished run of any builder.
+    """Return the translator of a finished run of any builder; `labelled` as for `Translator`.
 
     Raises:
         MdnmtError: as `Translator` and `MbartTranslator`.
@@ -40,7 +45,7 @@ def open_run(
         builder = None  # the translator says what is wrong
     if builder == BUILDER:
         return MbartTranslator(run_folder, device, root, weights)
-    return Translator(run_folder, device, weights)
+    return Translator(run_folder, device, weights, labelled)
 
 
 class MbartTranslator:

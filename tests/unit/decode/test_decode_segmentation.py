@@ -85,8 +85,10 @@ def test_plain_text_with_its_domain_becomes_the_task_s_numbers(made: tuple[Path,
 
 def test_without_the_domain_it_says_what_it_needs(made: tuple[Path, Path]) -> None:
     translator = Translator(made[1], CPU)
-    with pytest.raises(ConfigError, match=r"apart by its domain, which must be given; there are: law, news"):
+    with pytest.raises(ConfigError, match=r"needs the text's domain; choose one .*: law, news"):
         translator.translate(["The law"], Decoding())
+    with pytest.raises(ConfigError, match=r"--domain, --domains or --predict-domain\): law, news"):
+        Translator(made[1], CPU, labelled=False)
     with pytest.raises(ConfigError, match="no domain 'laws' in this run"):
         translator.translate(["The law"], Decoding(), "laws")
 

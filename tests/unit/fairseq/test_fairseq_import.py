@@ -185,6 +185,8 @@ def test_the_run_translates_plain_text(
     assert main(["translate", "--run", str(run), "--device", "cpu", "--threads", "1"]) == 0
     first, second = capsys.readouterr().out.split("\n")[:2]
     assert first and not second
+    assert main(["translate", "--run", str(run), "--device", "cpu", "--predict-domain"]) == 2
+    assert "was imported, so no task has text to train a classifier" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r", "  \n"])
