@@ -185,6 +185,17 @@ def why_made_by_other_code(made: Mapping[str, Any]) -> str:
     return ""
 
 
+def say_other_data(task: Path) -> None:
+    """Print a line on standard error if other code than this prepared the data of a task."""
+    if why := why_made_by_other_code({"code": data_code(task)}):
+        print(
+            f"mdnmt: {task}: {why} than this, which may make other text of the same corpora; go back to that code, or "
+            "remove the folder, so that it is made anew",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 def say_other_code(folders: Iterable[Path]) -> None:
     """Print a line on standard error for each run that other code than this trained."""
     for folder in dict.fromkeys(folders):

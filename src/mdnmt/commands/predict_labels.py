@@ -17,8 +17,9 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.analysis.domain_classifier import predict
     from mdnmt.fsio import write_sealed
     from mdnmt.tasks.task_data import TaskData
-    from mdnmt.training_code import made_by
+    from mdnmt.training_code import made_by, say_other_data
 
+    say_other_data(args.task)
     data = TaskData.load(args.task)
     found = predict(data)
     write_sealed(args.out, found, made_by=made_by("labels", task=args.task))

@@ -28,6 +28,7 @@ from mdnmt.plugins import require_kept
 from mdnmt.studies.study import Run
 
 MANIFEST = "bundle.json"
+FORMAT_VERSION = 1  # of the manifest; one that names none has it too
 SIGNATURE = "signature.json"  # of the manifest, if it is signed
 UNPACKED_BYTES_MAX = 200_000_000  # per archive
 RUNS, TRANSLATIONS, TASKS, STUDIES = "runs", "translations", "tasks", "studies"
@@ -58,6 +59,11 @@ class Bundle:
         path = folder / MANIFEST
         if path.is_file():
             found = fsio.read_json(path)
+            version = found.get("format_version", FORMAT_VERSION) if isinstance(found, dict) else None
+            if version not in (FORMAT_VERSION, None):
+                raise DataError(
+                    f"{path}: has format version {version}, this mdnmt reads {FORMAT_VERSION}; update mdnmt"
+                )
             archives = found.get("archives") if isinstance(found, dict) else None
             if not isinstance(archives, dict) or not all(_KEY.fullmatch(key) for key in archives):
                 raise DataError(f"{path}: expected the manifest of a bundle, with `archives`")
@@ -169,7 +175,9 @@ class Bundle:
                 made = side_by_side.to_tables(files)
                 self._write(f"{TRANSLATIONS}/{task}", made, _hashes(made))
                 self._translated[task] = files
-        fsio.write_sealed(self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items()))})
+        fsio.write_sealed(
+            self.folder / MANIFEST, {"archives": dict(sorted(self.archives.items())), "format_version": FORMAT_VERSION}
+        )
 
     def _write(self, key: str, contents: dict[str, bytes], listed: dict[str, str]) -> None:
         path = self.path(key)

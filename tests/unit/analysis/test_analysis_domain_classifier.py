@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from mdnmt import fsio
 from mdnmt.analysis import domain_classifier
 from mdnmt.analysis.domain_classifier import predict
 from mdnmt.cli import main
@@ -47,6 +49,18 @@ def test_one_domain_is_no_choice(data: TaskData, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(TaskData, "text", lambda self, split, domain, lang: ["a"] if domain == "law" else [])
     with pytest.raises(DataError, match="training text of fewer than two domains"):
         predict(data)
+
+
+def test_data_that_other_code_prepared_are_named(
+    toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(toy_task, tmp_path / "task")
+    record = fsio.read_json(tmp_path / "task/task.json")
+    words = ["predict-labels", "--task", str(tmp_path / "task"), "--out", str(tmp_path / "labels.json")]
+    assert main(words) == 0 and capsys.readouterr().err == ""
+    fsio.write_sealed(tmp_path / "task/task.json", {**record, "code": {"text": "0" * 16}})
+    assert main(words) == 0
+    assert f"{tmp_path}/task: data prepared by other code than this" in capsys.readouterr().err
 
 
 def test_the_verb_writes_the_same_bytes_each_time(

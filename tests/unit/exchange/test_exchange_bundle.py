@@ -141,6 +141,18 @@ def test_a_manifest_without_its_seal_is_refused(run: Path, tmp_path: Path) -> No
         Bundle(tmp_path / "bundle")
 
 
+def test_a_manifest_of_another_format_is_refused(run: Path, tmp_path: Path) -> None:
+    Bundle(tmp_path / "bundle").add(RUN, run)
+    manifest = tmp_path / "bundle" / "bundle.json"
+    written = fsio.read_json(manifest)
+    assert written.pop("format_version") == 1
+    fsio.write_sealed(manifest, {**written, "format_version": 2})
+    with pytest.raises(DataError, match="has format version 2, this mdnmt reads 1; update mdnmt"):
+        Bundle(tmp_path / "bundle")
+    fsio.write_sealed(manifest, written)  # as versions of mdnmt without a number wrote it
+    assert Bundle(tmp_path / "bundle").runs == [RUN]
+
+
 def test_a_flipped_bit_anywhere_is_found(run: Path, tmp_path: Path) -> None:
     Bundle(tmp_path / "bundle").add(RUN, run)
     files = contents(tmp_path / "bundle")
