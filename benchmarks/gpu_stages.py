@@ -174,7 +174,8 @@ def _replayed(slot: Slot, family: str, precision: str, layout: str) -> dict[str,
     vocab, pairs = (60, 100) if slot.tiny else (8000, 4000)
     task = gpu.write_text(slot.work, vocab, pairs, spread=0.1 if layout == "packed" else 0.0)
     architecture = {**size, "attention_dropout": 0.1, **options}
-    spec = gpu.make_spec(task, builder, architecture, {**gpu.short(8), **recipe, "kernels": "plain", "clip_norm": 1.0})
+    recipe |= {"kernels": "plain" if slot.device == "cpu" else "auto", "clip_norm": 1.0}
+    spec = gpu.make_spec(task, builder, architecture, {**gpu.short(8), **recipe})
     folder, rate = slot.work / "gate", learning_rate
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -320,14 +321,15 @@ def _kernels(slot: Slot) -> dict[str, Case]:
 
 
 def _compiled(slot: Slot) -> dict[str, Case]:
-    """Return the plain Transformer with torch.compile and without."""
+    """Return the plain Transformer with torch.compile and without, and with the plain loss in place of Triton's."""
 
-    def compiled(mode: str) -> dict[str, Any]:
+    def measured(**options: str) -> dict[str, Any]:
         if slot.device == "cpu":
-            raise Absent("on a CPU, torch.compile needs a C++ compiler and minutes")
-        return slot.measure("transformer", "padded", updates=slot.updates, training={"compile": mode})
+            raise Absent("on a CPU, torch.compile needs a C++ compiler and minutes, and Triton a GPU")
+        return slot.measure("transformer", "padded", updates=slot.updates, training=options)
 
-    return {mode: partial(compiled, mode) for mode in ("off", "default")}
+    found: dict[str, Case] = {mode: partial(measured, compile=mode) for mode in ("off", "default")}
+    return found | {"off, plain loss": partial(measured, kernels="plain")}
 
 
 def _small(slot: Slot) -> dict[str, Case]:

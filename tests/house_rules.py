@@ -31,7 +31,7 @@ UNQUOTED = {
 # What a bare GPU machine has. Room -> the packages that it may import; other rooms may import what is pinned.
 TRAINING = {"torch", "numpy", "pydantic", "yaml", "safetensors", "sacrebleu"}
 THIRD_PARTY = {
-    "models": {"torch"},
+    "models": {"torch", "triton"},  # Triton only where it is installed: training starts without it (ABSENT)
     "methods": {"torch", "pydantic"},
     "checkpoints": {"torch", "numpy", "safetensors"},
     "config": {"pydantic", "pydantic_core", "yaml"},
@@ -58,6 +58,7 @@ ABSENT = [
     "psutil",
     "openpyxl",
     "yte",
+    "triton",
 ]
 
 UNSAFE_MODULES = {"pickle", "shelve", "marshal", "dill", "joblib"}

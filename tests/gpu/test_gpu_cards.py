@@ -25,6 +25,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.forward_backward import forward_backward
+from mdnmt.train.kernel_choice import why_no_triton
 from mdnmt.train.layout import Layout, make_batch, why_padded
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.run import build_method, train_run
@@ -91,6 +92,11 @@ def test_a_step_on_the_gpu_is_that_of_the_cpu(name: str, make_spec: Any, toy_tas
     assert gradients.keys() == others.keys()
     for parameter, value in gradients.items():
         assert torch.allclose(others[parameter], value, rtol=1e-3, atol=1e-6), parameter
+
+
+def test_triton_computes_the_plain_loss() -> None:
+    pytest.importorskip("triton")
+    assert why_no_triton(choose_device("cuda")) == ""
 
 
 @pytest.mark.parametrize("name", list(METHODS))

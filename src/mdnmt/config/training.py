@@ -73,7 +73,7 @@ class Training(Frozen):
     precision: Literal["auto", "fp32", "bf16"] = Field("auto", description="auto: bf16 where the device has it")
     kernels: Literal["auto", "plain", "cpu"] = Field(
         "auto",
-        description="cpu: kernels made for CPUs; plain: what a GPU runs, on any device; auto: by device",
+        description="cpu: kernels made for CPUs; plain: torch's operators, on any device; auto: by device",
     )
     layout: Literal["auto", "padded", "packed"] = Field(
         "auto",

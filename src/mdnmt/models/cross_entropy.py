@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from mdnmt.models.kernels import takes_triton_kernel
 from mdnmt.models.projection import dtype_of_products
 
 # Entries of one piece of the logits. On a CPU: few enough for its caches, and enough to keep it busy. Elsewhere: few
@@ -121,6 +122,15 @@ def linear_cross_entropy(
     none.
     """
     piece = piece_rows(hidden_ND.device, weight_VD.size(0))
+    if takes_triton_kernel(hidden_ND):
+        from mdnmt.models.kernels.fused_loss import FusedLinearCrossEntropy  # needs Triton
+
+        fused: Tensor = FusedLinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
+            *(hidden_ND, weight_VD, label_N, label_smoothing, token_weight_N, token_loss_N, mask_N, piece),
+            vocab_padding(hidden_ND.device, weight_VD.size(0)),
+            dtype_of_products(hidden_ND),
+        )
+        return fused
     loss: Tensor = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden_ND, weight_VD, label_N, label_smoothing, token_weight_N, token_loss_N, mask_N, piece
     )

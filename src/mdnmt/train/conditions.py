@@ -15,10 +15,11 @@ import torch
 from mdnmt import provenance
 from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.config.training import Compile, Training
-from mdnmt.errors import CheckpointError, ConfigError
+from mdnmt.errors import CheckpointError
 from mdnmt.methods.method import Method
 from mdnmt.models.kernels import Kernels
 from mdnmt.train.device import autocast_dtype, has_native_bf16
+from mdnmt.train.kernel_choice import choose_kernels
 from mdnmt.train.layout import Layout, choose_layout
 from mdnmt.train.progress import Progress
 from mdnmt.training_code import same_code, training_code
@@ -71,15 +72,7 @@ def conditions_here(builder: str, recipe: Training, device: torch.device, method
     """
     precision: Precision = "bf16" if autocast_dtype(recipe, device) is not None else "fp32"
     layout = choose_layout(method, recipe, device)
-    return Conditions(training_code(builder), precision, _kernels(recipe, device), recipe.compile, layout)
-
-
-def _kernels(recipe: Training, device: torch.device) -> Kernels:
-    if recipe.kernels == "cpu" and device.type != "cpu":
-        raise ConfigError(f"found training.kernels: cpu on device {device}, expected auto or plain there")
-    if recipe.kernels == "auto":
-        return "cpu" if device.type == "cpu" else "plain"
-    return recipe.kernels
+    return Conditions(training_code(builder), precision, choose_kernels(recipe, device), recipe.compile, layout)
 
 
 def progress_in(checkpoint: Checkpoint) -> Progress:
@@ -136,12 +129,13 @@ def resumed_conditions(checkpoint: Checkpoint, here: Conditions, recipe: Trainin
             "makes it another run"
         )
     kernels: Kernels = checkpoint.state.get(KEY, {}).get("kernels", here.kernels)
-    # A run that began on a GPU can resume on a CPU with the same plain formulas; the CPU's kernels have no GPU version.
-    if kernels != here.kernels and (recipe.kernels != "auto" or kernels == "cpu"):
+    # A run with plain formulas can move between a GPU and a CPU; the other kernels exist on one kind of device only.
+    if kernels != here.kernels and (recipe.kernels != "auto" or kernels != "plain"):
+        asked = "auto on a GPU with Triton" if kernels == "triton" else f"{kernels} on a device that has them"
         raise CheckpointError(
             f"the run began with kernels: {kernels} and has reached update {checkpoint.update}; device {device} with "
             f"training.kernels: {recipe.kernels} gives kernels: {here.kernels}, which round differently: resume with "
-            f"training.kernels: {kernels} on a device that has them, or remove the run to start again"
+            f"training.kernels: {asked}, or remove the run to start again"
         )
     compiled: Compile = checkpoint.state.get(KEY, {}).get("compile", "off")
     if compiled != here.compile:

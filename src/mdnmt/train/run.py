@@ -35,6 +35,7 @@ from mdnmt.train.data_parallel import Workers, from_environment
 from mdnmt.train.device import choose_device, make_deterministic, refuse_one_gpu_for_all
 from mdnmt.train.footprint import device_memory, footprint, require_disk
 from mdnmt.train.initialise import InitialWeights, initialise, read_initial
+from mdnmt.train.kernel_choice import why_no_triton
 from mdnmt.train.layout import why_padded
 from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics_log import MetricsLog, lost_validations, read_metrics, write_curves
@@ -213,6 +214,9 @@ def _train(
     reason = why_padded(trainer.method, trainer.recipe, trainer.device)
     if trainer.device.type == "cuda" and trainer.recipe.layout == "auto" and reason and trainer.workers.is_first:
         print(f"training.layout: auto is padded here: {reason}", flush=True)
+    reason = why_no_triton(trainer.device) if trainer.recipe.kernels == "auto" else ""
+    if trainer.device.type == "cuda" and reason and trainer.workers.is_first:
+        print(f"training.kernels: auto is plain here: {reason}", flush=True)
     try:
         updates = trainer.runtime.profile_updates if trainer.workers.is_first else 0
         with (

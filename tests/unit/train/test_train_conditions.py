@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import CheckpointError, ConfigError, Interrupted
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.train import conditions, device
+from mdnmt.train import conditions, device, kernel_choice
 from mdnmt.train.layout import why_padded
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.progress import Progress
@@ -198,18 +199,48 @@ def resumed(spec: Any, task: Path, device: str, **began: str) -> conditions.Cond
     return conditions.resumed_conditions(checkpoint, here(spec, task, device), spec.training, torch.device(device))
 
 
-def test_other_kernels_are_refused(make_spec: Any, toy_task: Path) -> None:
+def test_other_kernels_are_refused(make_spec: Any, toy_task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def resume(began: str, wanted: str, device: str) -> conditions.Conditions:
         return resumed(make_spec(kernels=wanted), toy_task, device, kernels=began)
 
     assert resume("plain", "auto", "cpu").kernels == "plain"  # moved from a GPU to a CPU
     assert resume("cpu", "cpu", "cpu").kernels == "cpu"
-    for began, wanted, name in (("cpu", "auto", "cuda"), ("cpu", "plain", "cpu"), ("plain", "cpu", "cpu")):
+    refused = [("cpu", "auto", "cuda"), ("cpu", "plain", "cpu"), ("plain", "cpu", "cpu")]
+    for began, wanted, name in (*refused, ("triton", "auto", "cuda"), ("triton", "auto", "cpu")):
         with pytest.raises(CheckpointError, match=f"began with kernels: {began}") as error:
             resume(began, wanted, name)
         assert "\n" not in str(error.value)
     with pytest.raises(ConfigError, match="kernels: cpu on device cuda"):
         resume("cpu", "cpu", "cuda")
+    monkeypatch.setattr(kernel_choice, "why_no_triton", lambda device: "")
+    assert here(make_spec(), toy_task, "cuda").kernels == resume("triton", "auto", "cuda").kernels == "triton"
+    assert here(make_spec(kernels="plain"), toy_task, "cuda").kernels == "plain"
+    assert resume("plain", "auto", "cuda").kernels == "plain"
+    with pytest.raises(CheckpointError, match=r"training\.kernels: auto on a GPU with Triton"):
+        resume("triton", "plain", "cuda")
+
+
+def test_triton_is_used_only_where_it_computes_the_plain_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    why_no_triton, card = kernel_choice.why_no_triton.__wrapped__, torch.device("cuda", 0)
+    monkeypatch.setattr(kernel_choice, "find_spec", lambda name: None)
+    assert why_no_triton(card) == "Triton is not installed"
+    monkeypatch.setattr(kernel_choice, "find_spec", lambda name: name)
+    assert "not for device cpu" in why_no_triton(torch.device("cpu"))
+
+    def why(found: float | Exception) -> str:
+        def small_loss(device: torch.device, kernels: str) -> list[torch.Tensor]:
+            if kernels == "triton" and isinstance(found, Exception):
+                raise found
+            return [torch.tensor(found if kernels == "triton" else 1.0)]
+
+        monkeypatch.setattr(kernel_choice, "_small_loss", small_loss)
+        return str(why_no_triton(card))
+
+    assert why(1.0) == ""
+    assert why(1.1) == "Triton's loss differs from the plain one by 1.0e-01"
+    assert why(math.nan) == "Triton's loss differs from the plain one by nan"
+    assert why(RuntimeError("no C compiler\nat all")) == "Triton failed: no C compiler"
+    assert why(KeyError()) == "Triton failed: KeyError"
 
 
 @pytest.mark.parametrize(
