@@ -10,10 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from unit.config_docs.pages import EXCEPTIONS, MANUAL, ROOT, blocks, commands
+from workflow.publisher import archives, publishing
 from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, made_once, write_corpus
 
 pytestmark = pytest.mark.slow
@@ -41,6 +45,31 @@ AFTER = {
         f"sed -i 's/^per_method: {{}}/per_method: {_RATE}/' config/studies/demo-lr.yaml"
     )
 }
+
+
+@contextmanager
+def small_zhang2021(project: Project) -> Iterator[None]:
+    """Make the study small, serve small archives for English-French, and put a small UM-Corpus into its place."""
+    task = {"segmentation__bpe_merge_operations": 20}
+    task |= {f"domains__{name}__{split}": 3 for name in ("ecb", "kde4", "iwslt") for split in ("valid", "test")}
+    project.update("config/tasks/zhang-en-fr.yaml", **task)
+    training = {**TRAINING, "max_updates": 2, "validate_every": 1}
+    options = {"all_methods": {"architecture": SIZES, "training": training}, "decoding": {"beam_size": 1}}
+    project.update("config/studies/zhang2021.yaml", seeds=1, comparison={"num_resamples": 10}, **options)
+    by_hand = project.path("resources/manual/UM-Corpus.zip")
+    by_hand.parent.mkdir(parents=True)
+    with zipfile.ZipFile(by_hand, "w") as archive:
+        for name in ("Bilingual/Laws/Bi-Laws.txt", "Bilingual/Thesis/Bi-Thesis.txt", "Testing/Testing-Data.txt"):
+            archive.writestr(f"UM-Corpus/data/{name}", "The law.\n法\n")
+    project.environment["no_proxy"] = "*"
+    with publishing() as publisher:
+        for name in ("opus-ecb-en-fr", "opus-kde4-en-fr", "iwslt17-en-fr"):
+            publisher.publish(project.path("config"), name, archives()[name])
+        yield
+
+
+# What surrounds the commands of a page.
+DURING = {"rebuild-a-table.md": small_zhang2021}
 
 
 def page_commands(page: Path) -> list[str]:
@@ -155,7 +184,8 @@ def test_the_commands_of_the_page_work(name: str, demo: Project, tmp_path: Path)
     for command in page_commands(PAGES[name]):
         if command not in EXCEPTIONS["until"]:
             script += [filled(command), AFTER.get(command, "")]
-    shell(project, "\n".join(script))
+    with DURING.get(name, nullcontext)(project):
+        shell(project, "\n".join(script))
     for command in page_commands(PAGES[name]):
         if command in EXCEPTIONS["until"]:
             shell_until(project, filled(command), EXCEPTIONS["until"][command])

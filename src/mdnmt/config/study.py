@@ -145,7 +145,9 @@ class StudyConfig(Seeds):
 
     title: str = Field(description="of the report")
     description: str = Field(description="the first lines of the report")
-    like: Name | None = Field(None, description="the study to inherit from")
+    like: Name | tuple[Name, ...] | None = Field(
+        None, description="the study to inherit from; of a list of studies, a later one wins"
+    )
     tasks: tuple[str, ...] = Field((), description="each with all methods; none: those that tables and figures name")
     methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
     stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
@@ -186,7 +188,7 @@ class StudyConfig(Seeds):
 
 
 def load_study(config_folder: Path, name: str) -> StudyConfig:
-    """Return config/studies/<name>.yaml, merged over the study that its key `like` names.
+    """Return config/studies/<name>.yaml, merged over the studies that its key `like` names.
 
     Mappings are merged key by key; any other value replaces the inherited one, and null removes a key.
 
@@ -201,12 +203,13 @@ def _merge_base(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[
     path = find_named(config_folder / "studies", name, "study")
     own = load_mapping(path)
     like = own.get("like")
-    if like is None:
-        return own
-    if not isinstance(like, str) or like in (*above, name):
-        raise ConfigError(f"{path}: like: {like!r} leads back to this study; expected another one")
-    with named_in(f"{path}: like"):
-        below = _merge_base(config_folder, like, (*above, name))
+    bases = like if isinstance(like, list) else [] if like is None else [like]
+    below: dict[str, Any] = {}
+    for base in bases:
+        if not isinstance(base, str) or base in (*above, name):
+            raise ConfigError(f"{path}: like: {base!r} leads back to this study; expected another one")
+        with named_in(f"{path}: like"):
+            below = _merged(below, _merge_base(config_folder, base, (*above, name)))
     return _merged(below, own)
 
 

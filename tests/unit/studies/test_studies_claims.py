@@ -83,9 +83,9 @@ def lacks(claim: Claim, paper: str, study: Study) -> list[str]:
     return missing
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_the_paper_study_makes_all_that_claims_read(paper: str) -> None:
-    whole = study("paper")
+@pytest.mark.parametrize(("name", "paper"), [(name, paper) for paper in PAPERS for name in ("paper", paper)])
+def test_the_paper_study_and_that_of_one_paper_make_all_that_claims_read(name: str, paper: str) -> None:
+    whole = study(name)
     decided = {
         name: claim
         for name, claim in whole.claims[paper].items()

@@ -64,9 +64,21 @@ def test_three_studies_deep(tmp_path: Path) -> None:
     assert (study.decoding.beam_size, study.decoding.length_penalty) == (2, 0.5)
 
 
+def test_of_a_list_of_studies_a_later_one_wins_and_the_study_itself_wins_over_all(tmp_path: Path) -> None:
+    write(tmp_path, "below", BELOW)
+    tables = {"p-two": {"task": "u"}, "p-four": {"task": "t"}}
+    write(tmp_path, "beside", {"title": "Beside", "seeds": 2, "tables": tables})
+    write(tmp_path, "top", {"like": ["below", "beside"], "description": "Both", "tables": {"p-four": {"task": "v"}}})
+    study = load_study(tmp_path, "top")
+    assert (study.title, study.description, study.seeds, study.methods) == ("Beside", "Both", 2, ("a", "b"))
+    assert {key: shown.task for key, shown in study.tables.items()} == {"p-one": "t", "p-two": "u", "p-four": "v"}
+
+
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
+        ({"like": ["second", "first"]}, BELOW, "'first' leads back"),
+        ({"like": ["second", "third"]}, BELOW, "no study 'third'"),
         ({"like": "second"}, {"like": "first"}, "leads back"),
         ({"like": "first"}, BELOW, "leads back"),
         ({"like": "secondd"}, BELOW, "no study 'secondd' (did you mean 'second'?)"),

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from mdnmt.config.run import RunSpec
 from mdnmt.exhibits.table_selection import columns, paper_table
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
 
 CONFIG = Path(__file__).parents[3] / "config"
+ONE_PAPER = ("jiang2020", "zhang2021", "song2026", "phan2022")
 # Runs a seed by task, counted once where several tables share them. Jiang et al., two domains: 4 on one domain, 2 + 8
 # baselines, 4 + 2 mixing rows, 6 combined with embeddings, 2 without labels are 28; EN-DE has two frozen ones and a
 # sweep of four more. Four domains: 4 more on one domain are 32, and Table 8 has 8 + 10 + 2 + 2 of its own, post-norm.
@@ -40,7 +42,8 @@ def study(name: str, folder: Path) -> Study:
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Study]:
     """Return the studies, resolved where no corpus has been fetched."""
     folder = tmp_path_factory.getbasetemp() / "no-corpora"
-    return {name: study(name, folder) for name in ("paper", "smoke", "registry", "registry-small", "open")}
+    names = ("paper", *ONE_PAPER, "smoke", "registry", "registry-small", "open")
+    return {name: study(name, folder) for name in names}
 
 
 def shown(study: Study) -> set[tuple[str, str, str]]:
@@ -65,6 +68,28 @@ def test_the_paper_study_has_every_run_of_every_table(found: dict[str, Study]) -
     assert set(paper.config.tables) == everything
     figures = {f"{name}-{item}" for name, one in paper.papers.items() for item in one.figures}
     assert set(paper.config.figures) == figures - {"mdnmt-learning-rates"}  # the papers' recipes are not swept
+
+
+def test_the_runs_of_the_four_studies_of_one_paper_are_those_of_paper(found: dict[str, Study]) -> None:
+    def planned(study: Study) -> dict[tuple[str, str, int], RunSpec | None]:
+        return {(run.task, run.directory, run.seed): run.planned for run in study.runs}
+
+    whole, parts = planned(found["paper"]), [planned(found[name]) for name in ONE_PAPER]
+    # A `RunSpec` is all that the address of a run is the hash of.
+    assert all(spec == whole[run] for part in parts for run, spec in part.items())
+    assert {run for part in parts for run in part} == set(whole)
+
+
+@pytest.mark.parametrize("name", ONE_PAPER)
+def test_the_study_of_one_paper_shows_what_paper_shows_of_it(found: dict[str, Study], name: str) -> None:
+    one, paper = found[name].config, found["paper"].config
+    for kind in ("tables", "figures"):
+        own = {key: shown for key, shown in getattr(one, kind).items() if not key.startswith("mdnmt-")}
+        assert own == {key: shown for key, shown in getattr(paper, kind).items() if key.startswith(f"{name}-")}
+        assert own
+    for key in ("use_recipes", "seeds", "decoding", "comparison", "analysis", "comet", "copy_source"):
+        assert getattr(one, key) == getattr(paper, key)
+    assert found[name].claims[name] == found["paper"].claims[name]
 
 
 @pytest.mark.parametrize("name", ["smoke", "registry", "registry-small"])
