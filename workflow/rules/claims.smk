@@ -17,7 +17,7 @@ rule claims:
     message:
         "Judging the claims of {wildcards.paper}"
     shell:
-        "mdnmt exhibit {resources.study} claims/{wildcards.paper:q} > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q} {resources.study} claims/{wildcards.paper:q} > {log:q} 2>&1"
 
 
 rule audit:

@@ -61,12 +61,12 @@ rule figures:
         runtime=JOBS.minutes(120),
         study=STUDY_OPTIONS,
     params:
-        specs=lambda w: [identity(figure_spec(STUDY, key, PLACES)) for key in STUDY.config.figures],
+        specs=lambda w: ",".join(identity(figure_spec(STUDY, key, PLACES)) for key in STUDY.config.figures),
         code=[code_of_figure(STUDY, key) for key in STUDY.config.figures],
     message:
         "All figures of the study"
     shell:
-        "mdnmt exhibit {resources.study} figures > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.specs:q} {resources.study} figures > {log:q} 2>&1"
 
 
 rule tables:
@@ -90,9 +90,11 @@ rule tables:
     resources:
         study=STUDY_OPTIONS,
     params:
-        specs=lambda w: [identity(table_selection.table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables],
+        specs=lambda w: ",".join(
+            identity(table_selection.table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables
+        ),
         code=[code_of_table(STUDY, key, PLACES) for key in STUDY.config.tables],
     message:
         "All tables of the study"
     shell:
-        "mdnmt exhibit {resources.study} tables > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.specs:q} {resources.study} tables > {log:q} 2>&1"

@@ -28,4 +28,4 @@ rule figure:
     message:
         "Figure {wildcards.key}"
     shell:
-        "mdnmt exhibit {resources.study} figures/{wildcards.key:q} > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q} {resources.study} figures/{wildcards.key:q} > {log:q} 2>&1"

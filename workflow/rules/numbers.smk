@@ -16,4 +16,4 @@ rule numbers:
     message:
         f"Collecting the numbers of study {STUDY.name}"
     shell:
-        "mdnmt exhibit {resources.study} numbers > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q} {resources.study} numbers > {log:q} 2>&1"

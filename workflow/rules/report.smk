@@ -15,7 +15,7 @@ rule runs_table:
     message:
         f"Listing the runs of study {STUDY.name}"
     shell:
-        "mdnmt exhibit {resources.study} runs > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q} {resources.study} runs > {log:q} 2>&1"
 
 
 rule report:
@@ -46,7 +46,7 @@ rule report:
     message:
         f"Writing results/{STUDY.name}/report.html"
     shell:
-        "mdnmt exhibit {resources.study} report > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q} {resources.study} report > {log:q} 2>&1"
 
 
 # All rules are known here, in the last file. Cheap stages, which have the hash of their code among their params, are

@@ -30,4 +30,4 @@ rule significance:
     message:
         "Comparing the systems of {wildcards.key} with the baseline"
     shell:
-        "mdnmt exhibit {resources.study} significance/{wildcards.key:q} > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q} {resources.study} significance/{wildcards.key:q} > {log:q} 2>&1"

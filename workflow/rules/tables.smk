@@ -28,4 +28,4 @@ rule table:
     message:
         "Table {wildcards.key}"
     shell:
-        "mdnmt exhibit {resources.study} tables/{wildcards.key:q} > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q} {resources.study} tables/{wildcards.key:q} > {log:q} 2>&1"

@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partial", action="store_true", help="tables, figures and page from whatever exists, in results/STUDY/partial"
     )
+    parser.add_argument("--planned", metavar="HASHES", help="refuse a study whose exhibits have become others")
     parser.add_argument(
         "--config", nargs="+", default=[], metavar="KEY=VALUE", help="override config/config.yaml, as for snakemake"
     )
@@ -42,4 +43,4 @@ def run(args: argparse.Namespace) -> None:
     if args.partial:
         print(f"report: {exhibits.make_partial()}")
     else:
-        exhibits.make(args.keys)
+        exhibits.make(args.keys, args.planned.split(",") if args.planned else ())

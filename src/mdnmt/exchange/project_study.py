@@ -74,13 +74,15 @@ def read_given(config_folder: Path, study: str | None, pairs: Iterable[str]) -> 
     """Return the keys and values of config.yaml, overridden by a study's name and by KEY=VALUE pairs.
 
     Raises:
-        ConfigError: a pair has no key, its value is not YAML, or config.yaml cannot be read.
+        ConfigError: a pair has no key or names a second study, its value is not YAML, or config.yaml cannot be read.
     """
     found = {**(load_yaml(config_folder / "config.yaml") or {}), **({} if study is None else {"study": study})}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise ConfigError(f"--config: found {pair!r}, expected KEY=VALUE; put the study's name before --config")
+        if key == "study" and study is not None:
+            raise ConfigError(f"--config: {pair} names a study beside {study}; name one study, without --config")
         try:
             found[key] = yaml.safe_load(value)
         except yaml.YAMLError:

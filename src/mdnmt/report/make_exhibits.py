@@ -7,16 +7,18 @@ A key is the path of an exhibit below `results/<study>/`, without its ending: `t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mdnmt import fsio
 from mdnmt.config.loader import did_you_mean
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
+from mdnmt.exhibits.spec_files import identity
 from mdnmt.exhibits.table_selection import comparison, table_spec
 from mdnmt.report import report_page, report_selection
 from mdnmt.report.runs_table import write_runs
@@ -49,14 +51,24 @@ class Exhibits:
             "report": self._report,
         }
 
-    def make(self, keys: Iterable[str]) -> None:
+    def make(self, keys: Iterable[str], planned: Sequence[str] = ()) -> None:
         """Make the exhibits with these keys, in this order.
 
+        Args:
+            keys: what to make.
+            planned: the identity (`spec_files.identity`) that each exhibit must have, in the same order; empty: any.
+
         Raises:
-            ConfigError: the study has no such exhibit; nothing was made.
+            ConfigError: the study has no such exhibit, or one has become another than was planned; nothing was made.
             DataError: a file that an exhibit is made from is missing, damaged, or made with other options.
         """
         found = [exact for key in keys for exact in self._expanded(key)]
+        # Snakemake records what it planned, so it would not notice a study that is edited while it runs, and then back.
+        if planned and [identity(self._spec(key)) for key in found] != list(planned):
+            raise ConfigError(
+                f"study {self._study.name} is not the one that was planned for {', '.join(found)}: its configuration "
+                "or its finished runs changed since then; start the same command again"
+            )
         for key in found:
             self._made[key]()
 
@@ -76,10 +88,24 @@ class Exhibits:
         fsio.write_text(page, report_page.render(spec))
         return page
 
+    def _spec(self, key: str) -> Any:
+        """Return what the rule of an exhibit records of it."""
+        kind, _, name = key.partition("/")
+        specs: dict[str, Callable[[], Any]] = {
+            "significance": lambda: comparison(self._study, name, self._places),
+            "tables": lambda: table_spec(self._study, name, self._places),
+            "figures": lambda: figure_spec(self._study, name, self._places),
+            "claims": lambda: claims_spec(self._study, name, self._places),
+            "numbers": lambda: number_sources(self._study, self._places),
+            "runs": lambda: report_selection.run_rows(self._study, self._places),
+            "report": lambda: report_selection.report_spec(self._study, self._places, (self._command,)),
+        }
+        return specs[kind]()
+
     def _expanded(self, key: str) -> list[str]:
         if key in ("tables", "figures"):
             return [known for known in self._made if known.startswith(f"{key}/")]
-        bare = [known for known in self._made if known.partition("/")[2] == key and not known.startswith("signif")]
+        bare = [known for known in self._made if known.endswith(f"/{key}") and not known.startswith("signif")]
         if key not in self._made and not bare:
             raise ConfigError(
                 f"study {self._study.name} has no exhibit {key!r}{did_you_mean(key, self._made)}; expected one of: "

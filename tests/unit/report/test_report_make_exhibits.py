@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.spec_files import identity
 from mdnmt.report.make_exhibits import Exhibits
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
@@ -49,4 +51,26 @@ def test_an_unknown_key_is_named_before_anything_is_made(demo: tuple[Exhibits, l
     exhibits, made = demo
     with pytest.raises(ConfigError, match=r"study demo has no exhibit 'tables2'.*; expected one of: "):
         exhibits.make(["report", "tables2"])
+    assert made == []
+
+
+def test_an_empty_key_is_unknown(demo: tuple[Exhibits, list[str]]) -> None:
+    exhibits, made = demo
+    with pytest.raises(ConfigError, match=r"study demo has no exhibit ''"):
+        exhibits.make([""])
+    assert made == []
+
+
+def test_a_study_that_was_edited_since_it_was_planned_is_refused(demo: tuple[Exhibits, list[str]]) -> None:
+    exhibits, made = demo
+    planned = [identity(exhibits._spec(key)) for key in exhibits._made]
+    exhibits.make(exhibits._made, planned)
+    assert made == list(exhibits._made)
+    made.clear()
+    comparison = exhibits._study.config.comparison.model_copy(update={"num_resamples": 7})
+    config = exhibits._study.config.model_copy(update={"comparison": comparison})
+    exhibits._study = replace(exhibits._study, config=config)
+    key = next(iter(exhibits._made))
+    with pytest.raises(ConfigError, match=rf"study demo is not the one that was planned for {key}: .*; start the same"):
+        exhibits.make([key], planned[:1])
     assert made == []

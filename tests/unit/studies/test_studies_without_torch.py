@@ -65,17 +65,22 @@ def test_counts_are_kept_for_the_next_plan_and_belong_to_options_and_code(
     assert not counts.exists()  # outside a project, no folder is made
     counts.parent.mkdir()
     keep_counts()
-    (key,) = json.loads(counts.read_text())
+    (key,) = json.loads(counts.read_text()).keys() - {"seal"}
+    kept = counts.read_text()
     _forget()
     with monkeypatch.context() as patch:
         patch.setattr(model_work, "_counted", lambda *_: pytest.fail("counted again"))
         assert work_of("transformer", options, 2, VOCAB) == made
-    other = Work(1, 2, 3)
+    other, code = Work(1, 2, 3), model_work._code
     monkeypatch.setattr(model_work, "_counted", lambda *_: other)
     assert work_of("transformer", {**options, "ffn_dim": 32}, 2, VOCAB) == other
     _forget()
     monkeypatch.setattr(model_work, "_code", lambda: "other code")
     assert work_of("transformer", options, 2, VOCAB) == other
-    counts.write_text('{"' + key + '": "damaged"}')
-    _forget()
-    assert work_of("transformer", options, 2, VOCAB) == other
+    monkeypatch.setattr(model_work, "_code", code)
+    number = str(made.parameters)
+    edited, start = kept.replace(number, f"1{number}"), '{"' + key + '": '
+    for damaged in (edited, f'{start}"damaged"}}', f"{start}[Infinity, 1, 1]}}"):
+        counts.write_text(damaged)
+        _forget()
+        assert work_of("transformer", options, 2, VOCAB) == other

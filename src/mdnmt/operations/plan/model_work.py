@@ -112,7 +112,7 @@ def _kept() -> dict[str, Work]:
     """Return the counts of earlier plans; those of this process are added."""
     try:
         return {key: Work(*map(int, counts)) for key, counts in fsio.read_json(COUNTS).items()}
-    except (OSError, ValueError, TypeError, AttributeError):  # missing, damaged, or of another version
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError):  # missing, damaged, or of another version
         return {}
 
 
@@ -121,7 +121,7 @@ def keep_counts() -> None:
     if not COUNTS.parent.is_dir():
         return
     try:
-        fsio.write_json(COUNTS, {key: astuple(work) for key, work in sorted(_kept().items())})
+        fsio.write_sealed(COUNTS, {key: astuple(work) for key, work in sorted(_kept().items())})
     except OSError:
         return
 
