@@ -39,8 +39,7 @@ def opened():
     """Return the study with its project and paths."""
     try:
         # A dry run shows jobs behind first downloads, under addresses that are not theirs yet.
-        provisional = config.get("first_downloads", True) and workflow.output_settings.dryrun
-        return open_study(CONFIG, config, CORPORA, Path("results"), provisional=provisional)
+        return open_study(CONFIG, config, CORPORA, Path("results"), provisional=workflow.output_settings.dryrun)
     except MdnmtError as error:
         raise WorkflowError(str(error))
 

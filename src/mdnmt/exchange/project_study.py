@@ -47,12 +47,13 @@ def open_study(
         given: the keys and values of config.yaml, with those that override them.
         corpora: the folder of fetched corpora.
         results: the folder of all results.
-        provisional: tasks that wait for first downloads get placeholder addresses.
+        provisional: tasks that wait for first downloads get placeholder addresses, if the project allows these.
 
     Raises:
         ConfigError: a mistake in the project's configuration or in a file that the study names.
     """
     project = validate_model(dict(given), ProjectConfig, f"{config_folder}/config.yaml or --config")
+    provisional = provisional and project.first_downloads
     study = resolve(config_folder, project.study, corpora, project.seeds, provisional=provisional)
     bundle = Bundle(config_folder.parent / project.bundle)
     if project.finished_only:
