@@ -10,12 +10,13 @@ from workflow.snakemake_project import ROOT, Project
 
 pytestmark = pytest.mark.slow
 
-# Verb -> the file that its first process does not see as it is, and how much of it that process sees.
-LATE = {"decode": ("run.json", 0.5), "score": ("sums.json", None), "table": ("scores.json", None)}
+# Verb, or what `mdnmt exhibit` makes -> the file that its first process does not see as it is, and how much it sees.
+LATE = {"decode": ("run.json", 0.5), "score": ("sums.json", None), "tables": ("scores.json", None)}
 FIRST_READER = """
 import pathlib, sys
 late = {late!r}
-verb = next((word for word in sys.orig_argv[1:] if word in late), None)
+words = [word.partition("/")[0] for word in sys.orig_argv[1:]]
+verb = next((word for word in words if word in late), None)
 if verb is not None and any(word.endswith("mdnmt") for word in sys.orig_argv):
     name, share = late[verb]
     read, marker = pathlib.Path.read_bytes, pathlib.Path("seen-late-" + verb)
