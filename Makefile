@@ -135,7 +135,7 @@ format: setup-dev
 	$(BIN)/snakefmt Snakefile workflow
 
 report-partial: setup
-	@$(BIN)/mdnmt exhibit $(or $(STUDY),demo) --partial
+	@$(BIN)/mdnmt exhibit $(or $(STUDY),demo)
 
 clean: setup
 	@$(BIN)/mdnmt clean --stale

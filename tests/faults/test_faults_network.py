@@ -76,7 +76,7 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["ambiguity", *of_task, "--words", f"{new}/ambiguous.json", "--spec", choices, "--out", f"{new}/a.json"],
         ["analyse", "--run", run, *of_task, "--out", f"{new}/analysis", *PLACES],
         ["measure", "--runs", f'{{"mixed": "{run}"}}', *of_task, "--repeats", "1", "--out", f"{new}/m.json", *PLACES],
-        ["exhibit", "demo", "--partial", "--config-folder", str(ROOT / "config"), "--results", f"{new}/results"],
+        ["exhibit", "demo", "--config-folder", str(ROOT / "config"), "--results", f"{new}/results"],
         ["bundle", "--bundle", f"{new}/bundle", "--results", f"{new}/results", *restored],
         ["audit", "--config", str(ROOT / "config"), "--json", f"{new}/audit.json"],
         ["toy-weights", "--out", f"{new}/toy-weights"],

@@ -24,7 +24,7 @@ def test_more_seeds_and_single_domains_from_a_partial_page_to_the_whole(project:
     project.update("config/studies/tiny.yaml", seeds=2, methods=["single", "mixed", "waldm-edc"])
 
     # Before: the page of what is there knows what is not.
-    assert project.mdnmt("exhibit", "tiny", "--partial").returncode == 0
+    assert project.mdnmt("exhibit", "tiny").returncode == 0
     partial = project.path("results/tiny/partial")
     states = {(row["method"], row["seed"]): row["state"] for row in rows(partial / "runs.tsv", "\t")}
     assert {key for key, state in states.items() if state == "done"} == {("mixed", "1"), ("waldm-edc", "1")}

@@ -1,4 +1,4 @@
-# The report. `mdnmt exhibit STUDY --partial` writes it from whatever exists, at any time.
+# The report. `mdnmt exhibit STUDY` writes one from whatever exists, at any time.
 rule runs_table:
     input:
         records=after_downloads(all_tasks, lambda w: [f"{run_dir(run)}/run.json" for run in STUDY.makeable()]),

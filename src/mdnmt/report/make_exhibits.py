@@ -72,16 +72,33 @@ class Exhibits:
         for key in found:
             self._made[key]()
 
-    def make_partial(self) -> Path:
-        """Make tables, figures and the page from the files that exist now, without tests and claims; return the page.
+    def make_from_what_exists(self, keys: Iterable[str] = ()) -> Path:
+        """Make tables and figures from the files that exist now, without new tests; return the last file written.
 
-        They lie in the folder `partial` of the study's results.
+        They lie in the folder `partial` of the study's results: what Snakemake makes is replaced by Snakemake alone,
+        which knows the options that it was made with.
+
+        Args:
+            keys: of tables and figures, `tables` or `figures`; none: all of them, and the page.
+
+        Raises:
+            ConfigError: a key of something else; nothing was made.
         """
-        places = partial_paths(self._study, self._places)
-        for key in self._study.config.tables:
-            write_table(table_spec(self._study, key, places, partial=True), {JSON: Path(places.table(key, JSON))})
-        for key in self._study.config.figures:
-            _save_figure(self._study, key, places, partial=True)
+        places = partial_paths(self._places)
+        chosen = [exact for key in keys or ("tables", "figures") for exact in self._expanded(key)]
+        if others := [key for key in chosen if not key.startswith(("tables/", "figures/"))]:
+            raise ConfigError(
+                f"{others[0]} is made by Snakemake alone (`mdnmt run {self._study.name}`); by hand, expected tables or "
+                "figures, or no key for all of them and the page"
+            )
+        path = Path(places.runs_table)
+        for kind, _, key in (one.partition("/") for one in chosen):
+            if kind == "tables":
+                path = _write_table(self._study, key, places, partial=True)
+            else:
+                path = _save_figure(self._study, key, places, partial=True)
+        if keys:
+            return path
         write_runs(report_selection.run_rows(self._study, places), Path(places.runs_table))
         page = Path(places.runs_table).with_name("report.html")
         spec = report_selection.report_spec(self._study, places, (self._command,), partial=True)
@@ -119,8 +136,7 @@ class Exhibits:
         write_comparison(comparison(self._study, key, self._places), Path(self._places.significance(key)))
 
     def _table(self, key: str) -> None:
-        paths = {ending: Path(self._places.table(key, ending)) for ending in (*FORMATS, JSON)}
-        write_table(table_spec(self._study, key, self._places), paths)
+        _write_table(self._study, key, self._places)
 
     def _figure(self, key: str) -> None:
         _save_figure(self._study, key, self._places)
@@ -148,7 +164,7 @@ class Exhibits:
         print(f"report: {page}")
 
 
-def partial_paths(study: Study, places: ResultPaths) -> ResultPaths:
+def partial_paths(places: ResultPaths) -> ResultPaths:
     """Return the paths of a report on what exists: its tables, figures and list of runs stand apart."""
     folder = Path(places.runs_table).with_name("partial")
     return replace(
@@ -159,9 +175,15 @@ def partial_paths(study: Study, places: ResultPaths) -> ResultPaths:
     )
 
 
-def _save_figure(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> None:
+def _write_table(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> Path:
+    paths = {ending: Path(places.table(key, ending)) for ending in (*FORMATS, JSON)}
+    write_table(table_spec(study, key, places, partial=partial), paths)
+    return paths["md"]
+
+
+def _save_figure(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> Path:
     from mdnmt.exhibits.save_figure import save  # imports matplotlib's style
 
     png, pdf, numbers = (Path(places.figure(key, kind)) for kind in ("png", "pdf", "json"))
-    spec = figure_spec(study, key, places, partial=partial)
-    save(spec, png, *((None, None) if partial else (pdf, numbers)))
+    save(figure_spec(study, key, places, partial=partial), png, pdf, numbers)
+    return png

@@ -74,3 +74,19 @@ def test_a_study_that_was_edited_since_it_was_planned_is_refused(demo: tuple[Exh
     with pytest.raises(ConfigError, match=rf"study demo is not the one that was planned for {key}: .*; start the same"):
         exhibits.make([key], planned[:1])
     assert made == []
+
+
+def test_by_hand_only_tables_figures_and_their_page_are_made_and_apart(tmp_path: Path) -> None:
+    study = resolve(ROOT / "config", "demo", tmp_path / "corpora", provisional=True)
+    exhibits = Exhibits(study, result_paths(study, tmp_path), "make demo")
+    for key in ("numbers", "significance/jiang2020-table2", "claims/jiang2020", "report"):
+        with pytest.raises(ConfigError, match=f"{key} is made by Snakemake alone .*by hand, expected tables or"):
+            exhibits.make_from_what_exists(["tables", key])
+    assert not (tmp_path / "demo").exists()
+    table = exhibits.make_from_what_exists(["jiang2020-table2"])
+    assert table == tmp_path / "demo/partial/tables/jiang2020-table2.md" and "not made yet" in table.read_text()
+    page = exhibits.make_from_what_exists()
+    assert page == tmp_path / "demo/partial/report.html" and page.is_file()
+    shown = {path.name for path in page.parent.glob("*/*.json")}
+    assert shown == {f"{key}.json" for key in (*study.config.tables, *study.config.figures)}
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == ["partial"]
