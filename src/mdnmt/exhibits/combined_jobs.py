@@ -1,18 +1,17 @@
-"""Command lines that do one stage of a whole study in one job, for studies with `combine_jobs`.
+"""What the exhibits of a whole study are made from, and the command line that scores all its runs with COMET.
 
-They are meant for exhibits of runs so small that starting Python takes longer than the work (`mdnmt campaign` makes
-the runs themselves).
+Studies with `combine_jobs` make them in one job each: their runs are so small that starting Python takes longer than
+the work (`mdnmt campaign` makes the runs themselves).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.spec_files import rule_inputs, table_files
 from mdnmt.exhibits.table_selection import paper_table, table_runs, table_spec
-from mdnmt.score.metrics.comet_files import TOY
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
@@ -40,29 +39,18 @@ def table_parts(study: Study, places: ResultPaths) -> list[Path]:
     return list(dict.fromkeys(parts))
 
 
-def comet_commands(
-    study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str], toy: str
-) -> str:
+def comet_commands(study: Study, runs: Mapping[str, Run], places: ResultPaths, runtime_options: Sequence[str]) -> str:
     """Return the arguments of one `mdnmt` call that runs `comet` for each run, one argument per line.
-
-    If the study scores with a toy model of random weights, the same call makes it first, because importing COMET takes
-    seconds.
 
     Args:
         study: the study.
         runs: score file -> run.
         places: the paths.
         runtime_options: options that change no result.
-        toy: folder of the toy model.
     """
-    spec = study.comet.model_dump_json()
-    commands = [["comet", "--make-toy", toy]] if study.comet.name == TOY else []
+    words = list[str]()
     for scores, run in runs.items():
         data = ["--task", places.task(run.task), "--hypotheses", f"{places.test(run)}/hyp", "--out", scores]
-        commands.append(["comet", *data, "--spec", spec, *study.limit_of(run.task), *runtime_options])
-    return _chained(commands)
-
-
-def _chained(commands: Iterable[list[str]]) -> str:
-    words = [word for command in commands for word in (*command, "then")]
+        words += ["comet", *data, "--spec", study.comet.model_dump_json(), *study.limit_of(run.task), *runtime_options]
+        words.append("then")
     return "\n".join(words[:-1])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.config.comet import CometConfig
 from mdnmt.exhibits.combined_jobs import (
     comet_commands,
     comet_runs,
@@ -36,8 +35,7 @@ def test_scores_are_those_that_tables_are_made_of() -> None:
     shown = [comparison(smoke, key, places)["comet"] for key in smoke.config.tables]
     paths = {path for rows in shown for seeds in rows.values() for path in seeds.values()}
     assert {str(segments_of(scores)) for scores in runs} == paths and len(runs) > 20
-    toy, *commands = commands_of(comet_commands(smoke, runs, places, ["--threads", "3"], "toys"), "comet")
-    assert toy == {"--make-toy": "toys"}
+    commands = commands_of(comet_commands(smoke, runs, places, ["--threads", "3"]), "comet")
     for (scores, run), given in zip(runs.items(), commands, strict=True):
         assert given["--out"] == scores and given["--hypotheses"] == f"{places.test(run)}/hyp"
         assert given["--threads"] == "3"
@@ -49,13 +47,7 @@ def test_as_many_sentences_are_scored_as_were_decoded() -> None:
     places = result_paths(smoke, Path("results"))
     runs = comet_runs(smoke, places)
     for limited, expected in ((smoke, 0), (replace(smoke, decoding=few), len(runs))):
-        assert " ".join(comet_commands(limited, runs, places, [], "toys").splitlines()).count(" --limit 4") == expected
-
-
-def test_no_toy_is_made_where_comet_is_real() -> None:
-    smoke = study("smoke")
-    real = replace(smoke, comet=CometConfig(name="wmt22-comet-da"))
-    assert "--make-toy" not in comet_commands(real, {}, result_paths(smoke, Path("results")), [], "toys")
+        assert " ".join(comet_commands(limited, runs, places, []).splitlines()).count(" --limit 4") == expected
 
 
 def commands_of(verbs: str, verb: str) -> list[dict[str, str]]:
