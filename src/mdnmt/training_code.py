@@ -190,7 +190,7 @@ def say_other_data(task: Path) -> None:
     if why := why_made_by_other_code({"code": data_code(task)}):
         print(
             f"mdnmt: {task}: {why} than this, which may make other text of the same corpora; go back to that code, or "
-            "remove the folder, so that it is made anew",
+            "remove the folder: the next start makes it again",
             file=sys.stderr,
             flush=True,
         )

@@ -102,36 +102,30 @@ def _of_study(args: argparse.Namespace) -> tuple[Campaign, str]:
     """
     import os
 
-    from mdnmt.config.loader import load_yaml, validate_model
-    from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError
-    from mdnmt.exchange.bundle import Bundle
+    from mdnmt.exchange.project_study import open_study, read_given
     from mdnmt.operations.campaign.study_jobs import campaign_of, power_order
     from mdnmt.operations.plan.study_plan import make_plan
     from mdnmt.paths import RunPaths
     from mdnmt.plugins import VARIABLE, folder
-    from mdnmt.studies.resolve import resolve
-    from mdnmt.studies.result_paths import result_paths
 
     results = Path("results")
-    project = validate_model(load_yaml(args.config_folder / "config.yaml"), ProjectConfig, "config/config.yaml")
-    study = resolve(args.config_folder, args.study, args.corpora, project.seeds)
+    opened = open_study(args.config_folder, read_given(args.config_folder, args.study, ()), args.corpora, results)
+    study, places, bundle = opened.study, opened.places, opened.bundle
     os.environ[VARIABLE] = str(folder())
-    places, device = result_paths(study, results), args.device or project.device
     used = dict.fromkeys(run.task for run in study.makeable())
     if unbuilt := [name for name in used if not Path(places.task(name), "task.json").is_file()]:
         raise ConfigError(
             f"the data of {', '.join(unbuilt)} are not made yet; first start `snakemake --cores all data --config "
             f"study={study.name}`"
         )
-    bundle = Bundle(args.config_folder.parent / project.bundle)
     elsewhere = {run.address for run in study.makeable() if RunPaths(results / "runs" / run.address).has_no_weights}
     bundled = {name for name in bundle.runs if not RunPaths(results / "runs" / name).model.is_file()}
     plan = make_plan(study, results, args.corpora, Path("logs/benchmarks"), "cpu", bundle.runs)
     # This process stops trainings itself, and each run is trained by one process.
-    options = project.model_copy(update={"stop_after_minutes": None, "workers": 1}).training_options.split()
+    options = opened.project.model_copy(update={"stop_after_minutes": None, "workers": 1}).training_options.split()
     order = power_order(plan, args.config_folder)
-    return campaign_of(study, places, order, options, elsewhere | bundled), device
+    return campaign_of(study, places, order, options, elsewhere | bundled), args.device or opened.project.device
 
 
 def _pack(campaign: Campaign, path: Path) -> None:

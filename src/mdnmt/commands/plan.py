@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> None:
 
     card = find_card(args.config_folder, args.card) if args.card else None
     given = read_given(args.config_folder, args.study, args.config)
-    provisional = bool(given.get("first_downloads", True))
-    opened = open_study(args.config_folder, given, args.corpora, args.results, provisional=provisional)
+    opened = open_study(args.config_folder, given, args.corpora, args.results, provisional=True)
     project, study, places = opened.project, opened.study, opened.places
     cluster = load_cluster(args.config_folder) if shutil.which("sbatch") and card is None else None
     require_memory(study, places, cluster, project.device, card)

@@ -61,7 +61,7 @@ def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportP
     """
     paper = study.papers[name]
     items: list[tuple[str, PaperTable | PaperFigure]] = [*paper.tables.items(), *paper.figures.items()]
-    items.sort(key=lambda item: _place(item[1]))
+    items.sort(key=lambda item: _rank(item[1]))
     claims, audit = places.claims(name), places.audit(name)
     return specs.ReportPaper(
         name=name,
@@ -73,8 +73,8 @@ def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportP
     )
 
 
-def _place(item: PaperTable | PaperFigure) -> int:
-    """Return where a kind of table or figure stands on the page, lower first."""
+def _rank(item: PaperTable | PaperFigure) -> int:
+    """Return the rank of a kind of table or figure: lower ranks come first on the page."""
     if not depends_on_task(item):
         return 4
     if isinstance(item, PaperFigure):

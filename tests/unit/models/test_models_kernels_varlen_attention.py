@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from mdnmt.config.training import Training
 from mdnmt.models.kernels import varlen_attention as module
-from mdnmt.models.kernels.varlen_attention import varlen_attention
+from mdnmt.models.kernels.varlen_attention import AttentionOptions, varlen_attention
 from mdnmt.models.packing import Packing
 from mdnmt.operations import method_checks as checks
 from mdnmt.operations.method_checks import make_packed_batch
@@ -161,7 +161,8 @@ def test_what_kernels_leave_at_padding_reaches_nothing(dtype: torch.dtype, is_ca
     keys = target if is_causal else source
     parts = heads()
     with KernelsOfAGpu():
-        y = kernel(dtype).apply(*(x.squeeze(0).transpose(0, 1) for x in parts), target, keys, 0.1, is_causal, 0.3)
+        options = AttentionOptions(target, keys, 0.1, is_causal, 0.3)
+        y = kernel(dtype).apply(*(x.squeeze(0).transpose(0, 1) for x in parts), options)
         found = with_gradients(y.transpose(0, 1).unsqueeze(0), parts)
     wanted = with_gradients(of_each_sentence(parts, target, keys, is_causal, 0.3), parts)
     for one, other in zip(found, wanted, strict=True):
@@ -228,7 +229,7 @@ def test_torch_takes_the_arguments_for_cuda_tensors(dtype: torch.dtype) -> None:
         )
         q, k, v = (empty(TOKENS, HEADS, WIDTH, dtype=dtype) for _ in range(3))
         function, context = kernel(dtype), Context()
-        y = function.forward(context, q, k, v, packing, packing, 0.1, True, 0.3)
+        y = function.forward(context, q, k, v, AttentionOptions(packing, packing, 0.1, True, 0.3))
         assert (y.shape, y.dtype, y.device.type) == (q.shape, dtype, "cuda")
         if dtype == torch.float32:
             return  # torch 2.13's fake form of the backward kernel lacks an argument that its schema has

@@ -1,7 +1,7 @@
 """The options of every method's model: what `architecture` of a method file, paper or study may set.
 
-They stand apart from the methods that build the models (`mdnmt.methods`), one file for each, because a plan, a dry run
-and a table need only the options, and importing PyTorch takes longer than all the rest of them.
+`mdnmt.methods` builds the models; it imports PyTorch, which takes longer than all the rest of a plan or a dry run.
+These need only the options, so the options of each method have a file of their own here.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ other. All arguments were checked by the dispatcher, with kernels that a test im
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +22,16 @@ from mdnmt.models.packing import Packing
 aten = torch.ops.aten
 MAX_FLASH_WIDTH = 256  # of a head
 FROM_TOP_LEFT = 1  # the causal mask of the memory-efficient kernel; 0: no mask
+
+
+class AttentionOptions(NamedTuple):
+    """The arguments of `varlen_attention` besides queries, keys and values."""
+
+    queries: Packing
+    keys: Packing
+    dropout: float
+    is_causal: bool
+    scale: float
 
 
 def varlen_attention(
@@ -47,30 +57,23 @@ def varlen_attention(
         is_causal: no token attends to later ones.
         scale: factor of the scores.
     """
+    options = AttentionOptions(queries, keys, dropout, is_causal, scale)
     kernel = kernel_for(q_BHTE.dtype, q_BHTE.size(-1)) if q_BHTE.is_cuda else None
     if kernel is None:
-        return _plain(q_BHTE, k_BHSE, v_BHSE, queries, keys, dropout, is_causal, scale)
+        return _plain(q_BHTE, k_BHSE, v_BHSE, options)
     # Both kernels read [N, H, E], the memory order of the projections.
     q_NHE, k_NHE, v_NHE = (x.squeeze(0).transpose(0, 1) for x in (q_BHTE, k_BHSE, v_BHSE))
-    y_NHE: Tensor = kernel.apply(q_NHE, k_NHE, v_NHE, queries, keys, dropout, is_causal, scale)  # type: ignore[no-untyped-call]
+    y_NHE: Tensor = kernel.apply(q_NHE, k_NHE, v_NHE, options)  # type: ignore[no-untyped-call]
     return y_NHE.transpose(0, 1).unsqueeze(0)
 
 
-def _plain(
-    q_BHTE: Tensor,
-    k_BHSE: Tensor,
-    v_BHSE: Tensor,
-    queries: Packing,
-    keys: Packing,
-    dropout: float,
-    is_causal: bool,
-    scale: float,
-) -> Tensor:
+def _plain(q_BHTE: Tensor, k_BHSE: Tensor, v_BHSE: Tensor, options: AttentionOptions) -> Tensor:
     def padded(x_BHTE: Tensor, packing: Packing) -> Tensor:
         x_PLD = packing.unpack(x_BHTE.transpose(1, 2).flatten(2))
         return x_PLD.view(*x_PLD.shape[:2], x_BHTE.size(1), -1).transpose(1, 2)
 
     # Padding is on the right, so the causal mask hides it.
+    queries, keys, dropout, is_causal, scale = options
     mask_P11L = None if is_causal else keys.mask_PL[:, None, None, :]
     y_PHLE = F.scaled_dot_product_attention(
         padded(q_BHTE, queries),
@@ -88,17 +91,8 @@ def _plain(
 class _Flash(torch.autograd.Function):
     # The kernels write nothing at tokens of no sentence, so what they leave there is overwritten with zeros.
     @staticmethod
-    def forward(
-        ctx: Any,
-        q_NHE: Tensor,
-        k_NHE: Tensor,
-        v_NHE: Tensor,
-        queries: Packing,
-        keys: Packing,
-        dropout: float,
-        is_causal: bool,
-        scale: float,
-    ) -> Tensor:
+    def forward(ctx: Any, q_NHE: Tensor, k_NHE: Tensor, v_NHE: Tensor, options: AttentionOptions) -> Tensor:
+        queries, keys, dropout, is_causal, scale = options
         ctx.sizes = (queries.offsets, keys.offsets, queries.longest, keys.longest, dropout, is_causal)
         y_NHE, log_sum, *random, _ = aten._flash_attention_forward(q_NHE, k_NHE, v_NHE, *ctx.sizes, False, scale=scale)
         ctx.padding, ctx.scale = (queries.is_padding_N, keys.is_padding_N), scale
@@ -112,22 +106,13 @@ class _Flash(torch.autograd.Function):
         found = aten._flash_attention_backward(
             gradients[0].contiguous(), *saved, *ctx.sizes, seed, unused, scale=ctx.scale
         )
-        return *_cleared(found, ctx.padding), None, None, None, None, None
+        return *_cleared(found, ctx.padding), None
 
 
 class _MemoryEfficient(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        q_NHE: Tensor,
-        k_NHE: Tensor,
-        v_NHE: Tensor,
-        queries: Packing,
-        keys: Packing,
-        dropout: float,
-        is_causal: bool,
-        scale: float,
-    ) -> Tensor:
+    def forward(ctx: Any, q_NHE: Tensor, k_NHE: Tensor, v_NHE: Tensor, options: AttentionOptions) -> Tensor:
+        queries, keys, dropout, is_causal, scale = options
         offsets, longest = (queries.offsets, keys.offsets), (queries.longest, keys.longest)
         mask = FROM_TOP_LEFT if is_causal else 0
         parts = (x.unsqueeze(0) for x in (q_NHE, k_NHE, v_NHE))
@@ -147,7 +132,7 @@ class _MemoryEfficient(torch.autograd.Function):
         *found, _ = aten._efficient_attention_backward(
             *parts, None, y_BNHE, *ctx.sizes, log_sum, ctx.dropout, seed, offset, ctx.mask, False, scale=ctx.scale
         )
-        return *_cleared([x.squeeze(0) for x in found], ctx.padding), None, None, None, None, None
+        return *_cleared([x.squeeze(0) for x in found], ctx.padding), None
 
 
 def _clear(x_NHE: Tensor, is_padding_N: Tensor) -> Tensor:
