@@ -154,3 +154,11 @@ def test_seeds_as_number_and_as_list() -> None:
     value = {"title": "t", "description": "d", "tasks": ["a"], "methods": ["mixed"]}
     assert StudyConfig.model_validate({**value, "seeds": 3}).seed_list == (1, 2, 3)
     assert StudyConfig.model_validate({**value, "seeds": [0, 7]}).seed_list == (0, 7)
+
+
+@pytest.mark.parametrize("text", ["[", "{", "- ", "? "])
+def test_values_that_are_nested_very_deep_are_one_line(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text(200_000 * text)  # libyaml's loader would overflow the stack
+    with pytest.raises(ConfigError, match=r"deep\.yaml.*: not valid YAML: .*recursion"):
+        load_yaml(path)

@@ -9,6 +9,7 @@ import torch
 
 from mdnmt.config.architectures.architecture import with_size
 from mdnmt.config.method import load_method
+from mdnmt.errors import ConfigError
 from mdnmt.methods import build, validate
 from mdnmt.methods.method import Architecture, VocabSizes
 from mdnmt.models.attention import SelfAttention
@@ -106,3 +107,12 @@ def test_an_option_that_is_younger_than_runs_leaves_their_identity_alone() -> No
     assert "encoder_initial_scale" not in validate("transformer", {}, where="test").model_dump(mode="json")
     changed = validate("transformer", {"encoder_initial_scale": 0.5}, where="test").model_dump(mode="json")
     assert changed["encoder_initial_scale"] == 0.5
+
+
+def test_shared_embeddings_need_a_joint_vocabulary() -> None:
+    config = validate("transformer", {"share_embeddings": "all"}, where="here")
+    config.require_task(2, joint=True)
+    with pytest.raises(ConfigError, match="share_embeddings: all needs one vocabulary for both languages"):
+        config.require_task(2, joint=False)
+    with pytest.raises(ConfigError, match="share_embeddings: all needs one vocabulary"):
+        build("transformer", config, VocabSizes(9, 9, joint=False), 2)
