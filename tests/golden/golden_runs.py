@@ -42,7 +42,7 @@ METHODS = (
     *("mixed", "domain-tag", "mtl", "advl", "padvl", "wdc-wl", "wl"),
     *("waldm-encoder", "waldm-edc", "waldm-edc-wl", "waldm-edc-released-code", "waldm-encoder-advl", "naive-edc"),
     *("dsa", "dsa-all", "dsa-guided", "dmoe-domain", "dmoe-mix", "damha", "damha-dmoe-domain-lb1"),
-    *("damha-dmoe-mix-loss", "damha-moe-mix", "ldspslv"),
+    *("damha-dmoe-mix-loss", "damha-moe-mix", "ldspslv", "adapters"),
 )
 SIZES = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1}
 RECIPE = {

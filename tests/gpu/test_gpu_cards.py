@@ -47,9 +47,10 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "word-context": ("word_context", {}),
     "dsa": ("domain_aware_attention", {"guidance_weight": 1.0}),
     "latent-depth": ("latent_depth", {}),
+    "adapters": ("adapters", {}),
     "dmoe": ("dmoe", {"gate_input": "mix", "balance_losses": "both"}),
 }
-TRAINED = ["transformer", "waldm", "dsa", "latent-depth", "dmoe"]
+TRAINED = ["transformer", "waldm", "dsa", "latent-depth", "dmoe", "adapters"]
 
 
 def spec_of(make_spec: Any, name: str, **training: Any) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
@@ -18,6 +19,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.energy import EnergyMeter
 from mdnmt.fsio import read_json
 from mdnmt.gpu import processes_on
+from mdnmt.methods.method import Method
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.run import setup_of
 from mdnmt.pretrained.translator import open_run
@@ -28,7 +30,6 @@ from mdnmt.train.device import autocast_dtype
 from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.layout import choose_layout, make_batch
 from mdnmt.train.optimiser import Optimiser
-from mdnmt.train.run import Setup
 from mdnmt.train.sharding import Shard
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
@@ -71,7 +72,10 @@ def measure_run(
     result: dict[str, Any] = {"num_parameters": record["num_parameters"], "repeats": repeats}
     others, values = others_percent(), {}
     if (setup := setup_of(spec, pretrained)) is not None:
-        values = _measure_training(spec, data, setup, device, repeats)
+        read = setup.read(spec, data)
+        method = setup.build(spec, read, device)
+        result |= parameters_of_a_domain(method.model, len(spec.domains))
+        values = _measure_training(spec, read, method, device, repeats)
         result["peak_memory_mb"] = _peak_memory_mb(device)
     values |= _measure_decoding(run_folder, data, decoding, device, repeats, pretrained)
     result.setdefault("peak_memory_mb", _peak_memory_mb(device))
@@ -81,9 +85,19 @@ def measure_run(
     return {**result, "values": values, **{name: value for name, value in other_use.items() if value is not None}}
 
 
-def _measure_training(spec: RunSpec, data: TaskData, setup: Setup, device: torch.device, repeats: int) -> Values:
-    data = setup.read(spec, data)
-    method = setup.build(spec, data, device)
+def parameters_of_a_domain(model: nn.Module, num_domains: int) -> dict[str, float]:
+    """Return how many parameters belong to one domain alone; nothing if all domains share and train all parameters.
+
+    A model of one domain is that domain's. In a frozen model, the trained parameters are those of the domains.
+    """
+    total = sum(one.numel() for one in model.parameters())
+    trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
+    if num_domains > 1 and trained == total:
+        return {}
+    return {"parameters_per_domain": trained / num_domains}
+
+
+def _measure_training(spec: RunSpec, data: TaskData, method: Method, device: torch.device, repeats: int) -> Values:
     method.model.train()
     recipe, split = spec.training, data.split("train")
     dtype = autocast_dtype(recipe, device)

@@ -234,7 +234,8 @@ def trained_by(
         output = method.model(batch)
         names: dict[nn.Parameter, list[str]] = {}
         for name, parameter in method.model.named_parameters(remove_duplicate=False):
-            names.setdefault(parameter, []).append(name)
+            if parameter.requires_grad:  # no loss trains what is frozen
+                names.setdefault(parameter, []).append(name)
         found: dict[str, tuple[str, ...]] = {}
         for loss in method.losses:
             for name in _reached(loss(output, batch), names):

@@ -223,7 +223,7 @@ def check_registered(method: Method) -> None:
 
 
 def check_parameters(make: Make, num_domains: int, folder: Path, *, weights_decide: bool = True) -> None:
-    """Check that every parameter is trained and clipped, and that saved weights give the same model.
+    """Check that every parameter is trained and clipped, or frozen, and that saved weights give the same model.
 
     Args:
         make: builds the method.
@@ -252,6 +252,10 @@ def check_parameters(make: Make, num_domains: int, folder: Path, *, weights_deci
     model.eval()
     for key, value in model.named_parameters(remove_duplicate=False):
         moved = value != before[key]
+        if not value.requires_grad:
+            if moved.any():
+                raise Failed(f"the parameter {key} is frozen, but training changed it")
+            continue
         if key.endswith("embedding.weight"):
             moved = moved[3:VOCAB]  # special words and those that only the larger source vocabulary has are not read
         # Not all of it: a ReLU unit may be dead in so small a batch, and an expert that no word chose rightly rests.

@@ -178,6 +178,7 @@ def spans_of(text: str) -> list[str]:
 
 # builder -> its page
 PAGE_OF = {
+    "adapters": "adapters",
     "dmoe": "dmoe",
     "domain_aware_attention": "dsa",
     "domain_tag": "domain-tag",

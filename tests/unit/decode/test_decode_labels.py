@@ -185,6 +185,13 @@ def test_without_a_label_a_model_takes_the_mean_domain(name: str, random_method:
     torch.testing.assert_close(missing, encoded(model, make_batch, 1))
 
 
+def test_without_a_label_no_adapter_is_used(random_method: Any, make_batch: Any) -> None:
+    model, plain = random_method("adapters", num_domains=3).model, random_method("transformer").model
+    plain.load_state_dict({name: value for name, value in model.state_dict().items() if ".adapters." not in name})
+    with torch.inference_mode():
+        assert torch.equal(encoded(model, make_batch, None), encoded(plain, make_batch, 0))
+
+
 @pytest.mark.parametrize("position", ["first", "last"])
 def test_without_a_label_there_is_no_tag(position: str, random_method: Any, make_batch: Any) -> None:
     model = random_method("domain_tag", num_domains=3, tag_position=position).model

@@ -39,6 +39,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "dmoe": ("dmoe", {"gate_input": "mix", "balance_losses": "both"}),
     "multitask": ("multitask", {}),
     "latent-depth": ("latent_depth", {}),
+    "adapters": ("adapters", {}),
 }
 
 

@@ -29,6 +29,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "word-context": ("word_context", {}),
     "dsa": ("domain_aware_attention", {"guidance_weight": 1.0}),
     "latent-depth": ("latent_depth", {}),
+    "adapters": ("adapters", {}),
     "dmoe": ("dmoe", {"gate_input": "mix"}),
     "dmoe-lb1": ("dmoe", {"gate_input": "mix", "balance_losses": "lb1", "alpha_low": 1.0, "alpha_high": 2.0}),
     "dmoe-lb2": ("dmoe", {"gate_input": "mix", "balance_losses": "lb2", "alpha_low": 1.0, "alpha_high": 2.0}),

@@ -17,6 +17,7 @@ from mdnmt.numbers.verdicts import Judgement, Printed, judge, judge_count
 # key in measure.json, group above, label, divisor, decimals
 QUANTITIES = (
     ("num_parameters", "Model", "Parameters (M)", 1e6, 2),
+    ("parameters_per_domain", "Model", "per domain (M)", 1e6, 2),
     ("train_seconds_per_update", "Training", "s / update", 1, 3),
     ("epoch_seconds", "Training", "s / epoch", 1, 1),
     ("train_tokens_per_second", "Training", "tokens / s", 1, 0),
