@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mdnmt.exhibits.registry import parse_figure
+from mdnmt.exhibits.registry import parse_figure, parse_table
 from mdnmt.exhibits.save_figure import save
-from mdnmt.exhibits.specs import parse_table
 from mdnmt.report import write_table
 
 

@@ -10,10 +10,10 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from mdnmt import fsio
-from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, RowRun
 from mdnmt.exhibits.published_cells import annotate, with_published
 from mdnmt.numbers.verdicts import Printed, judge
+from mdnmt.report import contents
 
 SEEDS = (1, 2, 3)
 SYSTEMS = {"mixed": ("Mixed", 10.0), "waldm-edc": ("E/DC", 11.5), "dsa": ("DSA", 9.25)}
@@ -26,7 +26,7 @@ def run_folder(folder: Path, method: str, seed: int) -> Path:
     return folder / "runs" / "toy" / method / f"seed{seed}-{method[0]}000000{seed}"
 
 
-def write_study(folder: Path) -> specs.ReportSpec:
+def write_study(folder: Path) -> contents.ReportSpec:
     """Write the files of the study below `folder`, and return what the report is told of them."""
     for method in SYSTEMS:
         for seed in SEEDS:
@@ -46,7 +46,7 @@ def write_study(folder: Path) -> specs.ReportSpec:
     lines.append("\t".join(["toy", "mixed", "Mixed", "law,news", "4", begun.name[-8:], str(begun), "", "begun", ""]))
     lines.append("\t".join(["toy", "big", "Big", "law", "1", "ffffffff", "", "", "missing", "needs a GPU"]))
     (folder / "runs.tsv").write_text("\n".join(lines) + "\n")
-    return specs.ReportSpec.model_validate(_spec(folder, [run / "run.json" for _, _, run in runs]))
+    return contents.ReportSpec.model_validate(_spec(folder, [run / "run.json" for _, _, run in runs]))
 
 
 def _spec(folder: Path, run_json: list[Path]) -> dict[str, Any]:

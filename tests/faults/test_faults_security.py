@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import subprocess
 import sys
@@ -24,8 +23,7 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.errors import ConfigError, MdnmtError, printable
-from mdnmt.exhibits import specs
-from mdnmt.report import report_page
+from mdnmt.report import contents, report_page
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.tasks.task_spec import task_spec
 
@@ -221,7 +219,7 @@ def test_hostile_text_in_tables_and_on_the_page_is_text(hostile: tuple[Finished,
             "domains": columns, "systems": systems}  # fmt: skip
     item = {"id": "t", "title": evil, "kind": "scores", "data": str(formats["json"])}
     spec = {"study": evil, "title": evil, "tables": [item], "tasks": [task], "missing": [{"what": evil, "why": evil}]}
-    html = report_page.render(specs.parse_report(json.dumps(spec)))
+    html = report_page.render(contents.ReportSpec.model_validate(spec))
     assert is_plain(html)
     assert "<script>alert" not in html and "<img src=x" not in html and "&lt;script&gt;alert" in html
     assert "script-src &#39;sha256-" in html  # and if it came through, the page forbids it to run

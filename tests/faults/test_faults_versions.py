@@ -15,9 +15,8 @@ from finished import Finished
 from mdnmt.checkpoints import manifest
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.errors import EXIT_RESUME, EXIT_USER, DataError, LeaseError
-from mdnmt.exhibits import specs
 from mdnmt.fsio import read_json, write_json
-from mdnmt.report import report_page
+from mdnmt.report import contents, report_page
 from mdnmt.train.lease import RunLease, lease_is_live
 
 DAY, YEAR = 24 * 3600.0, 365 * 24 * 3600.0
@@ -133,4 +132,4 @@ def test_tables_of_another_version_are_refused(tmp_path: Path, value: dict[str, 
     item = {"id": "t", "title": "T", "kind": "scores", "data": str(tmp_path / "table.json")}
     spec = json.dumps({"study": "x", "title": "X", "tables": [item]})
     with pytest.raises(DataError, match=r"table\.json.*another version"):
-        report_page.render(specs.parse_report(spec))
+        report_page.render(contents.ReportSpec.model_validate_json(spec))

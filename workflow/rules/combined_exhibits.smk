@@ -92,9 +92,7 @@ rule tables:
     resources:
         study=STUDY_OPTIONS,
     params:
-        specs=lambda w: ",".join(
-            identity(table_selection.table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables
-        ),
+        specs=lambda w: ",".join(identity(table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables),
         code=[code_of_table(STUDY, key, PLACES) for key in STUDY.config.tables],
     message:
         "All tables of the study"

@@ -9,11 +9,12 @@ from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksums
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.project_study import arguments, open_study
-from mdnmt.exhibits import combined_jobs, table_selection, task_selection
+from mdnmt.exhibits import combined_jobs, comparison, task_selection
 from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_page, code_of_table
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
-from mdnmt.exhibits.spec_files import SpecFiles, identity, rule_inputs, table_files
+from mdnmt.exhibits.spec_files import SpecFiles, identity, rule_inputs
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.operations.plan import cluster_resources, exhibit_needs
 from mdnmt.operations.plan.memory_limits import require_memory

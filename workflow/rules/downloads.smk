@@ -47,7 +47,7 @@ def translations(wildcards):
 
 def study_parts(wildcards):
     """Return the files in the study's own folder that its tables and figures read, such as significance tests."""
-    tables = [table_files(table_selection.table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables]
+    tables = [table_spec(STUDY, key, PLACES).inputs() for key in STUDY.config.tables]
     figures = [figure_spec(STUDY, key, PLACES).inputs() for key in STUDY.config.figures]
     own = Path("results") / STUDY.name
     return sorted({str(path) for files in (*tables, *figures) for path in files if Path(path).is_relative_to(own)})

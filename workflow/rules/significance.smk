@@ -3,9 +3,7 @@ rule significance:
     input:
         task=lambda w: ancient(task_file(STUDY.config.tables[w.key].task)),
         scores=lambda w: [
-            f"{test_dir(run)}/scores.json"
-            for runs in table_selection.compared_runs(STUDY, w.key).values()
-            for run in runs
+            f"{test_dir(run)}/scores.json" for runs in comparison.compared_runs(STUDY, w.key).values() for run in runs
         ],
         external=lambda w: [
             f"{PLACES.external(output)}/scores.json"
@@ -13,7 +11,7 @@ rule significance:
             for output in outputs
         ],
         comet=lambda w: [
-            path for row in table_selection.comparison(STUDY, w.key, PLACES)["comet"].values() for path in row.values()
+            path for row in comparison.comparison(STUDY, w.key, PLACES)["comet"].values() for path in row.values()
         ],
     output:
         comparisons=f"results/{STUDY.name}/significance/{{key}}.json",
@@ -26,7 +24,7 @@ rule significance:
         study=STUDY_OPTIONS,
     params:
         code=code_of("significance"),
-        spec=lambda w: identity(table_selection.comparison(STUDY, w.key, PLACES)),
+        spec=lambda w: identity(comparison.comparison(STUDY, w.key, PLACES)),
     message:
         "Comparing the systems of {wildcards.key} with the baseline"
     shell:

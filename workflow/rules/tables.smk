@@ -3,7 +3,7 @@ rule table:
     input:
         parts=after_downloads(
             lambda w: [STUDY.config.tables[w.key].task],
-            lambda w: table_files(table_selection.table_spec(STUDY, w.key, PLACES)),
+            lambda w: table_spec(STUDY, w.key, PLACES).inputs(),
         ),
     output:
         csv=f"results/{STUDY.name}/tables/{{key}}.csv",
@@ -23,7 +23,7 @@ rule table:
     resources:
         study=STUDY_OPTIONS,
     params:
-        spec=lambda w: identity(table_selection.table_spec(STUDY, w.key, PLACES)),
+        spec=lambda w: identity(table_spec(STUDY, w.key, PLACES)),
         code=lambda w: code_of_table(STUDY, w.key, PLACES),
     message:
         "Table {wildcards.key}"

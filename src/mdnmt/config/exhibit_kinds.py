@@ -1,24 +1,47 @@
-"""The kinds of tables and figures that a paper's YAML may name: one file each in `mdnmt/exhibits/{tables,figures}/`.
+"""The kinds of tables and figures that a paper's YAML may name.
 
-The names are read from the folders, so that a new file is a new kind and nothing is imported to check a `kind:`.
-`mdnmt.exhibits.registry` imports the file of a kind when a study shows it.
+A kind is a file in `mdnmt/exhibits/{tables,figures}/`, or a plug-in of that name. Nothing is imported to check a
+`kind:`; `mdnmt.exhibits.registry` imports the file of a kind when a study shows it.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from mdnmt import plugins
+from mdnmt.config.loader import did_you_mean
 
 _EXHIBITS = Path(__file__).resolve().parents[1] / "exhibits"
 
+EXHIBIT = plugins.Kind("kind of table or figure", (), "docs/your-own-figure.md")
+Folder = Literal["tables", "figures"]
 
-def kinds_in(folder: str) -> tuple[str, ...]:
+
+def kinds_in(folder: Folder) -> tuple[str, ...]:
     """Return the kinds that have a file in a folder of `mdnmt/exhibits/`."""
     names = (path.stem for path in (_EXHIBITS / folder).glob("*.py"))
     return tuple(sorted(name for name in names if not name.startswith("_")))
 
 
-if TYPE_CHECKING:
-    FigureKind = str
-else:
-    FigureKind = Literal[kinds_in("figures")]
+def known_kind(folder: Folder, kind: str) -> str:
+    """Return a kind.
+
+    Raises:
+        ValueError: neither a file of the package nor a plug-in has its name.
+    """
+    known = kinds_in(folder)
+    if kind not in known and plugins.find(kind) is None:
+        hint = did_you_mean(kind, (*known, *plugins.names(EXHIBIT)))
+        raise ValueError(
+            f"no kind of {folder.removesuffix('s')} {kind!r}{hint}; kinds are: {', '.join(known)}, and your own in "
+            f"plug-ins ({EXHIBIT.page})"
+        )
+    return kind
+
+
+TableKind = Annotated[str, AfterValidator(partial(known_kind, "tables")), Field(examples=list(kinds_in("tables")))]
+FigureKind = Annotated[str, AfterValidator(partial(known_kind, "figures")), Field(examples=list(kinds_in("figures")))]

@@ -10,15 +10,12 @@ from pydantic import Field, StringConstraints, model_validator
 from mdnmt.config.base import Frozen
 from mdnmt.config.corpus import Language
 from mdnmt.config.decoding import Decoding, Labels, Split
-from mdnmt.config.exhibit_kinds import FigureKind
+from mdnmt.config.exhibit_kinds import FigureKind, TableKind
 from mdnmt.config.loader import find_named, load_model, named_in, validate_model
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name, Tokenizer
 from mdnmt.config.training import Training, merge_recipes
 
-WordTableKind = Literal["word_accuracy", "word_proportions", "gate_use"]  # for generated text, where the truth is known
-PlainTableKind = Literal["corpora", "examples", "notation"]  # they hold no scores
-TableKind = Literal["scores", "resources"] | PlainTableKind | WordTableKind
 Knowledge = Literal["nothing", "context", "label"]
 Pair = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,3}-[A-Z]{2,3}$")]  # of languages: EN-FR
 

@@ -20,14 +20,17 @@ from mdnmt.config.loader import parse_spec
 from mdnmt.errors import DataError
 from mdnmt.exchange.bundle import RUNS, STUDIES, TASKS, Bundle, write_back
 from mdnmt.exchange.licences import open_domains, withheld_corpora, withheld_systems
-from mdnmt.exhibits import build_table, save_figure, specs
+from mdnmt.exhibits import save_figure
+from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
-from mdnmt.exhibits.registry import parse_figure
-from mdnmt.exhibits.spec_files import rule_inputs, table_files
-from mdnmt.exhibits.table_selection import comparison, table_spec
+from mdnmt.exhibits.registry import parse_figure, parse_table
+from mdnmt.exhibits.spec_files import rule_inputs
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.numbers import table as numbers_table
 from mdnmt.numbers.sources import NumberSources
+from mdnmt.report.write_table import build
 from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
 from mdnmt.score.test_sets import load_test_sets
 from mdnmt.statements.claims.decide import VERSION, decide
@@ -62,7 +65,7 @@ def recompute(kind: str, spec: str) -> Any:
         found = numbers_table.collect(parse_spec(spec, NumberSources).sources)
         return found.to_csv(index=False, lineterminator="\n")
     if kind == "tables":
-        return without_code(build_table.build(specs.parse_table(spec)).model_dump(mode="json"))
+        return without_code(build(parse_table(spec)).model_dump(mode="json"))
     if kind == "claims":
         return without_code(decide(parse_spec(spec, ClaimsSpec)).model_dump(mode="json"))
     with tempfile.TemporaryDirectory() as folder:
@@ -132,11 +135,11 @@ def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, s
         if withheld := withheld_systems(study, key):
             left_out[f"tables/{key}"] = f"needs translations of {', '.join(withheld)}, not marked as redistributable"
             continue
-        if why := _why_unusable(study, study.config.tables[key].task, table_files(table)):
+        if why := _why_unusable(study, study.config.tables[key].task, table.inputs()):
             left_out[f"tables/{key}"] = why
             continue
         found["tables"][key] = table.model_dump_json()
-        if isinstance(table, specs.ScoreTableSpec) and table.significance is not None:
+        if isinstance(table, ScoreTable) and table.significance is not None:
             found["significance"][key] = json.dumps(comparison(study, key, places))
     for key in study.config.figures:
         figure = figure_spec(study, key, places)
@@ -147,7 +150,11 @@ def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, s
     for paper in study.papers:
         if study.claims[paper]:
             found["claims"][paper] = _claims(study, paper, places, left_out)
-    sources = tuple(one for one in number_sources(study, places).sources if study.makeable(one.task))
+    sources = tuple(
+        one
+        for one in number_sources(study, places).sources
+        if study.makeable(one.task) and (one.exhibit is None or one.path.stem in found[one.exhibit])
+    )
     found["numbers"]["numbers"] = NumberSources(sources=sources).model_dump_json()
     return found, left_out
 
@@ -274,7 +281,7 @@ def bundle_exhibits(study: Study, places: ResultPaths, bundle: Bundle) -> dict[s
 
 
 def _inputs(kind: str, spec: str) -> list[Path]:
-    return table_files(specs.parse_table(spec)) if kind == "tables" else rule_inputs(parse_figure(spec).inputs())
+    return parse_table(spec).inputs() if kind == "tables" else rule_inputs(parse_figure(spec).inputs())
 
 
 @contextlib.contextmanager

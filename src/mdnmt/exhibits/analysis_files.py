@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits.spec_fields import AnalysedRun, Column
+from mdnmt.exhibits.rows import AnalysedRun, Column
 from mdnmt.fsio import check_listed, read_json
 
 Floats = npt.NDArray[np.float64]

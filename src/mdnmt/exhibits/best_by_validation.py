@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits.spec_fields import ScoreRow
-from mdnmt.exhibits.specs import ResourceRow, ResourceTableSpec, ScoreTableSpec
+from mdnmt.exhibits.rows import ResourceRow, ScoreRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
 
-Table = TypeVar("Table", ScoreTableSpec, ResourceTableSpec)
-AnyRow = ScoreRow | ResourceRow
+Row = TypeVar("Row", ScoreRow, ResourceRow)
 
 # measure -> name, decimals, whether higher is better
 MEASURES = {
@@ -23,8 +21,8 @@ MEASURES = {
 }
 
 
-def choose_best(spec: Table) -> Table:
-    """Return the table with one row for each choice, and notes with the values that decided it.
+def choose_best(rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
+    """Return the rows with one for each choice, and notes with the values that decided it.
 
     The method with the highest validation BLEU is chosen (mean over domains and seeds), or that with the lowest loss if
     some run measured no BLEU. A method without a run.json cannot be chosen. Among equals, and if no method has one, the
@@ -33,19 +31,18 @@ def choose_best(spec: Table) -> Table:
     Raises:
         DataError: a run.json is invalid.
     """
-    chosen: dict[int, AnyRow] = {}
+    chosen: dict[int, Row] = {}
     texts_of: dict[str, list[str]] = {}
-    for choice in dict.fromkeys(row.choice for row in spec.rows if row.choice is not None):
-        rivals = [row for row in spec.rows if row.choice == choice]
+    for choice in dict.fromkeys(row.choice for row in rows if row.choice is not None):
+        rivals = [row for row in rows if row.choice == choice]
         chosen[choice], measure, text = _best(rivals)
         texts_of.setdefault(measure, []).append(text)
-    shown = [row if row.choice is None else chosen.pop(row.choice, None) for row in spec.rows]
-    rows = tuple(row for row in shown if row is not None)
-    choices = tuple(f"Shown is the best by {what}: {'; '.join(texts)}." for what, texts in texts_of.items())
-    return spec.model_copy(update={"rows": rows, "notes": choices + spec.notes})
+    shown = [row if row.choice is None else chosen.pop(row.choice, None) for row in rows]
+    notes = tuple(f"Shown is the best by {what}: {'; '.join(texts)}." for what, texts in texts_of.items())
+    return tuple(row for row in shown if row is not None), notes
 
 
-def _best(rivals: Sequence[AnyRow]) -> tuple[AnyRow, str, str]:
+def _best(rivals: Sequence[Row]) -> tuple[Row, str, str]:
     """Return the row to show, the name of the measure that decided, and the values as text."""
     found = [(row, [_validation(path) for path in row.records]) for row in rivals if row.records]
     runs = [run for _, of_row in found for run in of_row]
@@ -76,7 +73,7 @@ def _validation(path: Path) -> dict[str, dict[str, object]]:
         raise DataError(f"{path}: expected a run.json with validation.all ({error!r}); train the run again") from error
 
 
-def _number(row: AnyRow, value: object, measure: str) -> float:
+def _number(row: ScoreRow | ResourceRow, value: object, measure: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         found = "nothing" if value is None else repr(value)
         where = ", ".join(map(str, row.records))

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from mdnmt.code_hash import code_hash
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
-from mdnmt.exhibits.figure_request import paper_figure
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.registry import figure_code, table_code
+from mdnmt.exhibits.request import paper_figure, paper_table
 from mdnmt.exhibits.run_notes import Name, notes_on
-from mdnmt.exhibits.spec_files import table_files
-from mdnmt.exhibits.table_selection import paper_table, table_spec
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import RECORD
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
@@ -53,7 +52,7 @@ def code_of_page(made: str, study: Study, places: ResultPaths) -> str:
 
 def code_of_table(study: Study, key: str, places: ResultPaths) -> str:
     """Return the hash of the code that makes a table of the study, and of the notes on what it is made from."""
-    notes = notes_on(table_files(table_spec(study, key, places)))
+    notes = notes_on(table_spec(study, key, places).inputs())
     return _with(table_code(paper_table(study, key)[0].kind), notes)
 
 
@@ -71,7 +70,7 @@ def study_notes(study: Study, places: ResultPaths) -> list[str]:
         for run in study.makeable()
     }
     shown = [*table_parts(study, places), *figure_parts(study, places)]
-    shown += [source.path for source in number_sources(study, places).sources]
+    shown += [source.path for source in number_sources(study, places).sources if source.exhibit is None]
     translated = [Path(places.test(run), "hyp") for run in study.makeable()]
     return notes_on([*(folder / RECORD for folder in names), *translated, *shown], names)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mdnmt.exhibits.comparison import table_runs
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.spec_files import rule_inputs, table_files
-from mdnmt.exhibits.table_selection import paper_table, table_runs, table_spec
+from mdnmt.exhibits.request import paper_table
+from mdnmt.exhibits.spec_files import rule_inputs
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
@@ -35,7 +37,7 @@ def figure_parts(study: Study, places: ResultPaths) -> list[Path]:
 
 def table_parts(study: Study, places: ResultPaths) -> list[Path]:
     """Return the files that the study's tables read."""
-    parts = (path for key in study.config.tables for path in table_files(table_spec(study, key, places)))
+    parts = (path for key in study.config.tables for path in table_spec(study, key, places).inputs())
     return list(dict.fromkeys(parts))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from mdnmt.exhibits.spec_fields import ScoreRow
-from mdnmt.exhibits.specs import ResourceRow
-from mdnmt.studies.study import Run
+from mdnmt.exhibits.rows import ResourceRow, ScoreRow
+
+if TYPE_CHECKING:
+    from mdnmt.studies.study import Run
 
 Row = TypeVar("Row", ScoreRow, ResourceRow)
 

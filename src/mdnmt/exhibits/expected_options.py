@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.table_selection import table_spec
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import options_hash
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study

@@ -14,20 +14,15 @@ from mdnmt.errors import ConfigError
 from mdnmt.exhibits.distinct_labels import distinct_systems
 from mdnmt.exhibits.headings import printed_heading
 from mdnmt.exhibits.registry import FigureSpec, figure_class
-from mdnmt.exhibits.spec_fields import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
-from mdnmt.exhibits.specs import ScoreTableSpec
-from mdnmt.exhibits.table_selection import by_row, columns, paper_table, score_row, table_spec, task_title
-from mdnmt.exhibits.task_selection import NOT_YET, ambiguous_words, existing
+from mdnmt.exhibits.request import Request, by_row, columns, paper_figure, paper_table
+from mdnmt.exhibits.rows import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Run, Study, Task
-from mdnmt.studies.study_exhibits import figure_of, split_key
+from mdnmt.studies.study import Run, Study
+from mdnmt.studies.study_exhibits import split_key
 
 Spec = TypeVar("Spec", bound=FigureSpec)
-
-
-def paper_figure(study: Study, key: str) -> tuple[PaperFigure, Task]:
-    """Return a figure of the study and the task it is made from."""
-    return figure_of(study.config, study.papers, key), study.tasks[study.config.figures[key].task]
 
 
 def figure_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> FigureSpec:
@@ -43,28 +38,18 @@ def figure_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = 
         ConfigError: an option of the figure in its paper's YAML is unknown, or its value is not allowed.
     """
     figure, task = paper_figure(study, key)
-    return figure_class(figure.kind).select(FigureRequest(study, key, figure, task, places, partial))
+    return figure_class(figure.kind).select(FigureRequest(study, key, task, places, partial, figure))
 
 
 @dataclass(frozen=True)
-class FigureRequest:
+class FigureRequest(Request):
     """One figure of a study, for `FigureSpec.select`.
 
     Attributes:
-        study: the study.
-        key: the figure's key in the study.
         figure: the figure as its paper's YAML describes it, with the methods that the study wants in it.
-        task: the task that it is made from.
-        places: the paths of the results.
-        partial: select only files that exist now.
     """
 
-    study: Study
-    key: str
     figure: PaperFigure
-    task: Task
-    places: ResultPaths
-    partial: bool
 
     @cached_property
     def systems(self) -> list[list[Run]]:
@@ -103,12 +88,8 @@ class FigureRequest:
                 hint = did_you_mean(name, kind.options)
                 raise ConfigError(f"{where}: unknown key {name!r}{hint}; kind {self.figure.kind} has: {known}")
         fields = {name: value for name, value in options.items() if name in kind.model_fields}
-        titles = {"kind": self.figure.kind, "title": self.figure.title, "task": task_title(self.study, self.task)}
+        titles = {"kind": self.figure.kind, "title": self.figure.title, "task": self.task_title}
         return validate_model({**fields, **titles, **selected}, kind, where)
-
-    def file(self, path: str, options: str | None = None) -> Path | None:
-        """Return a path; if `partial`, None if it is missing or was made with other options."""
-        return existing(path, self.partial, options)
 
     def files(self, runs: list[Run], path_of: Callable[[Run], str]) -> list[tuple[Run, Path]]:
         """Return (run, `path_of(run)`) for runs that can be made; if `partial`, only for those whose file exists."""
@@ -121,23 +102,15 @@ class FigureRequest:
         absent = AnalysedRun(label=method, missing=f"needs {method}, not part of this study")
         return tuple(self._analysed(runs) for runs in self.systems) or (absent,)
 
-    def why_missing(self, runs: list[Run]) -> str:
-        """Return why a system without files has none."""
-        return runs[0].missing or NOT_YET
-
     def _analysed(self, runs: list[Run]) -> AnalysedRun:
         found = self.files(runs, self.places.analysis)
         made = [AnalysedSeed(analysis=folder, seed=run.seed) for run, folder in found]
         given: dict[str, Any] = {"label": runs[0].label, "method": runs[0].directory}
         if not made:
-            return AnalysedRun(**given, missing=self.why_missing(runs))
+            return AnalysedRun(**given, missing=self.why_missing(made, runs[0]))
         return AnalysedRun(**given, analysis=made[0].analysis, seed=made[0].seed, repeats=tuple(made[1:]))
 
-    def ambiguous_words(self) -> dict[str, Any]:
-        """Return the fields `ambiguity`, `made_with` and `missing` of a spec, for the task's ambiguous words."""
-        return ambiguous_words(self.study, self.task, self.places, self.partial)
-
-    def printed_score_tables(self, keys: Iterable[str]) -> list[tuple[str, ScoreTableSpec]]:
+    def printed_score_tables(self, keys: Iterable[str]) -> list[tuple[str, ScoreTable]]:
         """Return (heading, table) of the score tables that the study shows for this task, with all printed numbers.
 
         Args:
@@ -150,14 +123,14 @@ class FigureRequest:
                 continue
             paper = split_key(key)[0]
             table = table_spec(self.study.as_printed(paper), key, self.places, partial=self.partial)
-            if isinstance(table, ScoreTableSpec):
+            if isinstance(table, ScoreTable):
                 where = printed_heading(self.study.papers[paper], paper_table(self.study, key)[0], self.task.config)
                 found.append((f"{self.study.papers[paper].cited_as}, {where}", table))
         return found
 
     def score_rows(self, file: str) -> tuple[ScoreRow, ...]:
         """Return a row per system, with one file of each run's test translations, such as scores.json."""
-        return tuple(score_row("", runs[0].label, runs, self.places, self.partial, file) for runs in self.systems)
+        return tuple(self.row_of("", runs[0].label, runs, file) for runs in self.systems)
 
     def word_rows(self) -> tuple[WordRow, ...]:
         """Return a row per system, with each run's word counts on generated text (words.json)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Split
+from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.exhibits.significance_stars import Tested
 from mdnmt.fsio import read_json
@@ -17,7 +18,7 @@ from mdnmt.numbers.verdicts import NOT_AVAILABLE, NOT_MADE, VERDICTS, Judgement
 
 FORMAT = 2  # of the file; raise it when the meaning of a field changes
 
-
+DELTA = "d"  # prefix of a metric: its difference from the baseline row
 NONE = "\N{EN DASH}"  # shown in place of a missing number
 
 
@@ -96,7 +97,7 @@ class Grid(Frozen):
     """A whole table, ready to be rendered in any format."""
 
     format: int = FORMAT
-    kind: Literal["scores", "resources", "words", "corpora", "examples", "notation"]
+    kind: str
     title: str
     where: str = ""  # in the paper: "Table 2"
     row_head: str = "System"  # above the labels of the rows
@@ -224,3 +225,33 @@ def tally(grids: Iterable[Grid]) -> dict[str, int]:
             elif cell.published_text and cell.mean is not None:
                 counts[NOT_AVAILABLE] += 1
     return counts
+
+
+def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
+    """Return the rows with the best number of a trained system in each column marked, and all that read the same.
+
+    A column with one trained system has no best.
+    """
+    best: list[str | None] = []
+    for header, cells in zip(headers, zip(*(row.cells for row in rows), strict=True), strict=False):
+        known = [cell for cell in cells if cell.mean is not None and cell.num_seeds]
+        choose = min if lower_is_better(header) else max
+        top = choose(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
+        best.append(top.text if top else None)
+    return [
+        row.model_copy(
+            update={
+                "cells": tuple(
+                    cell.model_copy(update={"best": cell.num_seeds > 0 and cell.text == top})
+                    for cell, top in zip(row.cells, best, strict=True)
+                )
+            }
+        )
+        for row in rows
+    ]
+
+
+def lower_is_better(header: Header) -> bool:
+    """Return whether lower is better in a column with a metric or its differences."""
+    about = METRICS.get(header.metric.removeprefix(DELTA))
+    return about is not None and about.lower_is_better

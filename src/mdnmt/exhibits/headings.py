@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mdnmt.config.paper import PaperConfig, PaperFigure, PaperTable
 from mdnmt.config.task import TaskConfig
-from mdnmt.exhibits.registry import figure_class
+from mdnmt.exhibits.registry import figure_class, table_class
 
 
 def heading(name: str, paper: PaperConfig, item: PaperTable | PaperFigure, task: TaskConfig | None) -> str:
@@ -36,9 +36,8 @@ def printed_heading(paper: PaperConfig, item: PaperTable | PaperFigure, task: Ta
 
 def depends_on_task(item: PaperTable | PaperFigure) -> bool:
     """Say whether a table or figure differs between tasks; drawings of models and tables of symbols do not."""
-    if isinstance(item, PaperFigure):
-        return figure_class(item.kind).depends_on_task
-    return item.kind != "notation"
+    kind = figure_class(item.kind) if isinstance(item, PaperFigure) else table_class(item.kind)
+    return kind.depends_on_task
 
 
 def is_own(name: str, item: PaperTable | PaperFigure, task: TaskConfig) -> bool:

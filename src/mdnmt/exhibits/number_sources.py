@@ -8,21 +8,51 @@ from pathlib import Path
 from mdnmt.config.decoding import Labels
 from mdnmt.config.metrics import METRICS
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
+from mdnmt.exhibits.comparison import is_tested
 from mdnmt.exhibits.task_selection import measured_runs
-from mdnmt.numbers.sources import EXTERNAL, NumberSource, NumberSources
+from mdnmt.numbers.sources import EXTERNAL, NumberSource, NumberSources, System
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import COPY, Run, Study
 
 
 def number_sources(study: Study, places: ResultPaths) -> NumberSources:
-    """Return the files with numbers that the study's tables and figures read anyway; no file is made just for this.
+    """Return the files with all numbers of the study: what its tables and figures read and measure.
 
-    Analyses, sentence vectors and word counts are not included.
+    No file is made just for this. Large things, such as sentence vectors, stay in their files.
     """
     shown = {*table_parts(study, places), *figure_parts(study, places)}
     found = (*_of_runs(study, places), *_of_tasks(study, places), *_external(study, places))
-    return NumberSources(sources=tuple(source for source in found if source.path in shown))
+    return NumberSources(sources=(*(source for source in found if source.path in shown), *_of_exhibits(study, places)))
+
+
+def _of_exhibits(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
+    """Yield the tests of tables, and what figures measured."""
+    for key, table in study.config.tables.items():
+        if is_tested(study, key):
+            systems = _systems(study, table.task, places)
+            yield NumberSource(
+                kind="significance",
+                path=Path(places.significance(key)),
+                task=table.task,
+                label_condition="gold",
+                split="test",
+                systems=systems,
+            )
+    for key, figure in study.config.figures.items():
+        systems = _systems(study, figure.task, places)
+        yield NumberSource(kind="measures", path=Path(places.figure(key, "json")), task=figure.task, systems=systems)
+
+
+def _systems(study: Study, task: str, places: ResultPaths) -> dict[str, System]:
+    """Return the systems of a task by their names in files."""
+    found: dict[str, System] = {}
+    for run in study.makeable(task):
+        about = _about(study, run, places)
+        known = found.get(run.directory, System(method=str(about["method"]), variant=str(about["variant"])))
+        found[run.directory] = known.model_copy(update={"runs": {**known.runs, run.seed: Path(places.run(run))}})
+    external = {one.system: System(method=one.system, variant=EXTERNAL) for one in study.external if one.task == task}
+    return {**found, **external}
 
 
 def _of_runs(study: Study, places: ResultPaths) -> Iterator[NumberSource]:

@@ -10,7 +10,7 @@ import numpy as np
 from mdnmt.exhibits import word_values
 from mdnmt.exhibits.analysis_files import Floats
 from mdnmt.exhibits.figure_numbers import Measure, entropy, rank_correlation
-from mdnmt.exhibits.spec_fields import AnalysedRun
+from mdnmt.exhibits.rows import AnalysedRun
 from mdnmt.exhibits.word_values import END, MIN_COUNT, AnalysedWords
 
 LEAST = 3  # fewest occurrences in the analysed text of a word that counts for `frequency_correlation`

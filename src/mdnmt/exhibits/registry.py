@@ -1,68 +1,95 @@
-"""Find the class of a kind of table or figure, and hash the code that makes it.
+"""What a kind of table or figure defines, and how its class is found.
 
-A kind of figure is one file in `figures/`, named after the kind, with one class that `register` marks. A file is
-imported when its kind is asked for. No import statement names it, so that the hash of one kind does not cover the code
-of the others (see `mdnmt.code_hash`).
+A kind is one file in `tables/` or `figures/`, or a plug-in, named after the kind. It has one class that `register`
+marks: what it selects from a study, which files it reads, and how it is made from them. The file is imported when the
+kind is asked for. No import statement names it, so that the hash of one kind does not cover the code of the others
+(`mdnmt.code_hash`). For the same reason, a kind does not import what selects from a study: `select` gets a request.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from mdnmt import plugins
 from mdnmt.code_hash import code_hash
-from mdnmt.config.exhibit_kinds import FigureKind, kinds_in
-from mdnmt.config.loader import did_you_mean, parse_spec
-from mdnmt.config.paper import TableKind
+from mdnmt.config.exhibit_kinds import EXHIBIT, Folder, known_kind
+from mdnmt.config.loader import parse_spec
+from mdnmt.config.margin import Margin
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import empty_page
-from mdnmt.exhibits.spec_fields import Titled
+from mdnmt.exhibits.rows import Titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TABLES: dict[TableKind, str] = {
-    "scores": "scores",
-    "resources": "resources",
-    "corpora": "corpora",
-    "examples": "examples",
-    "notation": "notation",
-    "word_accuracy": "generated_words",
-    "word_proportions": "generated_words",
-    "gate_use": "generated_words",
-}
+    from mdnmt.exhibits.figure_numbers import Measure
+    from mdnmt.exhibits.grid import Grid
 
 
-class FigureSpec(Titled):
-    """A figure: what it shows, from which files, and how it is drawn. Each kind is a subclass.
+class ExhibitSpec(Titled):
+    """What a table or figure of a study shows, and from which files.
 
-    The fields hold all that the figure depends on. The JSON beside the figure records them.
+    The fields hold all that it depends on. The JSON that is written beside it records them.
     """
 
     kind: str
-    options: ClassVar[tuple[str, ...]] = ()  # the keys that a paper's YAML may set under `options:`
-    depends_on_task: ClassVar[bool] = True  # False: drawn from the methods alone, the same for every task
+    depends_on_task: ClassVar[bool] = True  # False: the same for every task
     reads_ambiguous_words: ClassVar[bool] = False  # True: `mdnmt ambiguity` must judge its systems
 
     @classmethod
     @abstractmethod
     def select(cls, request: Any) -> Self:
-        """Return the figure of a study. Read no file here: none may exist yet.
+        """Return the table or figure of a study. Read no file here: none may exist yet.
 
         Args:
-            request: a `figure_request.FigureRequest`; its module imports this one, so the annotation is `Any`.
+            request: a `TableRequest` or `FigureRequest`; their modules import this one, so the annotation is `Any`.
         """
 
     @abstractmethod
     def inputs(self) -> list[Path]:
-        """Return the files that `measures` and `draw` read: the rule's input, which the figure's record hashes."""
+        """Return the files that it is made from: the input of its rule, which its record hashes."""
+
+
+class TableSpec(ExhibitSpec):
+    """A table. Each kind is a subclass."""
+
+    where: str = ""  # "Table 2"
+
+    @abstractmethod
+    def build(self) -> Grid:
+        """Return the table.
+
+        Raises:
+            DataError: a file is invalid.
+        """
+
+    def needs(self) -> Iterable[Any]:
+        """Return its rows or systems, each with a label and either files or `missing`: why there are none."""
+        return ()
+
+    @property
+    def cells_of_row(self) -> int:
+        """Return how many cells a row has."""
+        return 1
+
+
+class ComparedTableSpec(TableSpec):
+    """A table with the paper's numbers beside ours."""
+
+    differs: str | None = None  # why none of its numbers can be compared with the printed ones
+    metric_differs: dict[str, str] = Field({})  # metric or quantity -> why it cannot
+    margin: Margin = Margin()
+
+
+class FigureSpec(ExhibitSpec):
+    """A figure, and how it is drawn. Each kind is a subclass."""
+
+    options: ClassVar[tuple[str, ...]] = ()  # the keys that a paper's YAML may set under `options:`
 
     @abstractmethod
     def measures(self) -> Iterator[Measure]:
@@ -74,6 +101,8 @@ class FigureSpec(Titled):
 
     def not_drawn(self, reason: str) -> tuple[Figure, str]:
         """Return a page with the reason why there is nothing to draw, and the same in words."""
+        from mdnmt.exhibits.figure_style import empty_page
+
         return empty_page(self.full_title, reason), f"Not drawn: {reason}"
 
     @property
@@ -82,9 +111,9 @@ class FigureSpec(Titled):
         return f"{self.task}. " if self.task else ""
 
 
-Spec = TypeVar("Spec", bound=FigureSpec)
+Spec = TypeVar("Spec", bound=ExhibitSpec)
 
-_FIGURES: dict[str, type[FigureSpec]] = {}
+_CLASSES: dict[str, type[ExhibitSpec]] = {}  # module -> its class
 
 
 class _OfKind(BaseModel):
@@ -94,27 +123,58 @@ class _OfKind(BaseModel):
 
 
 def register(spec: type[Spec]) -> type[Spec]:
-    """Register a class for the kind that is the default of its field `kind`."""
-    _FIGURES[spec.model_fields["kind"].default] = spec
+    """Register the class of a kind; its module is named after the kind."""
+    _CLASSES[spec.__module__] = spec
     return spec
 
 
-def figure_class(kind: FigureKind) -> type[FigureSpec]:
+def table_class(kind: str) -> type[TableSpec]:
+    """Return the class of a kind of table.
+
+    Raises:
+        ConfigError: there is no such kind.
+    """
+    return cast("type[TableSpec]", _class("tables", kind))
+
+
+def figure_class(kind: str) -> type[FigureSpec]:
     """Return the class of a kind of figure.
 
     Raises:
         ConfigError: there is no such kind.
     """
-    if kind not in _FIGURES:
-        known = kinds_in("figures")
-        if kind not in known:
-            raise ConfigError(f"no kind of figure {kind!r}{did_you_mean(kind, known)}; kinds are: {', '.join(known)}")
-        import_module(_figure_module(kind))
-    return _FIGURES[kind]
+    return cast("type[FigureSpec]", _class("figures", kind))
+
+
+def _class(folder: Folder, kind: str) -> type[ExhibitSpec]:
+    try:
+        known_kind(folder, kind)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    module, plugin = _module(folder, kind), plugins.find(kind)
+    if plugin is None:
+        import_module(module)
+    else:
+        plugins.load(EXHIBIT, plugin)
+    found, base = _CLASSES.get(module), TableSpec if folder == "tables" else FigureSpec
+    if found is None or not issubclass(found, base):
+        raise ConfigError(
+            f"kind {kind!r}: expected a class of {base.__name__} with @register in {module} ({EXHIBIT.page})"
+        )
+    return found
+
+
+def parse_table(text: str) -> TableSpec:
+    """Return the table that a JSON text describes.
+
+    Raises:
+        ConfigError: the text is not JSON, or has an unknown kind, key or value.
+    """
+    return parse_spec(text, table_class(parse_spec(text, _OfKind).kind))
 
 
 def parse_figure(text: str) -> FigureSpec:
-    """Return the figure that the JSON text of `--spec` describes.
+    """Return the figure that a JSON text describes.
 
     Raises:
         ConfigError: the text is not JSON, or has an unknown kind, key or value.
@@ -122,20 +182,15 @@ def parse_figure(text: str) -> FigureSpec:
     return parse_spec(text, figure_class(parse_spec(text, _OfKind).kind))
 
 
-def table_module(kind: TableKind) -> ModuleType:
-    """Return the module whose `build` makes a table of this kind."""
-    return import_module(f"mdnmt.exhibits.tables.{TABLES[kind]}")
-
-
-def table_code(kind: TableKind) -> str:
+def table_code(kind: str) -> str:
     """Return the hash of the code that makes tables of this kind."""
-    return code_hash("mdnmt.report.write_table", f"mdnmt.exhibits.tables.{TABLES[kind]}")
+    return code_hash("mdnmt.report.write_table", _module("tables", kind))
 
 
-def figure_code(kind: FigureKind) -> str:
+def figure_code(kind: str) -> str:
     """Return the hash of the code that makes figures of this kind."""
-    return code_hash("mdnmt.exhibits.save_figure", _figure_module(kind))
+    return code_hash("mdnmt.exhibits.save_figure", _module("figures", kind))
 
 
-def _figure_module(kind: FigureKind) -> str:
-    return f"mdnmt.exhibits.figures.{kind}"
+def _module(folder: Folder, kind: str) -> str:
+    return plugins.module_of(kind, f"mdnmt.exhibits.{folder}")

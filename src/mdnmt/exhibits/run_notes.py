@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mdnmt.exhibits.grid import Grid
-from mdnmt.exhibits.spec_files import table_files
-from mdnmt.exhibits.specs import AnyTable, ExamplesTableSpec, ReportRun, ScoreRow
+from mdnmt.exhibits.registry import TableSpec
+from mdnmt.exhibits.rows import ReportRun, ScoreRow
 from mdnmt.fsio import MADE_BY, MADE_FROM, RECORD, SUMS
 from mdnmt.provenance import NUMERIC_PACKAGES
 from mdnmt.training_code import why_made_by_other_code, why_other_code
@@ -115,11 +115,10 @@ def _read(path: Path) -> dict[str, Any]:
     return {key: one for key, one in found.items() if key not in _MAPPINGS or isinstance(one, dict)}
 
 
-def with_run_notes(grid: Grid, spec: AnyTable) -> Grid:
+def with_run_notes(grid: Grid, spec: TableSpec) -> Grid:
     """Return a table with the notes on what it was made from."""
-    rows = spec.systems if isinstance(spec, ExamplesTableSpec) else getattr(spec, "rows", ())
     names = dict[Path, Name]()
-    for row in rows:
+    for row in spec.needs():
         if isinstance(row, ScoreRow) and row.external is None:
             for run in row.runs:
                 if run.seed is not None:
@@ -127,7 +126,7 @@ def with_run_notes(grid: Grid, spec: AnyTable) -> Grid:
                     # A run under several label conditions has several rows, and the note is on all of them.
                     before = [names[folder].label] if folder in names else []
                     names[folder] = Name(" / ".join((*before, row.label)), run.seed)
-    return grid.model_copy(update={"notes": (*grid.notes, *notes_on(table_files(spec), names))})
+    return grid.model_copy(update={"notes": (*grid.notes, *notes_on(spec.inputs(), names))})
 
 
 def of_report(runs: Iterable[ReportRun], numbers: Path | None = None) -> list[str]:

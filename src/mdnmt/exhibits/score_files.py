@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits.spec_fields import ScoreRow, ScoreRun
-from mdnmt.exhibits.specs import ScoreTableSpec
+from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import mean
 
@@ -86,19 +85,27 @@ def task_ceilings(folder: Path) -> dict[str, dict[str, float]]:
 class SharedConditions:
     """What all rows of one table should share: test sets and signatures."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: Sequence[Column], metrics: Sequence[str], split: str = "test") -> None:
+        """Start with no row.
+
+        Args:
+            columns: the domains of the table.
+            metrics: its metrics.
+            split: the text that was scored.
+        """
+        self.columns, self.metrics, self.split = columns, metrics, split
         self.sentences: dict[str, tuple[int, Path]] = {}
         self.signatures: dict[str, set[str]] = {}
         self.ceilings: dict[str, dict[str, float]] = {}  # metric -> column -> score of a perfect system
         self.text: dict[str, set[str]] = {}  # column -> identities of its training, validation and test text
 
-    def add(self, path: Path, scores: dict[str, Any], spec: ScoreTableSpec) -> None:
+    def add(self, path: Path, scores: dict[str, Any]) -> None:
         """Add the scores of one run.
 
         Raises:
             DataError: an earlier run was scored on a different number of sentences.
         """
-        for column in spec.columns:
+        for column in self.columns:
             entry = scores.get(column.name)
             if entry is None:
                 continue
@@ -106,20 +113,20 @@ class SharedConditions:
             known, where = self.sentences.setdefault(column.name, (count, path))
             if known != count:
                 raise DataError(
-                    f"{path}: {count} {spec.split} sentences for {column.name}, but {known} in {where}; "
-                    f"rows of one table need the same {spec.split} set: decode and score again"
+                    f"{path}: {count} {self.split} sentences for {column.name}, but {known} in {where}; "
+                    f"rows of one table need the same {self.split} set: decode and score again"
                 )
             for metric, value in entry.get("ceiling", {}).items():
                 self.ceilings.setdefault(metric, {})[column.name] = float(value)
             if splits := entry.get("splits"):
                 found = "/".join(str(splits.get(name, ABSENT))[:8] for name in SPLITS)
                 self.text.setdefault(column.name, set()).add(found)
-            for metric in spec.metrics:
+            for metric in self.metrics:
                 if entry.get(metric) is not None:
                     self.signatures.setdefault(metric, set()).add(str(entry[metric].get("signature", "")))
 
 
-def measure(row: ScoreRow, spec: ScoreTableSpec, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
+def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
     """Return the values of a row by (metric, column); a number that one seed lacks is left out for all seeds.
 
     Raises:
@@ -129,21 +136,21 @@ def measure(row: ScoreRow, spec: ScoreTableSpec, shared: SharedConditions) -> di
     seeds = tuple(run.seed for run in runs)
     read = [(run.scores, _read(run)) for run in runs]
     for path, scores in read:
-        shared.add(path, scores, spec)
+        shared.add(path, scores)
     found: dict[tuple[str, str], Measured] = {}
-    for metric in spec.metrics:
+    for metric in shared.metrics:
         by_domain = []
-        for column in spec.columns:
+        for column in shared.columns:
             if known := _of_all_seeds(read, column.name, metric):
                 found[metric, column.name] = Measured(known, seeds)
                 by_domain.append(known)
-        if len(by_domain) == len(spec.columns):
+        if len(by_domain) == len(shared.columns):
             # Averaged per seed, unrounded: the spread of the average is that of the seeds' averages.
             averages = tuple(mean(seed) for seed in zip(*by_domain, strict=True))
             found[metric, AVERAGE] = Measured(averages, seeds)
-    paths = [run.development for run in runs if spec.development and run.development]
+    paths = [run.development for run in runs if run.development]
     development = [(path, _concatenated(path)) for path in paths]
-    for metric in spec.metrics if len(development) == len(runs) else ():
+    for metric in shared.metrics if len(development) == len(runs) else ():
         if known := _of_all_seeds(development, DEVELOPMENT, metric):
             found[metric, DEVELOPMENT] = Measured(known, seeds)
     return found

@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from mdnmt.errors import EXIT_USER, owned_by_another, printable
-from mdnmt.exhibits import specs
 from mdnmt.fsio import options_hash, write_text
 
 SPECS = Path(".snakemake/specs")
@@ -68,25 +67,6 @@ class SpecFiles:
 def identity(spec: BaseModel | Any) -> str:
     """Return a hash of all that an exhibit is made of, as a param of its rule."""
     return options_hash(spec.model_dump(mode="json") if isinstance(spec, BaseModel) else spec)
-
-
-def table_files(spec: specs.AnyTable) -> list[Path]:
-    """Return the files that a table is made from."""
-    if isinstance(spec, specs.NotationTableSpec):
-        return []
-    if isinstance(spec, specs.ExamplesTableSpec):
-        return [spec.ambiguity] if spec.ambiguity else []
-    if isinstance(spec, specs.CorporaTableSpec):
-        return [row.stats for row in spec.rows if row.stats]
-    if isinstance(spec, specs.ResourceTableSpec):
-        records = [path for row in spec.rows for path in row.records]
-        return records + ([spec.measure] if spec.measure else [])
-    found = [path for row in spec.rows for path in row.records]
-    found += [run.scores for row in spec.rows for run in row.runs]
-    found += [path for row in spec.rows for run in row.runs for path in (*run.others, run.development) if path]
-    if isinstance(spec, specs.ScoreTableSpec):
-        found += [path for path in (spec.significance, spec.predicted_labels) if path]
-    return found
 
 
 def rule_inputs(files: Iterable[Path]) -> list[Path]:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from mdnmt.config.paper import PaperTable
 from mdnmt.exhibits.headings import is_of_pair
-from mdnmt.exhibits.registry import figure_class
-from mdnmt.fsio import has_options, options_hash
+from mdnmt.exhibits.registry import figure_class, table_class
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Run, Study, Task
+from mdnmt.studies.study import Run, Study
 from mdnmt.studies.study_exhibits import figure_of, table_of
 
 NOT_YET = "not made yet"
-
-
-def existing(path: str, partial: bool, options: str | None = None) -> Path | None:
-    """Return the path; for a partial page, None unless the file exists and, if `options` is given, has that hash."""
-    file = Path(path)
-    is_there = file.exists() if options is None else has_options(file, options)
-    return file if is_there or not partial else None
 
 
 def measured_runs(study: Study, task: str) -> list[Run]:
@@ -42,21 +33,14 @@ def measure_options(study: Study, task: str, places: ResultPaths) -> dict[str, A
     }
 
 
-def measured(study: Study, task: Task, places: ResultPaths, partial: bool) -> dict[str, Any]:
-    """Return the fields of a resource table's spec that refer to its measurements."""
-    options = options_hash(measure_options(study, task.name, places))
-    file = existing(places.measure(task.name), partial, options) if task.spec is not None else None
-    made_with = {str(file): options} if file else {}
-    return {"measure": file, "made_with": made_with, "missing": task.missing or (NOT_YET if partial else None)}
-
-
 def ambiguous_systems(study: Study, task: str) -> list[Run]:
     """Return the runs whose ambiguous words are counted: those in figures and tables made from a task."""
     shown = [key for key, figure in study.config.figures.items() if figure.task == task]
     figures = [figure_of(study.config, study.papers, key) for key in shown]
     wanted = [name for figure in figures if figure_class(figure.kind).reads_ambiguous_words for name in figure.methods]
     tables = _tables(study, task)
-    wanted += [name for table in tables if table.kind == "examples" for row in table.rows for name in row.methods]
+    reading = [table for table in tables if table_class(table.kind).reads_ambiguous_words]
+    wanted += [name for table in reading for row in table.rows for name in row.methods]
     return [run for method in dict.fromkeys(wanted) for run in study.makeable(task) if run.method == method]
 
 
@@ -70,14 +54,6 @@ def choice_spec(study: Study, task: str, places: ResultPaths) -> dict[str, Any]:
     config = study.tasks[task].config
     words = dict.fromkeys(word for table in tables if is_of_pair(table, config) for word in table.words)
     return {"systems": systems, **({"words": list(words)} if words else {})}
-
-
-def ambiguous_words(study: Study, task: Task, places: ResultPaths, partial: bool) -> dict[str, Any]:
-    """Return the fields of specs of figures and tables that refer to a task's ambiguous words."""
-    options = options_hash(choice_spec(study, task.name, places))
-    file = existing(places.ambiguity(task.name), partial, options) if task.spec is not None else None
-    made_with = {str(file): options} if file else {}
-    return {"ambiguity": file, "made_with": made_with, "missing": None if file else task.missing or NOT_YET}
 
 
 def _tables(study: Study, task: str) -> list[PaperTable]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
 from mdnmt.config.base import Frozen
 from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
@@ -30,11 +32,28 @@ CURVES = {
     "bleu": ("bleu", 1.0),
     "learning_rate": ("learning_rate", 1.0),
 }
+# Of significance tests; a metric's numbers are called `bleu_delta`, `bleu_p`, ...
+TESTED = ("delta", "low", "high", "p", "p_corrected")
+PRINTED = "printed"  # a measure of figures that show printed numbers
 Row = dict[str, Any]
 
 
+class System(Frozen):
+    """A system that a file of a whole table or figure names.
+
+    Attributes:
+        method: as in `NumberSource`.
+        variant: as in `NumberSource`.
+        runs: seed -> folder of the run.
+    """
+
+    method: str
+    variant: str = ""
+    runs: dict[int, Path] = Field({})
+
+
 class NumberSource(Frozen):
-    """A file with measured numbers of one system, and what is known about all of them.
+    """A file with measured numbers, of one system or of all systems of a table or figure.
 
     Attributes:
         kind: what the file is.
@@ -50,17 +69,24 @@ class NumberSource(Frozen):
             exists.
         split: test or valid, for scores.
         run: the folder of the run; None if nothing was trained.
+        systems: name in the file -> system, for a file with several, which has no method, seed and run of its own.
     """
 
-    kind: Literal["scores", "curves", "resources"]
+    kind: Literal["scores", "curves", "resources", "significance", "measures"]
     path: Path
     task: str
-    method: str
+    method: str = ""
     variant: str = ""
     label_condition: str = ""
     seed: int | None = None
     split: str = ""
     run: Path | None = None
+    systems: dict[str, System] = Field({})
+
+    @property
+    def exhibit(self) -> Literal["significance", "figures"] | None:
+        """Return the folder of the study's exhibit that the file belongs to; None: it is of a run or a task."""
+        return {"significance": "significance", "measures": "figures"}.get(self.kind)  # type: ignore[return-value]
 
 
 class NumberSources(Frozen):
@@ -90,7 +116,7 @@ def read_source(source: NumberSource) -> list[Row]:
         "at": "",
         "n": None,
         "signature": "",
-        "run": address(source.run / "run.json").removesuffix("/run.json") if source.run else "",
+        "run": _address(source.run),
         "source": shown_source(source),
     }
     try:
@@ -149,8 +175,45 @@ def _resources(source: NumberSource) -> Iterator[Row]:
             yield {"domain": ALL, "metric": metric, "value": float(value), "n": n}
 
 
+def _significance(source: NumberSource) -> Iterator[Row]:
+    """Yield differences from the baseline of a table, their intervals and p-values, over all seeds."""
+    found = read_json(source.path)
+    against = f"against={found['baseline']}"
+    for name, domains in found["systems"].items():
+        for domain, metrics in domains.items():
+            for metric, tested in metrics.items():
+                for key in TESTED:
+                    if tested.get(key) is not None:
+                        value = {"metric": f"{metric}_{key}", "value": float(tested[key])}
+                        yield {**_system(source, name, None), "domain": domain, "at": against, **value}
+
+
+def _measures(source: NumberSource) -> Iterator[Row]:
+    """Yield what a figure measured: gates, proportions, probes, ...; `at` says where, as `layer=1;side=encoder`."""
+    for measure in read_json(source.path)["measures"]:
+        if measure["name"] != PRINTED:
+            at = {str(key): value for key, value in measure["at"].items()}
+            domain = str(at.pop("domain", ALL))
+            where = ";".join(f"{key}={value}" for key, value in sorted(at.items()))
+            value = {"metric": measure["name"], "value": float(measure["value"])}
+            yield {**_system(source, measure["method"], measure["seed"]), "domain": domain, "at": where, **value}
+
+
+def _system(source: NumberSource, name: str, seed: int | None) -> Row:
+    """Return what is known about a system that a file names; one that the study does not train keeps its name."""
+    system = source.systems.get(name, System(method=name))
+    run = _address(system.runs.get(seed)) if seed is not None else ""
+    return {"method": system.method, "variant": system.variant, "seed": seed, "run": run}
+
+
+def _address(run: Path | None) -> str:
+    return address(run / "run.json").removesuffix("/run.json") if run else ""
+
+
 _READERS: dict[str, Callable[[NumberSource], Iterator[Row]]] = {
     "scores": _scores,
     "curves": _curves,
     "resources": _resources,
+    "significance": _significance,
+    "measures": _measures,
 }

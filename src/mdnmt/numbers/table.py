@@ -6,13 +6,14 @@ import hashlib
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from mdnmt import fsio
 from mdnmt.config.published import load_published as read_published
 from mdnmt.errors import DataError
-from mdnmt.numbers.sources import COLUMNS, NumberSource, read_source
+from mdnmt.numbers.sources import COLUMNS, NumberSource, Row, read_source
 
 TABLE, SEAL = "numbers.csv", "numbers.json"
 PUBLISHED_COLUMNS = ("paper", "exhibit", "row", "column", "metric", "value", "printed", "star", "recommended", "note")
@@ -25,7 +26,11 @@ def collect(sources: tuple[NumberSource, ...]) -> pd.DataFrame:
     Raises:
         DataError: a file is damaged or has no such numbers, or a domain was scored on different numbers of sentences.
     """
-    rows = [row for source in sources for row in read_source(source)]
+    # Figures of several kinds may measure the same numbers; the first has them.
+    first: dict[tuple[Any, ...], Row] = {}
+    for row in (row for source in sources for row in read_source(source)):
+        first.setdefault(tuple(row[name] for name in COLUMNS if name != "source"), row)
+    rows = list(first.values())
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype({name: _TYPES[name] for name in COLUMNS})
     for (task, split, domain), group in table[table["n"].notna() & (table["split"] != "")].groupby(
         ["task", "split", "domain"]

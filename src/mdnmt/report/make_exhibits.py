@@ -15,10 +15,11 @@ from typing import Any
 from mdnmt import fsio
 from mdnmt.config.loader import did_you_mean
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.spec_files import identity
-from mdnmt.exhibits.table_selection import comparison, table_spec
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.report import report_page, report_selection
 from mdnmt.report.runs_table import write_runs
 from mdnmt.report.write_table import FORMATS, JSON, write_table

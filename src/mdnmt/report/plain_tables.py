@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mdnmt.exhibits.specs import Column
+from mdnmt.exhibits.rows import Column
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, thousands
 

@@ -13,10 +13,10 @@ from mdnmt import provenance
 from mdnmt.config.margin import Margin
 from mdnmt.exhibits.published_cells import SIGNS, verdict_rules
 from mdnmt.exhibits.score_files import task_ceilings
-from mdnmt.exhibits.specs import ReportSpec, ReportTask
 from mdnmt.numbers.rounding import duration, half_up
 from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.report import plain_tables, sample_translations
+from mdnmt.report.contents import ReportSpec, ReportTask
 from mdnmt.report.sample_translations import Sample
 from mdnmt.report.sections import curve, exhibit_sections, papers, run_details, runs
 from mdnmt.report.sections.origins import origins

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mdnmt.config.paper import PaperFigure, PaperTable
-from mdnmt.exhibits import specs
 from mdnmt.exhibits.expected_options import of_exhibits
-from mdnmt.exhibits.figure_request import paper_figure
 from mdnmt.exhibits.headings import depends_on_task, heading
-from mdnmt.exhibits.table_selection import by_row, columns, paper_table, task_title
+from mdnmt.exhibits.request import by_row, columns, paper_figure, paper_table, task_title
+from mdnmt.exhibits.rows import ReportRun
 from mdnmt.fsio import options_hash
+from mdnmt.report import contents
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
@@ -20,11 +20,11 @@ from mdnmt.studies.study_exhibits import split_key
 
 def report_spec(
     study: Study, places: ResultPaths, commands: tuple[str, ...], *, partial: bool = False
-) -> specs.ReportSpec:
+) -> contents.ReportSpec:
     """Return the spec of the report; a partial report is made from whatever exists."""
     made = [task for task in study.tasks.values() if task.spec is not None]
     measured = [places.measure(task.name) for task in made]
-    return specs.ReportSpec(
+    return contents.ReportSpec(
         study=study.name,
         title=study.config.title,
         introduction=study.config.description,
@@ -53,7 +53,7 @@ def _made_with(study: Study, places: ResultPaths) -> dict[str, str]:
     return found
 
 
-def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportPaper:
+def paper_section(study: Study, name: str, places: ResultPaths) -> contents.ReportPaper:
     """Return a paper with all its tables and figures.
 
     Results come first: score tables, other tables, figures. Then the text that they were measured on, and what explains
@@ -63,7 +63,7 @@ def paper_section(study: Study, name: str, places: ResultPaths) -> specs.ReportP
     items: list[tuple[str, PaperTable | PaperFigure]] = [*paper.tables.items(), *paper.figures.items()]
     items.sort(key=lambda item: _rank(item[1]))
     claims, audit = places.claims(name), places.audit(name)
-    return specs.ReportPaper(
+    return contents.ReportPaper(
         name=name,
         title=paper.title,
         citation=paper.citation,
@@ -82,12 +82,12 @@ def _rank(item: PaperTable | PaperFigure) -> int:
     return {"scores": 0, "corpora": 3}.get(item.kind, 1)
 
 
-def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> specs.ReportExhibit:
+def _item(study: Study, key: str, item: PaperTable | PaperFigure) -> contents.ReportExhibit:
     """Return the entry of a table or figure; it has no id if the study does not show it."""
     kind, shown = ("table", study.config.tables) if isinstance(item, PaperTable) else ("figure", study.config.figures)
     task = study.tasks[shown[key].task] if key in shown else None
     where = _where(study, key, item, task)
-    return specs.ReportExhibit.model_validate(
+    return contents.ReportExhibit.model_validate(
         {"kind": kind, "where": where, "title": item.title, "id": key if key in shown else None}
     )
 
@@ -109,13 +109,13 @@ def labels(study: Study, key: str) -> dict[str, str]:
     return {"place": _where(study, key, item, task), "title": item.title, "text": task.config.title}
 
 
-def _report_table(study: Study, key: str, places: ResultPaths) -> specs.ReportTable:
+def _report_table(study: Study, key: str, places: ResultPaths) -> contents.ReportTable:
     table, task = paper_table(study, key)
-    measured: tuple[specs.ReportRun, ...] = ()
+    measured: tuple[ReportRun, ...] = ()
     if table.kind == "resources":
         systems = by_row(run for row in table.rows for name in row.methods for run in study.runs_of(task.name, name))
         measured = tuple(_report_run(runs[0], places) for runs in systems.values() if runs[0].spec is not None)
-    return specs.ReportTable(
+    return contents.ReportTable(
         id=key,
         title=table.title,
         task=task_title(study, task),
@@ -126,10 +126,10 @@ def _report_table(study: Study, key: str, places: ResultPaths) -> specs.ReportTa
     )
 
 
-def _report_figure(study: Study, key: str, places: ResultPaths) -> specs.ReportFigure:
+def _report_figure(study: Study, key: str, places: ResultPaths) -> contents.ReportFigure:
     figure, task = paper_figure(study, key)
     runs = [run for method in figure.methods for run in study.runs_of(task.name, method) if run.spec is not None]
-    return specs.ReportFigure(
+    return contents.ReportFigure(
         id=key,
         title=figure.title,
         task=task_title(study, task),
@@ -143,36 +143,36 @@ def _report_figure(study: Study, key: str, places: ResultPaths) -> specs.ReportF
     )
 
 
-def _report_run(run: Run, places: ResultPaths) -> specs.ReportRun:
-    return specs.ReportRun(method=run.directory, label=run.label, seed=run.seed, folder=Path(places.run(run)))
+def _report_run(run: Run, places: ResultPaths) -> ReportRun:
+    return ReportRun(method=run.directory, label=run.label, seed=run.seed, folder=Path(places.run(run)))
 
 
-def _missing(study: Study) -> Iterable[specs.Missing]:
+def _missing(study: Study) -> Iterable[contents.Missing]:
     for task in study.tasks.values():
         if task.missing is not None:
-            yield specs.Missing(what=f"Task {task.name}", why=task.missing)
+            yield contents.Missing(what=f"Task {task.name}", why=task.missing)
     shown = {name for key in study.config.tables for row in paper_table(study, key)[0].rows for name in row.methods}
     for name in study.methods:
         # If a method cannot be trained, its runs give the reason.
         if name not in shown and any(run.method == name for run in study.makeable()):
-            yield specs.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")
+            yield contents.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")
     used = {shown.task for shown in (*study.config.tables.values(), *study.config.figures.values())}
     for name in study.tasks:
         if name not in used:
-            yield specs.Missing(what=f"Task {name}", why="no table or figure of this study is made from it")
+            yield contents.Missing(what=f"Task {name}", why="no table or figure of this study is made from it")
 
 
-def _report_task(study: Study, task: Task, places: ResultPaths) -> specs.ReportTask:
+def _report_task(study: Study, task: Task, places: ResultPaths) -> contents.ReportTask:
     systems = [
-        specs.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0]), "hyp"))
+        contents.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0]), "hyp"))
         for runs in by_row(study.runs_of(task.name)).values()
     ]
     systems += [
-        specs.SampleSystem(label=one.label, test_dir=Path(places.external(one), "hyp"))
+        contents.SampleSystem(label=one.label, test_dir=Path(places.external(one), "hyp"))
         for one in study.external
         if one.task == task.name and one.number == 1
     ]
-    return specs.ReportTask(
+    return contents.ReportTask(
         name=task.name,
         label=task.config.title,
         directory=Path(places.task(task.name)),
@@ -183,11 +183,11 @@ def _report_task(study: Study, task: Task, places: ResultPaths) -> specs.ReportT
     )
 
 
-def _external(study: Study) -> Iterable[specs.ReportExternal]:
+def _external(study: Study) -> Iterable[contents.ReportExternal]:
     for name, system in study.config.external.items():
         for task in system.hypotheses:
             outputs = [one for one in study.external if (one.system, one.task) == (name, task)]
-            yield specs.ReportExternal(
+            yield contents.ReportExternal(
                 label=system.label,
                 task=study.tasks[task].config.title,
                 provenance=system.provenance,
@@ -198,7 +198,7 @@ def _external(study: Study) -> Iterable[specs.ReportExternal]:
             )
 
 
-def _corpora(study: Study) -> Iterable[specs.ReportCorpus]:
+def _corpora(study: Study) -> Iterable[contents.ReportCorpus]:
     seen = set()
     for task in study.tasks.values():
         for domain, config in task.config.domains.items():
@@ -208,7 +208,7 @@ def _corpora(study: Study) -> Iterable[specs.ReportCorpus]:
                 seen.add(name)
                 corpus = task.corpora[name]
                 source = corpus.source
-                yield specs.ReportCorpus(
+                yield contents.ReportCorpus(
                     name=name,
                     label=corpus.title,
                     domain=domain,

@@ -7,8 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdnmt.exhibits.specs import ReportTask, SampleSettings
 from mdnmt.fsio import read_lines
+from mdnmt.report.contents import ReportTask, SampleSettings
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mdnmt.config.metrics import METRICS
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, lower_is_better
 from mdnmt.exhibits.score_files import AVERAGE
-from mdnmt.exhibits.tables.scores import lower_is_better
 from mdnmt.numbers.rounding import half_up, non_breaking, p_value
 
 

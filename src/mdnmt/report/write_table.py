@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mdnmt import fsio
-from mdnmt.exhibits import build_table
-from mdnmt.exhibits.grid import Grid
+from mdnmt import fsio, provenance
+from mdnmt.exhibits.grid import Grid, Provenance
+from mdnmt.exhibits.registry import TableSpec, table_code
 from mdnmt.exhibits.run_notes import with_run_notes
-from mdnmt.exhibits.spec_files import table_files
-from mdnmt.exhibits.specs import AnyTable
 from mdnmt.report import render_html, render_latex, render_text
 
 JSON = "json"  # the table itself, which the page and the claims read
@@ -23,7 +21,16 @@ FORMATS: dict[str, Callable[[Grid], str]] = {
 }
 
 
-def write_table(spec: AnyTable, paths: Mapping[str, Path]) -> None:
+def build(spec: TableSpec) -> Grid:
+    """Return a table, with the commit and the code that made it.
+
+    Raises:
+        DataError: a file is invalid.
+    """
+    return spec.build().model_copy(update={"made": Provenance(**provenance.made_by(table_code(spec.kind)))})
+
+
+def write_table(spec: TableSpec, paths: Mapping[str, Path]) -> None:
     """Build a table and write it.
 
     Args:
@@ -34,13 +41,13 @@ def write_table(spec: AnyTable, paths: Mapping[str, Path]) -> None:
         DataError: a file that it is made from is missing, damaged, or made with other options.
     """
     fsio.require_options(spec.made_with)
-    grid = with_run_notes(build_table.build(spec), spec)  # not in `build`: `mdnmt verify` compares what it returns
+    grid = with_run_notes(build(spec), spec)  # not in `build`: `mdnmt verify` compares what it returns
     drawn = [path for ending, path in paths.items() if ending != JSON]
     for ending, path in paths.items():
         if ending != JSON:
             fsio.write_text(path, FORMATS[ending](grid))
     if JSON in paths:
         # The report refuses a table made from other runs, and one whose CSV, Markdown, LaTeX or HTML was edited.
-        made_from = [*drawn, *fsio.sealed(table_files(spec))]
+        made_from = [*drawn, *fsio.sealed(spec.inputs())]
         options = spec.model_dump(mode="json")
         fsio.write_sealed(paths[JSON], grid.model_dump(mode="json"), made_from, made_with=options)

@@ -16,7 +16,7 @@ from mdnmt.config.task import load_task
 from mdnmt.config.training import Training
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.exhibits.tables.generated_words import accuracy, read_words
+from mdnmt.exhibits.generated_words import accuracy, read_words
 from mdnmt.methods import validate
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.task_spec import task_spec

@@ -1,9 +1,8 @@
-"""docs/your-own-figure.md, done as it says: one file of source makes a new kind of figure, and touches no other."""
+"""docs/your-own-figure.md, done as it says: one plug-in makes a new kind of figure or table, and touches no other."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -22,11 +21,13 @@ import json
 from pathlib import Path
 from mdnmt.exhibits.code_hashes import code_of_figure
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.registry import figure_code
+from mdnmt.exhibits.registry import figure_code, table_code
 from mdnmt.exhibits.spec_files import rule_inputs
 from mdnmt.exhibits.save_figure import save
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import write_sealed
 from mdnmt.report.report_selection import report_spec
+from mdnmt.report.write_table import build
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.resolve import resolve
 
@@ -37,43 +38,43 @@ for number, path in enumerate(spec.inputs()):
     score = {"bleu": {"score": 20.0 + number}}
     write_sealed(path, {"domains": {column.name: score for column in spec.domains}})
 save(spec, Path("f.png"), Path("f.pdf"), Path("f.json"))
+table = table_spec(study, "mine-sizes", places)
+for path in table.inputs():
+    sizes = {column.name: {"num_sentences": 7} for column in table.columns}
+    write_sealed(path, {"domains": sizes})
+grid = build(table)
 print(json.dumps({
     "inputs": [str(path) for path in rule_inputs(spec.inputs())],
     "lowest": spec.lowest,
     "code": code_of_figure(study, "mine-bleu"),
     "tsne": figure_code("tsne"),
+    "table": [[cell.text for cell in row.cells] for row in grid.rows],
+    "table_code": [grid.made.code, table_code("scores")],
     "report": [item.id for paper in report_spec(study, places, ()).papers for item in paper.items if item.id],
 }))
 """
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-    return subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a copy of the package and its configuration, with what the page adds."""
-    shutil.copytree(ROOT / "src" / "mdnmt", tmp_path / "src/mdnmt", ignore=shutil.ignore_patterns("__pycache__"))
+    """Return a project with what the page adds."""
     shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "plugins").mkdir()
     for path, text in FILES.items():
-        assert not (tmp_path / path).exists()
         (tmp_path / path).write_text(text, encoding="utf-8")
     study = tmp_path / "config/studies/demo.yaml"
     value = yaml.safe_load(study.read_text(encoding="utf-8"))
     value["figures"]["mine-bleu"] = {"task": "demo-en-fr"}
+    value["tables"]["mine-sizes"] = {"task": "demo-en-fr"}
     study.write_text(yaml.safe_dump(value, sort_keys=False), encoding="utf-8")
     return tmp_path
 
 
-def test_one_file_of_source_and_one_of_configuration() -> None:
-    assert sorted(FILES) == ["config/papers/mine.yaml", "src/mdnmt/exhibits/figures/domain_bleu.py"]
-
-
-def test_the_figure_is_drawn_and_known_everywhere(project: Path) -> None:
+def test_the_figure_and_the_table_are_made_and_known_everywhere(project: Path) -> None:
     done = run(project, "-c", SCRIPT)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -85,6 +86,8 @@ def test_the_figure_is_drawn_and_known_everywhere(project: Path) -> None:
     values = {measure["value"] for measure in numbers["measures"]}
     assert values == {20.0 + number for number in range(len(found["inputs"]))}
     assert (project / "f.png").stat().st_size > 5000
+    assert found["table"] == [["7", "7", "7"], ["7", "7", "7"]]
+    assert found["table_code"][0] != found["table_code"][1]
 
 
 @pytest.mark.parametrize(

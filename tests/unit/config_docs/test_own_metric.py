@@ -21,7 +21,7 @@ HYPOTHESES = ["the cat sat on a mat", "rain fell on the town", "the green door i
 SCRIPT = """
 import json
 from pathlib import Path
-from mdnmt.exhibits.table_selection import table_spec
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.score.scores_of_domains import DEFAULT_METRICS
 from mdnmt.score.significance.sentence_statistics import text_counter
 from mdnmt.studies.resolve import resolve

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mdnmt.exhibits import build_table, specs
 from mdnmt.exhibits.grid import Grid
+from mdnmt.exhibits.registry import parse_table
+from mdnmt.report.write_table import build as build_table
 
 DOMAINS = ("law", "news")
 
@@ -44,7 +45,7 @@ def spec(rows: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 def build(value: dict[str, Any]) -> Grid:
-    return build_table.build(specs.parse_table(json.dumps(value)))
+    return build_table(parse_table(json.dumps(value)))
 
 
 def same(folder: Path, label: str, score: float, number: Any = None, seeds: int = 3, **more: Any) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.paper import PaperConfig
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits.best_by_validation import choose_best
-from mdnmt.exhibits.specs import Column, ResourceRow, ResourceTableSpec, ScoreRow, ScoreRun, ScoreTableSpec
-from mdnmt.exhibits.tables import resources, scores
+from mdnmt.exhibits.rows import Column, ResourceRow, ScoreRow, ScoreRun
+from mdnmt.exhibits.tables.resources import ResourcesTable
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.report import table_summary
 
 
@@ -46,8 +47,13 @@ def make_row(tmp_path: Path) -> Any:
     return make
 
 
-def table(*rows: ScoreRow, **more: Any) -> ScoreTableSpec:
-    return ScoreTableSpec(
+def settle(spec: ScoreTable) -> ScoreTable:
+    rows, notes = choose_best(spec.rows)
+    return spec.model_copy(update={"rows": rows, "notes": (*notes, *spec.notes)})
+
+
+def table(*rows: ScoreRow, **more: Any) -> ScoreTable:
+    return ScoreTable(
         title="T", columns=(Column(name="law", label="Law"),), rows=rows, metrics=("bleu",), notes=("End.",), **more
     )
 
@@ -59,20 +65,20 @@ def bleu(*values: float) -> list[dict[str, float]]:
 
 def test_better_mean_validation_bleu_is_shown_whatever_the_test_scores(make_row: Any) -> None:
     small, large = make_row("mixed", bleu(20.0, 24.0), bleu=40.0), make_row("large", bleu(19.0, 25.5), bleu=30.0)
-    settled = choose_best(table(make_row("other", bleu(1.0), choice=None), small, large))
+    settled = settle(table(make_row("other", bleu(1.0), choice=None), small, large))
     assert [row.method for row in settled.rows] == ["other", "large"]
     assert settled.notes == (
         "Shown is the best by validation BLEU, mean over domains: large 22.25 (mixed 22.00).",
         "End.",
     )
-    grid = scores.build(table(small, large))
+    grid = ScoreTable.build(table(small, large))
     assert [(row.label, row.method, row.cells[0].text) for row in grid.rows] == [("Large", "large", "30.00")]
     assert settled.notes[0] in grid.notes
 
 
 def test_loss_decides_where_a_run_has_no_bleu(make_row: Any) -> None:
     small = make_row("mixed", [{"loss": 3.0}, {"loss": 3.25, "bleu": 1.0}])
-    settled = choose_best(table(small, make_row("large", bleu(99.0, 99.0))))
+    settled = settle(table(small, make_row("large", bleu(99.0, 99.0))))
     assert [row.method for row in settled.rows] == ["mixed"]
     assert settled.notes[0] == "Shown is the best by validation loss per token: mixed 3.125 (large 99.000)."
 
@@ -85,7 +91,7 @@ def test_each_domain_has_a_choice_of_its_own_and_one_note_tells_them_all(make_ro
         make_row("wide-news", bleu(11.0), choice=2, domains=("news",)),
         make_row("mixed", bleu(5.0), choice=None),
     ]
-    settled = choose_best(table(*rows))
+    settled = settle(table(*rows))
     assert [row.method for row in settled.rows] == ["single-law", "wide-news", "mixed"]
     told = "single-law 30.00 (wide-law 29.00); wide-news 11.00 (single-news 10.00)."
     assert settled.notes[0] == f"Shown is the best by validation BLEU: {told}", "one domain has no mean"
@@ -94,7 +100,7 @@ def test_each_domain_has_a_choice_of_its_own_and_one_note_tells_them_all(make_ro
 def test_choices_among_runs_on_one_domain_and_on_all_are_told_apart(make_row: Any) -> None:
     alone = [make_row(name, bleu(value), 1.0, 1, ("law",)) for name, value in (("single", 3.0), ("wide", 2.0))]
     both = [make_row(name, bleu(value), 1.0, 2) for name, value in (("mixed", 5.0), ("large", 4.0))]
-    assert choose_best(table(*alone, *both)).notes[:2] == (
+    assert settle(table(*alone, *both)).notes[:2] == (
         "Shown is the best by validation BLEU: single 3.00 (wide 2.00).",
         "Shown is the best by validation BLEU, mean over domains: mixed 5.00 (large 4.00).",
     )
@@ -104,33 +110,33 @@ def test_a_baseline_without_a_row_is_named_by_its_label(make_row: Any, tmp_path:
     tests = {"waldm": {"law": {"bleu": {"delta": 1.0, "p": 0.01, "verdict": "better"}}}}
     significance = write(tmp_path / "s.json", {"baseline": "mixed", "systems": tests})
     row = make_row("waldm", bleu(1.0), choice=None)
-    grid = scores.build(table(row, baseline="mixed", baseline_label="All text", significance=significance))
+    grid = ScoreTable.build(table(row, baseline="mixed", baseline_label="All text", significance=significance))
     assert grid.rows[0].cells[0].star
     assert any(note.startswith("* better than All text on") for note in grid.notes)
     assert "Significant differences from All text" in table_summary.summarise(grid).summary
 
 
 def test_of_equals_and_of_what_is_not_trained_the_first_is_shown(make_row: Any) -> None:
-    assert choose_best(table(make_row("mixed", bleu(7.0)), make_row("large", bleu(7.0)))).rows[0].method == "mixed"
+    assert settle(table(make_row("mixed", bleu(7.0)), make_row("large", bleu(7.0)))).rows[0].method == "mixed"
     untrained = [make_row(name, [], missing="not made yet") for name in ("mixed", "large")]
-    settled = choose_best(table(*untrained))
+    settled = settle(table(*untrained))
     assert [(row.method, row.missing) for row in settled.rows] == [("mixed", "not made yet")]
     assert "none of mixed, large is trained yet" in settled.notes[0]
-    half = choose_best(table(untrained[0], make_row("large", bleu(3.0))))
+    half = settle(table(untrained[0], make_row("large", bleu(3.0))))
     assert [row.method for row in half.rows] == ["large"]
     assert "large 3.00 (mixed not trained yet)" in half.notes[0]
 
 
 def test_a_table_without_a_choice_is_left_as_it_is(make_row: Any) -> None:
     spec = table(make_row("mixed", bleu(7.0), choice=None))
-    assert choose_best(spec) == spec
+    assert settle(spec) == spec
 
 
 def test_a_baseline_that_gives_way_is_still_named_as_what_was_tested_against(make_row: Any, tmp_path: Path) -> None:
     tests = {name: {"law": {"bleu": {"delta": 1.0, "p": 0.01, "verdict": "better"}}} for name in ("large", "waldm")}
     significance = write(tmp_path / "s.json", {"baseline": "mixed", "systems": tests})
     rows = [make_row("mixed", bleu(1.0)), make_row("large", bleu(2.0)), make_row("waldm", bleu(1.0), 2.0, None)]
-    grid = scores.build(table(*rows, baseline="mixed", significance=significance))
+    grid = ScoreTable.build(table(*rows, baseline="mixed", significance=significance))
     assert [row.method for row in grid.rows] == ["large", "waldm"]
     assert all(row.cells[0].star for row in grid.rows), "each row has the tests of the method that it shows"
     assert any(note.startswith("* better than Mixed on") for note in grid.notes)
@@ -147,8 +153,8 @@ def test_resources_are_those_of_the_method_shown(make_row: Any, tmp_path: Path) 
         for row in (make_row("mixed", bleu(1.0)), make_row("large", bleu(2.0)))
     ]
     measure = write(tmp_path / "measure.json", {"rows": measured})
-    spec = ResourceTableSpec(title="T", rows=tuple(rows), measure=measure, baseline="mixed")
-    grid = resources.build(spec)
+    spec = ResourcesTable(title="T", rows=tuple(rows), measure=measure, baseline="mixed")
+    grid = spec.build()
     cells = {header.key: cell.text for header, cell in zip(grid.headers, grid.rows[0].cells, strict=True)}
     assert (grid.rows[0].method, cells["num_parameters"]) == ("large", "4.00")
     assert cells["train_tokens_per_second_relative"] == "2.00\N{MULTIPLICATION SIGN}"
@@ -170,7 +176,7 @@ def test_a_broken_record_is_one_line(make_row: Any, record: Any, said: str) -> N
     row = make_row("mixed", bleu(1.0))
     write(row.records[0], record)
     with pytest.raises(DataError) as caught:
-        choose_best(table(row, row.model_copy(update={"method": "large"})))
+        settle(table(row, row.model_copy(update={"method": "large"})))
     assert said in str(caught.value) and str(row.records[0]) in str(caught.value) and "\n" not in str(caught.value)
 
 

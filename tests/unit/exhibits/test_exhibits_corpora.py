@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits import build_table, specs
+from mdnmt.exhibits.registry import parse_table
 from mdnmt.report import render_text
+from mdnmt.report.write_table import build as build_table
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def stats(tmp_path: Path) -> Path:
 
 
 def build(rows: list[dict[str, Any]], **more: Any) -> Any:
-    return build_table.build(specs.parse_table(json.dumps({"kind": "corpora", "title": "Data", "rows": rows, **more})))
+    return build_table(parse_table(json.dumps({"kind": "corpora", "title": "Data", "rows": rows, **more})))
 
 
 def row(domain: str, stats: Path | None, **more: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdnmt.exhibits.distinct_labels import distinct_rows, distinct_systems
-from mdnmt.exhibits.spec_fields import ScoreRow
+from mdnmt.exhibits.rows import ScoreRow
 from mdnmt.studies.resolve import resolve
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits import build_table, specs
+from mdnmt.exhibits.registry import parse_table
 from mdnmt.report import render_html, render_latex, render_text
+from mdnmt.report.write_table import build as build_table
 
 EXAMPLE = {
     "word": "bank",
@@ -26,7 +27,7 @@ EXAMPLE = {
 
 
 def build(value: dict[str, Any]) -> Any:
-    return build_table.build(specs.parse_table(json.dumps({"kind": "examples", "title": "Words", **value})))
+    return build_table(parse_table(json.dumps({"kind": "examples", "title": "Words", **value})))
 
 
 def systems() -> list[dict[str, Any]]:
@@ -104,7 +105,7 @@ def test_a_broken_file_is_one_line(tmp_path: Path, broken: Any) -> None:
 
 def test_symbols_have_a_place_and_a_meaning() -> None:
     value = {"kind": "notation", "title": "N", "where": "Table 1", "lines": [["L_1", "Section 4", "layer 1 <b>"]]}
-    grid = build_table.build(specs.parse_table(json.dumps(value)))
+    grid = build_table(parse_table(json.dumps(value)))
     assert grid.kind == "notation" and grid.full_title == "Table 1: N"
     assert render_text.to_markdown(grid).splitlines()[2:5] == [
         "| Notation | Section | Definition |", "|---|---|---|", r"| L\_1 | Section 4 | layer 1 \<b\> |",

@@ -15,7 +15,7 @@ from mdnmt.exhibits import analysis_files, figure_style, save_figure
 from mdnmt.exhibits.figures import curves, proportion_histograms, tsne
 from mdnmt.exhibits.figures.proportion_heatmap import HeatmapSpec
 from mdnmt.exhibits.registry import parse_figure
-from mdnmt.exhibits.spec_fields import AnalysedRun
+from mdnmt.exhibits.rows import AnalysedRun
 from mdnmt.fingerprint import sha256_file
 from mdnmt.train.metrics_log import write_curves
 

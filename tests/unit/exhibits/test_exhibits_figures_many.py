@@ -11,8 +11,8 @@ import pytest
 from figures_fit import offences
 
 from mdnmt.exhibits import figure_style
+from mdnmt.exhibits.generated_words import KINDS as WORD_KINDS
 from mdnmt.exhibits.registry import parse_figure
-from mdnmt.exhibits.tables.generated_words import KINDS as WORD_KINDS
 from mdnmt.train.metrics_log import write_curves
 
 SYSTEMS = 12

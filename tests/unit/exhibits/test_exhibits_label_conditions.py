@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits import specs
-from mdnmt.exhibits.tables import resources, scores
+from mdnmt.exhibits.rows import ResourceRow
+from mdnmt.exhibits.tables.resources import ResourcesTable
+from mdnmt.exhibits.tables.scores import ScoreTable
 
 
-def table(tmp_path: Path, labels: Any) -> specs.ScoreTableSpec:
+def table(tmp_path: Path, labels: Any) -> ScoreTable:
     def row(name: str, score: float, against: str | None = None) -> dict[str, Any]:
         path = tmp_path / f"{name}.json"
         entry = {"num_sentences": 9, "bleu": {"score": score, "signature": "s"}}
@@ -23,7 +24,7 @@ def table(tmp_path: Path, labels: Any) -> specs.ScoreTableSpec:
     (tmp_path / "labels.json").write_text(json.dumps(labels))
     columns = [{"name": "law", "label": "Law"}, {"name": "news", "label": "News"}]
     rows = [row("mixed", 30.0), row("tag", 40.0, "tag"), row("tag@wrong", 25.5, "tag")]
-    return specs.ScoreTableSpec.model_validate(
+    return ScoreTable.model_validate(
         {"title": "T", "columns": columns, "rows": rows, "metrics": ["bleu"], "delta": True, "baseline": "mixed"}
         | {"predicted_labels": tmp_path / "labels.json"}
     )
@@ -33,7 +34,7 @@ LABELS = {"classifier": "bag", "accuracy": 0.875, "test": {"law": {"accuracy": 0
 
 
 def test_a_system_told_otherwise_is_held_against_itself(tmp_path: Path) -> None:
-    grid = scores.build(table(tmp_path, LABELS))
+    grid = ScoreTable.build(table(tmp_path, LABELS))
     deltas = {row.method: row.cells[-1].text for row in grid.rows}
     assert deltas == {"mixed": "\N{EN DASH}", "tag": "\N{EN DASH}", "tag@wrong": "\N{MINUS SIGN}14.50"}
     assert "The classifier (bag) is right on 87.5 % of test sentences: Law 90.0 %, News 85.0 %." in grid.notes
@@ -43,22 +44,22 @@ def test_a_system_told_otherwise_is_held_against_itself(tmp_path: Path) -> None:
 def test_a_table_that_tells_the_truth_says_nothing_of_it(tmp_path: Path) -> None:
     spec = table(tmp_path, LABELS)
     plain = spec.model_copy(update={"rows": tuple(row.model_copy(update={"against": None}) for row in spec.rows)})
-    grid = scores.build(plain)
+    grid = ScoreTable.build(plain)
     assert not any("classifier" in note or "Wrong:" in note for note in grid.notes)
     assert grid.rows[1].cells[-1].text == "+10.00"  # to the baseline
 
 
 def test_a_file_that_is_not_of_labels(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"labels.json: expected labels that `mdnmt predict-labels` wrote"):
-        scores.build(table(tmp_path, {"test": {}}))
+        ScoreTable.build(table(tmp_path, {"test": {}}))
 
 
 def resources_table(tmp_path: Path, hardware: dict[str, Any], **row: Any) -> Any:
     path = tmp_path / "measure.json"
     rows = {"mixed": {"num_parameters": 10, "epoch_seconds": 20.0, "repeats": 3, **row}}
     path.write_text(json.dumps({"hardware": {"cpu": "x", "cores": 2, "device": "cpu", **hardware}, "rows": rows}))
-    told = (specs.ResourceRow(group="", label="Mixed", method="mixed"),)
-    return resources.build(specs.ResourceTableSpec(title="t", rows=told, measure=path))
+    told = (ResourceRow(group="", label="Mixed", method="mixed"),)
+    return ResourcesTable(title="t", rows=told, measure=path).build()
 
 
 def test_the_spread_over_repeats_and_the_energy_are_shown(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.config.claims import Threshold
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
-from mdnmt.exhibits.specs import ScoreTableSpec
-from mdnmt.exhibits.tables import scores
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.report import compare_studies
 from mdnmt.report.render_html import to_html
 from mdnmt.report.render_text import to_csv
@@ -64,8 +63,8 @@ def table(folder: Path, seeds: int = 1, correction: str = "holm", signature: str
     about = {"baseline": "mixed", "alpha": 0.05, "seed": 12345, "num_resamples": 2400, "num_trials": 10_000}
     fsio.write_json(significance, {**about, "correction": correction, "comparisons": {"bleu": 3}, "systems": tests})
     columns = [{"name": name, "label": name.capitalize()} for name in ("law", "news")]
-    return scores.build(
-        ScoreTableSpec.model_validate(
+    return ScoreTable.build(
+        ScoreTable.model_validate(
             {"title": "T", "columns": columns, "rows": rows, "metrics": ("bleu",), "baseline": "mixed"}
             | {"baseline_label": "Mixed", "significance": significance}
         )

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import mark
-from mdnmt.exhibits.registry import parse_figure
+from mdnmt.exhibits.registry import parse_figure, parse_table
+from mdnmt.exhibits.rows import ResourceRow
 from mdnmt.exhibits.score_files import task_ceilings
-from mdnmt.exhibits.tables import resources, scores
+from mdnmt.exhibits.tables.resources import ResourcesTable
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.report import render_html, render_latex, render_text
 from mdnmt.report.write_table import write_table
 
@@ -43,7 +44,7 @@ def write_scores(folder, name, values, sentences=500, signature="nrefs:1|tok:13a
 
 def table_spec(rows, **more):
     columns = [{"name": domain, "label": domain.title()} for domain in DOMAINS]
-    return specs.parse_table(json.dumps({"kind": "scores", "title": "T", "columns": columns, "rows": rows, **more}))
+    return parse_table(json.dumps({"kind": "scores", "title": "T", "columns": columns, "rows": rows, **more}))
 
 
 def row(label, files, group="G", missing=None):
@@ -88,7 +89,7 @@ def test_every_number_equals_an_independent_computation(systems, tests):
         path = Path(folder) / "significance.json"
         path.write_text(json.dumps(significance))
         spec = table_spec(rows, metrics=["bleu"], baseline="s0", significance=str(path))
-        grid = scores.build(spec)
+        grid = ScoreTable.build(spec)
 
     def numbers(seeds, column):
         return [pair[column] if column < 2 else sum(pair) / 2 for pair in seeds]
@@ -111,16 +112,16 @@ def test_every_number_equals_an_independent_computation(systems, tests):
 
 
 def test_average_is_made_of_unrounded_scores(tmp_path):
-    grid = scores.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": 10.004, "news": 10.004})])]))
+    grid = ScoreTable.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": 10.004, "news": 10.004})])]))
     assert [cell.text for cell in grid.rows[0].cells[:3]] == ["10.00", "10.00", "10.00"]
-    grid = scores.build(table_spec([row("a", [write_scores(tmp_path, "b", {"law": 10.004, "news": 10.006})])]))
+    grid = ScoreTable.build(table_spec([row("a", [write_scores(tmp_path, "b", {"law": 10.004, "news": 10.006})])]))
     assert [cell.text for cell in grid.rows[0].cells[:3]] == ["10.00", "10.01", "10.01"]
 
 
 def test_one_seed_is_said_to_have_no_spread_and_three_have_one(tmp_path):
     files = [write_scores(tmp_path, f"a{k}", {"law": 10.0 + k, "news": 20.0}) for k in range(3)]
-    one = scores.build(table_spec([row("a", files[:1])]))
-    three = scores.build(table_spec([row("a", files)]))
+    one = ScoreTable.build(table_spec([row("a", files[:1])]))
+    three = ScoreTable.build(table_spec([row("a", files)]))
     assert any(note.startswith("1 seed: no spread") for note in one.notes)
     assert any("standard deviation over 3 seeds" in note for note in three.notes)
     assert three.rows[0].cells[0].spread == "1.00"
@@ -130,7 +131,7 @@ def test_one_seed_is_said_to_have_no_spread_and_three_have_one(tmp_path):
 def test_an_untrained_row_counts_no_seed(tmp_path):
     copy = row("copy", [write_scores(tmp_path, "c", {"law": 1.0, "news": 2.0})])
     copy["runs"][0]["seed"] = None
-    grid = scores.build(table_spec([copy]))
+    grid = ScoreTable.build(table_spec([copy]))
     assert grid.rows[0].cells[0].num_seeds == 0
     assert not any("seed" in note for note in grid.notes)
 
@@ -141,10 +142,10 @@ def test_what_trains_nothing_is_never_bold(tmp_path):
     trained = [
         row(name, [write_scores(tmp_path, name, {"law": score, "news": score})]) for name, score in (("a", 1), ("b", 2))
     ]
-    grid = scores.build(table_spec([copy, *trained]))
+    grid = ScoreTable.build(table_spec([copy, *trained]))
     assert [[cell.best for cell in each.cells[:2]] for each in grid.rows] == [[False] * 2, [False] * 2, [True] * 2]
     assert "Bold: the best trained system of its column." in grid.notes
-    alone = scores.build(table_spec([copy, trained[0]]))
+    alone = ScoreTable.build(table_spec([copy, trained[0]]))
     assert not any(cell.best for each in alone.rows for cell in each.cells)
 
 
@@ -158,16 +159,16 @@ def test_the_star_is_explained_only_where_something_was_tested(tmp_path):
     rows = [row(name, [write_scores(tmp_path, name, {"law": 1.0, "news": 2.0})]) for name in ("a", "b")]
     untested = significance_file(tmp_path, {})
     for shown_rows in (rows, rows[:1]):
-        grid = scores.build(table_spec(shown_rows, baseline="a", significance=untested))
+        grid = ScoreTable.build(table_spec(shown_rows, baseline="a", significance=untested))
         assert grid.alpha is None
         assert not any(note.startswith("*") for note in grid.notes)
         assert ("No significance test was made." in grid.notes) == (len(shown_rows) == 2)
     test = {"bleu": {"delta": 0.1, "p": 0.5, "seeds": 1, "verdict": None}}
     tested = significance_file(tmp_path, {"b": {"law": test}})
     assert not any(
-        note.startswith("*") for note in scores.build(table_spec(rows[:1], baseline="a", significance=tested)).notes
+        note.startswith("*") for note in ScoreTable.build(table_spec(rows[:1], baseline="a", significance=tested)).notes
     )
-    grid = scores.build(table_spec(rows, baseline="a", significance=tested))
+    grid = ScoreTable.build(table_spec(rows, baseline="a", significance=tested))
     assert any(note.startswith("* better than a") and "p\u00a0<\u00a00.01" in note for note in grid.notes)
     assert grid.alpha == 0.01
 
@@ -176,19 +177,19 @@ def test_a_test_without_verdict_is_refused(tmp_path):
     path = significance_file(tmp_path, {"b": {"law": {"bleu": {"delta": 1.0, "p": 0.001}}}})
     rows = [row("a", [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})])]
     with pytest.raises(DataError, match="bleu of b on law has no verdict"):
-        scores.build(table_spec(rows, baseline="a", significance=path))
+        ScoreTable.build(table_spec(rows, baseline="a", significance=path))
 
 
 def test_tables_of_two_tasks_have_titles_of_their_own(tmp_path):
     rows = [row("a", [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})])]
-    assert scores.build(table_spec(rows, task="English to German")).title == "T (English to German)"
-    assert resources.build(resource_spec(None, task="English to German")).title == "R (English to German)"
+    assert ScoreTable.build(table_spec(rows, task="English to German")).title == "T (English to German)"
+    assert resource_spec(None, task="English to German").build().title == "R (English to German)"
 
 
 def test_missing_rows_show_a_dash_and_the_reason_in_every_format(tmp_path):
     reason = "needs UM-Corpus: register & wait"
     rows = [row("a", [write_scores(tmp_path, "a", {"law": 10.0, "news": 12.0})]), row("b", [], missing=reason)]
-    grid = scores.build(table_spec(rows))
+    grid = ScoreTable.build(table_spec(rows))
     assert all(cell.mean is None for cell in grid.rows[1].cells)
     assert grid.reasons == (reason,)
     markdown, latex, html = render_text.to_markdown(grid), render_latex.to_latex(grid), render_html.to_html(grid)
@@ -201,14 +202,14 @@ def test_missing_rows_show_a_dash_and_the_reason_in_every_format(tmp_path):
 
 
 def test_a_system_scored_on_some_domains_has_no_average(tmp_path):
-    grid = scores.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": 10.0})])]))
+    grid = ScoreTable.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": 10.0})])]))
     assert [cell.text for cell in grid.rows[0].cells[:3]] == ["10.00", "\u2013", "\u2013"]
     assert grid.reasons == ("no score on News",)
 
 
 def test_csv_is_long_and_in_full_precision(tmp_path):
     third = 10 / 3
-    grid = scores.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": third, "news": 1.0})])]))
+    grid = ScoreTable.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": third, "news": 1.0})])]))
     lines = list(csv.DictReader(io.StringIO(render_text.to_csv(grid))))
     assert tuple(lines[0]) == render_text.CSV_FIELDS
     assert len(lines) == 6
@@ -235,7 +236,7 @@ class Balanced(HTMLParser):
 def test_hostile_labels_stay_text(tmp_path):
     rows = [row(HOSTILE, [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})], group=HOSTILE)]
     rows.append(row("x", [], missing=HOSTILE))
-    grid = scores.build(table_spec(rows, notes=[HOSTILE]).model_copy(update={"title": HOSTILE}))
+    grid = ScoreTable.build(table_spec(rows, notes=[HOSTILE]).model_copy(update={"title": HOSTILE}))
     html = render_html.to_html(grid)
     parser = Balanced()
     parser.feed(html)
@@ -250,7 +251,7 @@ def test_hostile_labels_stay_text(tmp_path):
 
 def test_html_is_accessible(tmp_path):
     html = render_html.to_html(
-        scores.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})])]))
+        ScoreTable.build(table_spec([row("a", [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})])]))
     )
     for needed in ("<caption>", 'scope="col"', 'scope="colgroup"', 'scope="row"', 'scope="rowgroup"', "data-sort="):
         assert needed in html
@@ -263,7 +264,7 @@ def test_rows_of_other_test_sets_are_refused(tmp_path):
         row("b", [write_scores(tmp_path, "b", {"law": 1.0, "news": 2.0}, sentences=499)]),
     ]
     with pytest.raises(DataError, match="499 test sentences for law, but 500"):
-        scores.build(table_spec(rows))
+        ScoreTable.build(table_spec(rows))
 
 
 def test_scores_made_in_different_ways_are_cautioned_about(tmp_path):
@@ -271,7 +272,9 @@ def test_scores_made_in_different_ways_are_cautioned_about(tmp_path):
         row("a", [write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})]),
         row("b", [write_scores(tmp_path, "b", {"law": 1.0, "news": 2.0}, signature="tok:none")]),
     ]
-    assert any(note.startswith("Caution, scored in different ways") for note in scores.build(table_spec(rows)).notes)
+    assert any(
+        note.startswith("Caution, scored in different ways") for note in ScoreTable.build(table_spec(rows)).notes
+    )
 
 
 def test_a_seed_twice_a_foreign_baseline_and_a_broken_file_are_refused(tmp_path):
@@ -279,15 +282,15 @@ def test_a_seed_twice_a_foreign_baseline_and_a_broken_file_are_refused(tmp_path)
     twice = row("a", [path, path])
     twice["runs"][1]["seed"] = 1
     with pytest.raises(DataError, match="each seed once"):
-        scores.build(table_spec([twice]))
+        ScoreTable.build(table_spec([twice]))
     other = tmp_path / "significance.json"
     other.write_text(json.dumps({"baseline": "z", "systems": {}}))
     with pytest.raises(DataError, match="tested against 'z', expected 'a'"):
-        scores.build(table_spec([row("a", [path])], baseline="a", significance=str(other)))
+        ScoreTable.build(table_spec([row("a", [path])], baseline="a", significance=str(other)))
     broken = tmp_path / "broken.json"
     broken.write_text("{}")
     with pytest.raises(DataError, match=r"broken.json: expected a scores.json"):
-        scores.build(table_spec([row("a", [str(broken)])]))
+        ScoreTable.build(table_spec([row("a", [str(broken)])]))
 
 
 def test_marks_go_on_after_z():
@@ -303,7 +306,7 @@ def measured(tmp_path, rows):
 def resource_spec(measure, **more):
     rows = [{"group": "G", "label": name, "method": name} for name in ("mixed", "edc", "gone")]
     rows[2]["missing"] = "needs weights"
-    return specs.parse_table(
+    return parse_table(
         json.dumps({"kind": "resources", "title": "R", "rows": rows, "measure": measure, "baseline": "mixed", **more})
     )
 
@@ -313,7 +316,7 @@ def test_resources_are_relative_to_the_baseline(tmp_path):
         "mixed": {"num_parameters": 2_913_000, "train_tokens_per_second": 9000, "repeats": 3},
         "edc": {"num_parameters": 4_400_000, "train_tokens_per_second": 6000, "repeats": 3},
     }
-    grid = resources.build(resource_spec(measured(tmp_path, rows)))
+    grid = resource_spec(measured(tmp_path, rows)).build()
     assert [header.key for header in grid.headers] == [
         "num_parameters", "train_tokens_per_second", "train_tokens_per_second_relative",
     ]  # fmt: skip
@@ -325,7 +328,7 @@ def test_resources_are_relative_to_the_baseline(tmp_path):
 
 
 def test_resources_without_measurement_say_so():
-    grid = resources.build(resource_spec(None, missing="not measured here"))
+    grid = resource_spec(None, missing="not measured here").build()
     assert grid.reasons == ("not measured here", "needs weights")
     assert all(cell.mean is None for each in grid.rows for cell in each.cells)
 
@@ -338,8 +341,8 @@ def test_every_format_is_written(tmp_path):
 
 
 def test_a_wrong_spec_is_one_line():
-    with pytest.raises(ConfigError, match="--spec of the table"):
-        specs.parse_table('{"kind": "scores", "heading": "x"}')
+    with pytest.raises(ConfigError, match="--spec: unknown key 'heading'"):
+        parse_table('{"kind": "scores", "heading": "x"}')
     with pytest.raises(ConfigError, match="--spec: not JSON"):
         parse_figure("not json")
 
@@ -352,8 +355,8 @@ def test_a_busy_machine_is_said_under_the_resources(tmp_path: Path, busy: float 
     row = {"num_parameters": 10, "train_tokens_per_second": 5.0}
     hardware = {"cpu": "x", "cores": 2, "device": "cpu", "busy_percent": busy}
     measure.write_text(json.dumps({"hardware": hardware, "rows": {"mixed": row}}))
-    rows = (specs.ResourceRow(group="", label="Mixed", method="mixed"),)
-    grid = resources.build(specs.ResourceTableSpec(title="t", rows=rows, measure=measure))
+    rows = (ResourceRow(group="", label="Mixed", method="mixed"),)
+    grid = ResourcesTable(title="t", rows=rows, measure=measure).build()
     text = " ".join(str(note) for note in grid.notes)
     assert words in text
     assert (busy == 3.0) == ("to itself" in text)
@@ -370,7 +373,7 @@ def test_the_footnote_says_which_text_it_was(tmp_path):
 
     def identity(*files):
         rows = [row(str(number), [file]) for number, file in enumerate(files)]
-        return [note for note in scores.build(table_spec(rows)).notes if "entity of" in note]
+        return [note for note in ScoreTable.build(table_spec(rows)).notes if "entity of" in note]
 
     same = "aaaaaaaa/bbbbbbbb/cccccccc"
     assert identity(scored("one", "a"), scored("two", "a")) == [
@@ -384,7 +387,7 @@ def test_the_footnote_says_which_text_it_was(tmp_path):
 def test_what_is_known_of_a_printed_metric_stands_below_the_table(tmp_path):
     files = [write_scores(tmp_path, "a", {"law": 20.0, "news": 30.0})]
     spec = table_spec([row("A", files)], metrics=["bleu"], metric_notes={"bleu": "tokenised & unknown"})
-    grid = scores.build(spec)
+    grid = ScoreTable.build(spec)
     assert "Published numbers beside BLEU: tokenised & unknown" in grid.notes
     assert r"tokenised \& unknown" in render_latex.to_latex(grid)
 
@@ -395,7 +398,7 @@ def test_the_ceiling_of_detokenising_is_a_note(tmp_path):
     for name, value in (("law", 92.345), ("news", 100.0)):
         found["domains"][name]["ceiling"] = {"bleu": value, "ter": 3.0}
     path.write_text(json.dumps(found))
-    notes = scores.build(table_spec([row("a", [str(path)])])).notes
+    notes = ScoreTable.build(table_spec([row("a", [str(path)])])).notes
     assert any(note.startswith("A perfect system") and "Law 92.3, News 100.0" in note for note in notes)
     assert not any("3.0" in note for note in notes)  # the table has no TER
     assert task_ceilings(tmp_path) == {}
@@ -413,7 +416,7 @@ def test_the_development_column_stands_first_and_outside_the_average(tmp_path):
     for seed, run in enumerate(found["runs"], 1):
         run["development"] = str(tmp_path / f"valid{seed}.json")
     found["printed"] = {"bleu/dev": {"value": 29.72, "raw": "29.72"}}
-    grid = scores.build(table_spec([found, row("b", files)], metrics=["bleu"], development=True))
+    grid = ScoreTable.build(table_spec([found, row("b", files)], metrics=["bleu"], development=True))
     assert [header.label for header in grid.headers] == ["Dev.", "Law", "News", "Avg."]
     cells = grid.rows[0].cells
     assert [cell.text for cell in cells] == ["31.50", "11.50", "20.00", "15.75"]
@@ -422,11 +425,11 @@ def test_the_development_column_stands_first_and_outside_the_average(tmp_path):
     assert any(note.startswith("Dev.: the validation sentences of all domains, scored as one") for note in grid.notes)
     (tmp_path / "valid2.json").write_text(json.dumps({"domains": {}}))
     with pytest.raises(DataError, match=r"valid2\.json: expected scores of validation text as one"):
-        scores.build(table_spec([found], metrics=["bleu"], development=True))
+        ScoreTable.build(table_spec([found], metrics=["bleu"], development=True))
 
 
 def test_a_table_of_validation_text_says_so(tmp_path):
     spec = table_spec([row("a", [write_scores(tmp_path, "t", {"law": 10.0, "news": 20.0})])], split="valid")
-    grid = scores.build(spec)
+    grid = ScoreTable.build(spec)
     assert grid.split == "valid"
     assert any(note.startswith("Validation sentences: Law 500") for note in grid.notes)

@@ -10,14 +10,15 @@ import pytest
 from PIL import Image
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits import save_figure, specs
+from mdnmt.exhibits import generated_words, save_figure
 from mdnmt.exhibits.figure_style import style
 from mdnmt.exhibits.figures.gate_use import GateUseSpec
 from mdnmt.exhibits.figures.word_sweep import SweepSpec
 from mdnmt.exhibits.grid import Grid
-from mdnmt.exhibits.registry import parse_figure
-from mdnmt.exhibits.tables import generated_words
-from mdnmt.report import render_text, report_page
+from mdnmt.exhibits.registry import parse_figure, parse_table
+from mdnmt.exhibits.rows import Column, ScoreRun, WordRow
+from mdnmt.exhibits.tables.word_accuracy import WordAccuracyTable, ceiling
+from mdnmt.report import contents, render_text, report_page
 from mdnmt.report.write_table import write_table
 
 DOMAINS = ("north", "south", "east", "west")
@@ -29,20 +30,19 @@ def words(right: dict[str, int], num_domains: int = 2, **more: Any) -> dict[str,
     return {"domains": dict.fromkeys(DOMAINS[:num_domains], counts), "proportions": {}, "gates": {}, **more}
 
 
-def row(folder: Path, method: str, *found: dict[str, Any], **more: Any) -> specs.WordRow:
+def row(folder: Path, method: str, *found: dict[str, Any], **more: Any) -> WordRow:
     runs = []
     for seed, value in enumerate(found, start=1):
         path = folder / f"{method}-{seed}.json"
         path.write_text(json.dumps(value))
-        runs.append(specs.ScoreRun(scores=path, seed=seed))
-    return specs.WordRow(group="G", label=method.capitalize(), method=method, runs=tuple(runs), **more)
+        runs.append(ScoreRun(scores=path, seed=seed))
+    return WordRow(group="G", label=method.capitalize(), method=method, runs=tuple(runs), **more)
 
 
-def table(kind: str, *rows: specs.WordRow, num_domains: int = 2) -> Grid:
+def table(kind: str, *rows: WordRow, num_domains: int = 2) -> Grid:
     spec = {"kind": kind, "title": "T", "num_domains": num_domains, "rows": [r.model_dump(mode="json") for r in rows]}
-    parsed = specs.parse_table(json.dumps(spec))
-    assert isinstance(parsed, specs.WordTableSpec)
-    return generated_words.build(parsed)
+    parsed = parse_table(json.dumps(spec))
+    return parsed.build()
 
 
 def texts(grid: Grid, method: str) -> list[str]:
@@ -59,7 +59,7 @@ def texts(grid: Grid, method: str) -> list[str]:
     ],
 )
 def test_the_best_there_is(knows: str, num_domains: int, best: list[float]) -> None:
-    assert list(generated_words.ceiling(knows, num_domains).values()) == best
+    assert list(ceiling(knows, num_domains).values()) == best
 
 
 @pytest.mark.parametrize(
@@ -122,23 +122,21 @@ def test_the_table_of_gates(tmp_path: Path) -> None:
 def test_all_formats_are_written_and_what_is_missing_is_said(tmp_path: Path) -> None:
     rows = [
         row(tmp_path, "mixed", words({"common": 50}), knows="context"),
-        specs.WordRow(group="<b>", label="DMoE & co", method="dmoe", missing="not made yet"),
+        WordRow(group="<b>", label="DMoE & co", method="dmoe", missing="not made yet"),
     ]
-    spec = specs.WordTableSpec(kind="word_accuracy", title="T", num_domains=2, rows=tuple(rows))
+    spec = WordAccuracyTable(title="T", num_domains=2, rows=tuple(rows))
     write_table(spec, {ending: tmp_path / ending for ending in ("csv", "md", "tex", "html", "json")})
     markdown, html = (tmp_path / "md").read_text(), (tmp_path / "html").read_text()
     assert "(a) not made yet" in markdown and "Right words" in markdown
     assert "<b>" not in html and "not made yet" in html
-    shown = specs.ReportTable(title="Words", id="synthetic-words2", kind="word_accuracy", data=tmp_path / "json")
-    page = report_page.render(specs.ReportSpec(study="s", title="S", tables=(shown,)))
+    shown = contents.ReportTable(title="Words", id="synthetic-words2", kind="word_accuracy", data=tmp_path / "json")
+    page = report_page.render(contents.ReportSpec(study="s", title="S", tables=(shown,)))
     assert "DMoE &amp; co" in page and "With the domain" not in page
 
 
 def test_a_file_that_is_something_else_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "scores.json").write_text('{"domains": {}}')
-    wrong = specs.WordRow(
-        group="G", label="Mixed", method="mixed", runs=(specs.ScoreRun(scores=tmp_path / "scores.json", seed=1),)
-    )
+    wrong = WordRow(group="G", label="Mixed", method="mixed", runs=(ScoreRun(scores=tmp_path / "scores.json", seed=1),))
     with pytest.raises(DataError, match="'proportions'"):
         table("word_accuracy", wrong)
 
@@ -161,7 +159,7 @@ def test_a_sweep_is_a_line_a_kind_of_word(tmp_path: Path) -> None:
 def test_gates_are_drawn_a_panel_a_domain_in_the_order_of_the_labels(tmp_path: Path) -> None:
     used = {"south": [[0.9, 0.1]], "north": [[0.2, 0.8]]}
     system = row(tmp_path, "dmoe", words({"common": 1}, gates=used))
-    columns = tuple(specs.Column(name=name, label=name.capitalize()) for name in DOMAINS[:2])
+    columns = tuple(Column(name=name, label=name.capitalize()) for name in DOMAINS[:2])
     with style():
         figure, said = GateUseSpec(title="Gates", systems=(system,), domains=columns).draw()
     images = [axes.get_images()[0].get_array().tolist() for axes in figure.axes[:2]]

@@ -186,3 +186,43 @@ def test_published_numbers_are_those_of_the_files(tmp_path: Path) -> None:
     (tmp_path / "published" / "p.tsv").write_text("nonsense\n")
     with pytest.raises(ConfigError, match=r"p\.tsv"):
         results.load_published(tmp_path)
+
+
+SYSTEMS = {"mixed": {"method": "mixed", "runs": {1: RUN}}, "single-law": {"method": "single", "variant": "single-law"}}
+
+
+def test_significance_tests_are_rows_against_their_baseline(folder: Path) -> None:
+    tested = {"delta": -1.5, "low": -2.0, "high": -1.0, "p": 0.01, "p_corrected": 0.04, "verdict": "worse"}
+    path = folder / "tiny" / "significance" / "one.json"
+    systems = {"single-law": {"law": {"bleu": tested}}, "opus": {"law": {"bleu": {"delta": 2.0, "p": None}}}}
+    fsio.write_sealed(path, {"baseline": "mixed", "systems": systems})
+    found = table.collect((source(path, kind="significance", method="", seed=None, systems=SYSTEMS),))
+    own = found[found["method"] == "single"]
+    assert dict(zip(own["metric"], own["value"], strict=True)) == {
+        "bleu_delta": -1.5,
+        "bleu_low": -2.0,
+        "bleu_high": -1.0,
+        "bleu_p": 0.01,
+        "bleu_p_corrected": 0.04,
+    }
+    assert set(own["variant"]) == {"single-law"} and set(own["at"]) == {"against=mixed"} and own["seed"].isna().all()
+    other = found[found["method"] == "opus"]  # a system that is not trained here; a p-value that was not computed
+    assert list(other["metric"]) == ["bleu_delta"]
+
+
+def test_measures_of_figures_are_rows_that_say_where_and_are_there_once(folder: Path) -> None:
+    def measure(**changes: Any) -> dict[str, Any]:
+        known = {"method": "mixed", "label": "Mixed", "seed": 1, "name": "gate", "value": 0.25, "at": {}}
+        return {**known, **changes}
+
+    paths = [folder / "tiny" / "figures" / f"{name}.json" for name in ("one", "two")]
+    where = {"side": "encoder", "layer": 2, "domain": "law"}
+    fsio.write_sealed(paths[0], {"measures": [measure(at=where), measure(name="printed", value=9.0)]})
+    fsio.write_sealed(paths[1], {"measures": [measure(at=where), measure(seed=None, value=0.5)]})
+    sources = [source(path, kind="measures", method="", seed=None, split="", systems=SYSTEMS) for path in paths]
+    found = table.collect(tuple(sources))
+    assert list(found["value"]) == [0.25, 0.5]
+    first = found.iloc[0]
+    assert (first["domain"], first["at"], first["seed"]) == ("law", "layer=2;side=encoder", 1)
+    assert first["run"] == RUN and first["source"].endswith("figures/one.json")
+    assert found.iloc[1]["domain"] == "all" and found.iloc[1]["run"] == ""

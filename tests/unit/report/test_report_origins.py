@@ -8,9 +8,8 @@ from exhibit_files import draw, write
 
 from mdnmt import fsio, provenance
 from mdnmt.cli import main
-from mdnmt.exhibits import specs
 from mdnmt.fsio import DamagedFile
-from mdnmt.report import report_page
+from mdnmt.report import contents, report_page
 from mdnmt.report.png_metadata import read_picture
 from mdnmt.report.sections import run_details
 from mdnmt.report.sections.origins import NOT_RECORDED, Origins, origins
@@ -24,14 +23,14 @@ OLD, NEW = "a" * 40, "b" * 40
 
 
 @pytest.fixture
-def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> specs.ReportSpec:
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> contents.ReportSpec:
     """Return a page with a table and a figure that were made at commit NEW."""
     monkeypatch.setattr(provenance, "_commit_of_this_process", lambda: {"commit": NEW, "dirty": False})
     write(NOTATION, tmp_path / "t.json")
     draw(FIGURE, tmp_path / "f.png")
-    table = specs.ReportTable(id="t", title="Symbols", kind="notation", data=tmp_path / "t.json")
-    figure = specs.ReportFigure(id="f", title="Vectors", kind="tsne", png=tmp_path / "f.png", caption="")
-    return specs.ReportSpec(study="s", title="T", tables=(table,), figures=(figure,))
+    table = contents.ReportTable(id="t", title="Symbols", kind="notation", data=tmp_path / "t.json")
+    figure = contents.ReportFigure(id="f", title="Vectors", kind="tsne", png=tmp_path / "f.png", caption="")
+    return contents.ReportSpec(study="s", title="T", tables=(table,), figures=(figure,))
 
 
 def change_record(path: Path, **changes: Any) -> None:
@@ -48,13 +47,13 @@ def texts(found: Origins) -> list[list[str]]:
     return [[entry.text for entry in row] for row in found.table.rows]
 
 
-def test_one_commit_is_named_once_and_nothing_is_said_of_a_mixture(page: specs.ReportSpec) -> None:
+def test_one_commit_is_named_once_and_nothing_is_said_of_a_mixture(page: contents.ReportSpec) -> None:
     found = origins(page, [run(NEW), run(NEW)], {"commit": NEW, "dirty": False})
     assert texts(found) == [[NEW, "yes", "all 2", "2"]]
     assert found.mixed is None and found.stale == []
 
 
-def test_a_table_of_another_commit_but_the_same_code_is_listed_under_its_commit(page: specs.ReportSpec) -> None:
+def test_a_table_of_another_commit_but_the_same_code_is_listed_under_its_commit(page: contents.ReportSpec) -> None:
     change_record(page.tables[0].data, commit=OLD)
     found = origins(page, [run(OLD), run(NEW)], {"commit": NEW, "dirty": False})
     assert [row[0] for row in texts(found)] == [NEW, OLD]
@@ -63,7 +62,7 @@ def test_a_table_of_another_commit_but_the_same_code_is_listed_under_its_commit(
     assert "2 states of the code" in found.mixed and "is still the same" in found.mixed
 
 
-def test_a_table_of_other_code_is_named_at_the_head_of_the_page(page: specs.ReportSpec) -> None:
+def test_a_table_of_other_code_is_named_at_the_head_of_the_page(page: contents.ReportSpec) -> None:
     change_record(page.tables[0].data, code="0" * 16)
     found = origins(page, [], {"commit": NEW, "dirty": False})
     assert len(found.stale) == 1 and "Symbols" in found.stale[0]
@@ -73,7 +72,7 @@ def test_a_table_of_other_code_is_named_at_the_head_of_the_page(page: specs.Repo
     assert "Made by other code than the current one" in head and "Symbols" in head
 
 
-def test_a_file_without_a_record_is_said_to_have_none(page: specs.ReportSpec) -> None:
+def test_a_file_without_a_record_is_said_to_have_none(page: contents.ReportSpec) -> None:
     value = fsio.read_json(page.tables[0].data)
     del value["made"]
     fsio.write_sealed(page.tables[0].data, value)
@@ -81,7 +80,7 @@ def test_a_file_without_a_record_is_said_to_have_none(page: specs.ReportSpec) ->
     assert NOT_RECORDED in [row[0] for row in texts(found)] and len(found.stale) == 1
 
 
-def test_uncommitted_changes_are_a_state_of_their_own(page: specs.ReportSpec) -> None:
+def test_uncommitted_changes_are_a_state_of_their_own(page: contents.ReportSpec) -> None:
     found = origins(page, [run(NEW, dirty=True), run(None)], {"commit": NEW, "dirty": False})
     assert [row[0] for row in texts(found)][1:] == [
         f"{NEW}, with changes that were not committed",
@@ -90,10 +89,10 @@ def test_uncommitted_changes_are_a_state_of_their_own(page: specs.ReportSpec) ->
     assert found.mixed is not None and "3 states" in found.mixed
 
 
-def test_claims_and_audits_are_exhibits_too(page: specs.ReportSpec, tmp_path: Path) -> None:
+def test_claims_and_audits_are_exhibits_too(page: contents.ReportSpec, tmp_path: Path) -> None:
     assert main(["audit", "--config", "config", "--paper", "phan2022", "--json", str(tmp_path / "a.json")]) == 0
     write_claims(ClaimsSpec(paper="p", title="P", claims={}), tmp_path / "c.json")
-    paper = specs.ReportPaper(
+    paper = contents.ReportPaper(
         name="p", title="P", citation="P 2020", claims=tmp_path / "c.json", audit=tmp_path / "a.json"
     )
     found = origins(page.model_copy(update={"papers": (paper,)}), [], {"commit": NEW, "dirty": False})

@@ -8,9 +8,8 @@ import pytest
 from exhibit_files import draw
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
-from mdnmt.report import report_page, sample_translations, table_summary
+from mdnmt.report import contents, report_page, sample_translations, table_summary
 from mdnmt.report.runs_table import COLUMNS
 from mdnmt.report.sections import runs
 
@@ -146,7 +145,7 @@ def filled(tmp_path):
 
 
 def test_the_full_page_is_whole_and_nothing_of_the_text_is_markup(filled):
-    html = report_page.render(specs.parse_report(json.dumps(filled)))
+    html = report_page.render(contents.ReportSpec.model_validate(filled))
     page = check(html)
     assert page.text.count(HOSTILE) > 20
     assert not [link for link in page.links if link.startswith("javascript")]
@@ -168,17 +167,17 @@ def test_the_page_renders_with_everything_missing(tmp_path):
         "corpora": [{"name": "c", "label": "C", "missing": "register first"}],
         "runs": str(tmp_path / "no.tsv"), "run_json": [str(tmp_path / "no.json")], "measure": str(tmp_path / "no"),
     }  # fmt: skip
-    page = check(report_page.render(specs.parse_report(json.dumps(spec))))
+    page = check(report_page.render(contents.ReportSpec.model_validate(spec)))
     for reason in ("not made yet", "not measured", "register first", "No run has been made yet"):
         assert reason in page.text
-    assert "external" not in check(report_page.render(specs.ReportSpec(study="x", title="X"))).ids
+    assert "external" not in check(report_page.render(contents.ReportSpec(study="x", title="X"))).ids
 
 
 def test_a_table_of_another_make_is_refused(tmp_path):
     (tmp_path / "x.json").write_text('{"kind": "scores"}')
-    table = specs.ReportTable(id="x", title="x", kind="scores", data=tmp_path / "x.json")
+    table = contents.ReportTable(id="x", title="x", kind="scores", data=tmp_path / "x.json")
     with pytest.raises(DataError, match="expected a table written by `mdnmt exhibit`"):
-        report_page.render(specs.ReportSpec(study="x", title="X", tables=(table,)))
+        report_page.render(contents.ReportSpec(study="x", title="X", tables=(table,)))
 
 
 def test_reading_names_the_best_and_what_the_test_says():
@@ -245,8 +244,8 @@ def task_with(tmp_path, sources, outputs):
     for lang in ("en", "fr"):
         (tmp_path / "text" / f"test.law.{lang}").write_text("".join(f"{line}\n" for line in sources))
     (tmp_path / "hyp.law.txt").write_text("".join(f"{line}\n" for line in outputs))
-    system = specs.SampleSystem(label="a", test_dir=tmp_path)
-    return specs.ReportTask(
+    system = contents.SampleSystem(label="a", test_dir=tmp_path)
+    return contents.ReportTask(
         name="t", label="T", directory=tmp_path, source_lang="en", target_lang="fr", domains=(), systems=(system,)
     )
 
@@ -254,7 +253,7 @@ def task_with(tmp_path, sources, outputs):
 def test_samples_are_seeded_of_medium_length_and_within_what_was_decoded(tmp_path):
     sources = [" ".join([f"w{n}"] * (n % 30 + 1)) for n in range(200)]
     task = task_with(tmp_path, sources, [f"out {n}" for n in range(100)])
-    settings = specs.SampleSettings(per_domain=5, seed=3, min_words=8, max_words=20)
+    settings = contents.SampleSettings(per_domain=5, seed=3, min_words=8, max_words=20)
     found = sample_translations.collect(task, "law", settings)
     assert found == sample_translations.collect(task, "law", settings)
     assert len(found) == 5 and [s.number for s in found] == sorted(s.number for s in found)
@@ -268,7 +267,7 @@ def test_samples_are_seeded_of_medium_length_and_within_what_was_decoded(tmp_pat
 
 def test_samples_fall_back_to_any_length_and_count_chinese_by_character(tmp_path):
     task = task_with(tmp_path, ["a b", "", "c d"], ["x", "y", "z"])
-    assert {s.number for s in sample_translations.collect(task, "law", specs.SampleSettings())} == {1, 3}
+    assert {s.number for s in sample_translations.collect(task, "law", contents.SampleSettings())} == {1, 3}
     assert sample_translations.length("我们今天讨论三个问题") == 5
 
 
@@ -327,7 +326,7 @@ def test_a_partial_report_says_how_far_each_run_is(tmp_path):
         {"task": "t", "label": "D", "seed": "1", "state": "missing", "reason": "needs UM-Corpus"},
     ]
     tsv, paths = study_runs(tmp_path, rows)
-    html = report_page.render(specs.ReportSpec(study="x", title="X", runs=tsv, run_json=paths, partial=True))
+    html = report_page.render(contents.ReportSpec(study="x", title="X", runs=tsv, run_json=paths, partial=True))
     assert "1 of 4 done" in html
     absent = html.split('<section id="missing"')[1]
     for what, why in (("B, seed 1", "begun"), ("C, seed 2", "to do"), ("D, seed 1", "needs UM-Corpus")):
@@ -337,9 +336,9 @@ def test_a_partial_report_says_how_far_each_run_is(tmp_path):
 
 def test_tables_and_figures_of_two_tasks_have_titles_of_their_own(tmp_path):
     none = tmp_path / "none"
-    tables = [specs.ReportTable(id=f"t-{t}", title="S", task=t, kind="scores", data=none) for t in "uv"]
-    figures = [specs.ReportFigure(id=f"f-{t}", title="F", task=t, kind="tsne", png=none, caption="") for t in "uv"]
-    html = report_page.render(specs.ReportSpec(study="x", title="X", tables=tuple(tables), figures=tuple(figures)))
+    tables = [contents.ReportTable(id=f"t-{t}", title="S", task=t, kind="scores", data=none) for t in "uv"]
+    figures = [contents.ReportFigure(id=f"f-{t}", title="F", task=t, kind="tsne", png=none, caption="") for t in "uv"]
+    html = report_page.render(contents.ReportSpec(study="x", title="X", tables=tuple(tables), figures=tuple(figures)))
     assert all(
         f"<dt>{what}</dt>" in html for what in ("Table: S (u)", "Table: S (v)", "Figure: F (u)", "Figure: F (v)")
     )
@@ -349,7 +348,7 @@ def test_the_policy_covers_the_very_script_and_style_of_the_page():
     import base64
     import hashlib
 
-    html = report_page.render(specs.ReportSpec(study="x", title="X"))
+    html = report_page.render(contents.ReportSpec(study="x", title="X"))
     for tag in ("style", "script"):
         inside = re.search(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[1]
         digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()

@@ -13,10 +13,10 @@ from browser.sample_study import SEEDS, SYSTEMS, run_folder, write_study
 
 from mdnmt.config.paper import PaperConfig
 from mdnmt.errors import DataError
-from mdnmt.exhibits import specs
 from mdnmt.exhibits.grid import read_grid
+from mdnmt.exhibits.rows import ReportRun
 from mdnmt.numbers.verdicts import VERDICTS
-from mdnmt.report import report_page
+from mdnmt.report import contents, report_page
 from mdnmt.report.plain_tables import any_number
 from mdnmt.report.report_selection import paper_section
 from mdnmt.report.sections import audit, claims, papers
@@ -33,7 +33,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> specs.ReportSpec:
+def study(tmp_path: Path) -> contents.ReportSpec:
     return write_study(tmp_path)
 
 
@@ -48,7 +48,7 @@ def part(html: str, start: str, end: str) -> str:
     return html[html.index(start) :].partition(end)[0]
 
 
-def test_a_papers_items_stand_in_its_order_and_what_is_not_shown_is_said(study: specs.ReportSpec) -> None:
+def test_a_papers_items_stand_in_its_order_and_what_is_not_shown_is_said(study: contents.ReportSpec) -> None:
     html = report_page.render(study)
     section = part(html, '<section id="paper-paper1999"', "</section>")
     listed = re.findall(r"<li[^>]*>(.*?)</li>", part(section, '<ul class="places"', "</ul>"))
@@ -67,7 +67,7 @@ def test_a_papers_items_stand_in_its_order_and_what_is_not_shown_is_said(study: 
     assert 'id="own-table"' in part(html, '<section id="results"', "</section>")
 
 
-def test_the_overview_counts_what_is_rebuilt_and_how_it_was_judged(study: specs.ReportSpec) -> None:
+def test_the_overview_counts_what_is_rebuilt_and_how_it_was_judged(study: contents.ReportSpec) -> None:
     overview = part(report_page.render(study), '<section id="overview"', "</section>")
     rows = [
         [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
@@ -83,7 +83,7 @@ def test_the_overview_counts_what_is_rebuilt_and_how_it_was_judged(study: specs.
 
 
 def test_each_row_and_figure_leads_to_its_runs_and_each_run_says_what_made_it(
-    study: specs.ReportSpec, tmp_path: Path
+    study: contents.ReportSpec, tmp_path: Path
 ) -> None:
     html = report_page.render(study)
     table = part(html, 'id="paper1999-table2"', "</table>")
@@ -115,7 +115,7 @@ def test_each_row_and_figure_leads_to_its_runs_and_each_run_says_what_made_it(
     assert "Run Mixed, seed 4" in html and anchor(run_folder(tmp_path, "mixed", 4)) not in html
 
 
-def test_a_runs_sample_is_a_sentence_that_is_shown_with_its_source(study: specs.ReportSpec, tmp_path: Path) -> None:
+def test_a_runs_sample_is_a_sentence_that_is_shown_with_its_source(study: contents.ReportSpec, tmp_path: Path) -> None:
     html = report_page.render(study)
     block = part(html, f'<details class="run" id="{anchor(run_folder(tmp_path, "dsa", 3))}"', "</details>")
     links = re.findall(r'<dt>(\w+), <a href="#(sample-[^"]+)">no. (\d+)</a></dt><dd lang="fr">([^<]+)', block)
@@ -125,7 +125,7 @@ def test_a_runs_sample_is_a_sentence_that_is_shown_with_its_source(study: specs.
         assert f'id="{address}"' in html
 
 
-def test_claims_show_verdict_rule_and_numbers(study: specs.ReportSpec) -> None:
+def test_claims_show_verdict_rule_and_numbers(study: contents.ReportSpec) -> None:
     html = report_page.render(study)
     first = part(html, 'id="claim-paper1999-claim-0"', "</details>")
     assert "reproduced</span>" in first and "Holds if" in first and 'href="#paper1999-table2"' in first
@@ -141,7 +141,7 @@ def test_claims_show_verdict_rule_and_numbers(study: specs.ReportSpec) -> None:
     assert "<table" not in part(html, 'id="claim-paper1999-claim-3"', "</details>")
 
 
-def test_the_audit_shows_one_paper_and_tells_the_kinds_of_findings_apart(study: specs.ReportSpec) -> None:
+def test_the_audit_shows_one_paper_and_tells_the_kinds_of_findings_apart(study: contents.ReportSpec) -> None:
     html = report_page.render(study)
     shown = part(html, 'id="audit-paper1999"', "</section>")
     told = text_of("</style>" + shown)
@@ -154,7 +154,7 @@ def test_the_audit_shows_one_paper_and_tells_the_kinds_of_findings_apart(study: 
     assert "of another paper" not in html
 
 
-def test_what_is_not_there_yet_is_said_with_the_reason(study: specs.ReportSpec) -> None:
+def test_what_is_not_there_yet_is_said_with_the_reason(study: contents.ReportSpec) -> None:
     section = part(report_page.render(study), '<section id="paper-slides2001"', "</section>")
     assert "A verdict on the claims</strong> is missing: not made yet" in section
     assert f"The audit</strong> is missing: {papers.NO_AUDIT}" in section
@@ -163,7 +163,7 @@ def test_what_is_not_there_yet_is_said_with_the_reason(study: specs.ReportSpec) 
 
 @pytest.mark.parametrize("name", ["claims", "audit"])
 @pytest.mark.parametrize("text", ["", "[]", '{"outcomes": 3, "findings": 3}', "{"])
-def test_a_file_of_another_make_is_refused_in_one_line(study: specs.ReportSpec, name: str, text: str) -> None:
+def test_a_file_of_another_make_is_refused_in_one_line(study: contents.ReportSpec, name: str, text: str) -> None:
     path = getattr(study.papers[0], name)
     path.write_text(text)
     with pytest.raises(DataError, match="expected what `mdnmt ") as caught:
@@ -171,7 +171,7 @@ def test_a_file_of_another_make_is_refused_in_one_line(study: specs.ReportSpec, 
     assert "\n" not in str(caught.value) and str(path) in str(caught.value)
 
 
-def test_nothing_of_claims_and_audit_becomes_markup(study: specs.ReportSpec) -> None:
+def test_nothing_of_claims_and_audit_becomes_markup(study: contents.ReportSpec) -> None:
     paper = study.papers[0]
     for path in (paper.claims, paper.audit):
         assert path is not None
@@ -258,28 +258,26 @@ def test_options_are_one_line() -> None:
     )
 
 
-def test_rows_that_name_no_runs_lead_to_those_that_were_measured(study: specs.ReportSpec, tmp_path: Path) -> None:
+def test_rows_that_name_no_runs_lead_to_those_that_were_measured(study: contents.ReportSpec, tmp_path: Path) -> None:
     table = study.tables[0]
     grid = read_grid(table.data)
     bare = tuple(row.model_copy(update={"runs": ()}) for row in grid.rows)
     table.data.write_text(grid.model_copy(update={"rows": bare}).model_dump_json())
-    runs = tuple(
-        specs.ReportRun(method=name, label=name, seed=1, folder=run_folder(tmp_path, name, 1)) for name in SYSTEMS
-    )
+    runs = tuple(ReportRun(method=name, label=name, seed=1, folder=run_folder(tmp_path, name, 1)) for name in SYSTEMS)
     html = report_page.render(study.model_copy(update={"tables": (table.model_copy(update={"runs": runs}),)}))
     rows = re.findall(r'<tr><th scope="row">.*?</tr>', part(html, 'id="paper1999-table2"', "</table>"))
     links = [re.findall(r'href="#([^"]+)"', row) for row in rows]
     assert links == [*([anchor(run_folder(tmp_path, name, 1))] for name in SYSTEMS), []]
 
 
-def test_a_figures_numbers_are_there_as_text_and_what_is_left_out_is_said(study: specs.ReportSpec) -> None:
+def test_a_figures_numbers_are_there_as_text_and_what_is_left_out_is_said(study: contents.ReportSpec) -> None:
     figure = part(report_page.render(study), 'id="paper1999-figure3"', '<div class="item"')
     assert 'alt="Two lines that fall."' in figure
     assert figure.count("<td>final bleu</td>") == MOST_NUMBERS
     assert f"{120 - MOST_NUMBERS} more are in" in figure
 
 
-def test_validation_sentences_that_are_also_test_sentences_are_counted(study: specs.ReportSpec) -> None:
+def test_validation_sentences_that_are_also_test_sentences_are_counted(study: contents.ReportSpec) -> None:
     data = part(report_page.render(study), '<section id="data"', "</section>")
     assert "Also in test" in data
     lines = re.findall(r"<tr>\n<th scope=\"row\">(\w+)</th>\n<td>(\w+)</td>.*?>([^<]*)</td>\n</tr>", data, re.DOTALL)
@@ -312,14 +310,14 @@ def test_the_order_of_a_paper_is_results_then_figures_then_what_explains_them() 
 
 
 def test_the_same_study_gives_the_same_page_but_for_when_it_was_made(
-    study: specs.ReportSpec, monkeypatch: pytest.MonkeyPatch
+    study: contents.ReportSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = report_page.provenance.collect()
     monkeypatch.setattr(report_page.provenance, "collect", lambda: made)
     assert report_page.render(study) == report_page.render(study)
 
 
-def test_a_run_shows_its_scores_by_comet_beside_the_others(study: specs.ReportSpec) -> None:
+def test_a_run_shows_its_scores_by_comet_beside_the_others(study: contents.ReportSpec) -> None:
     html = report_page.render(study)
     assert "70.25" in text_of(html) and "model:a" in text_of(html)
 

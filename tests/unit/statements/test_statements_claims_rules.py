@@ -18,8 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mdnmt.config.claims import AgreementRule, CellsRule, StarsRule, Threshold
-from mdnmt.exhibits import specs
-from mdnmt.exhibits.tables import resources
+from mdnmt.exhibits.tables.resources import ResourcesTable
 from mdnmt.statements.claims import decide, seed_samples
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
@@ -346,7 +345,7 @@ def test_resources_are_known_to_five_percent_and_not_at_all_on_a_busy_machine(
     measured = tmp_path / "measure.json"
     measured.write_text(json.dumps({"rows": rows, "hardware": {"cpu": "x", "cores": 2, "busy_percent": busy}}))
     told = [{"group": "G", "label": name, "method": name} for name in rows]
-    made = resources.build(specs.ResourceTableSpec.model_validate({"title": "T", "rows": told, "measure": measured}))
+    made = ResourcesTable.model_validate({"title": "T", "rows": told, "measure": measured}).build()
     spec = spec_of(tmp_path, "tables", t=made.model_dump(mode="json"))
 
     def one(**keys: Any) -> Comparison:

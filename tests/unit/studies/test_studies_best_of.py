@@ -9,7 +9,7 @@ import pytest
 from workflow.snakemake_project import Project
 
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits import table_selection
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.report import report_selection
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
@@ -65,7 +65,7 @@ def study(project: Project, *methods: str) -> Study:
 
 def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Project) -> None:
     found = study(project, "mixed", "wide", "alone", "alone-wide", "waldm-edc")
-    spec: Any = table_selection.table_spec(found, "choice-one", PLACES)
+    spec: Any = table_spec(found, "choice-one", PLACES)
     assert [(row.method, row.label, row.choice) for row in spec.rows] == [
         ("alone-economy", "Economy only", 1),
         ("alone-wide-economy", "Economy only (wide)", 1),
@@ -77,7 +77,7 @@ def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Proje
     ]
     assert spec.rows[5].records == (Path("runs/wide/seed1/run.json"), Path("runs/wide/seed2/run.json"))
     assert spec.rows[6].records == ()
-    resources: Any = table_selection.table_spec(found, "choice-two", PLACES)
+    resources: Any = table_spec(found, "choice-two", PLACES)
     assert [(row.method, row.choice, len(row.records)) for row in resources.rows] == [
         ("mixed", 1, 2),
         ("wide", 1, 2),
@@ -87,21 +87,21 @@ def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Proje
 
 
 def test_a_study_with_one_of_them_shows_that_one(project: Project) -> None:
-    spec: Any = table_selection.table_spec(study(project, "mixed", "alone-wide", "waldm-edc"), "choice-one", PLACES)
+    spec: Any = table_spec(study(project, "mixed", "alone-wide", "waldm-edc"), "choice-one", PLACES)
     assert [row.method for row in spec.rows] == ["alone-wide-economy", "alone-wide-law", "mixed", "waldm-edc"]
     assert {(row.choice, row.records) for row in spec.rows} == {(None, ())}
     assert spec.notes == ("Not part of this study: alone, wide.",)
 
 
 def test_a_row_none_of_whose_methods_is_there_is_left_out_and_named(project: Project) -> None:
-    spec: Any = table_selection.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    spec: Any = table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
     assert [row.method for row in spec.rows] == ["mixed", "wide"]
     assert spec.notes == ("Not part of this study: alone, alone-wide, waldm-edc.",)
 
 
 def test_the_baseline_is_named_as_its_methods_label(project: Project) -> None:
     project.update(STUDY, tables={"choice-one": {"task": "tiny"}})
-    spec: Any = table_selection.table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    spec: Any = table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
     assert (spec.baseline, spec.baseline_label) == ("mixed", "Mixed")
 
 
@@ -120,7 +120,7 @@ def test_a_partial_table_has_the_records_that_are_there(project: Project) -> Non
     record = Path("runs/wide/seed2/run.json")
     record.parent.mkdir(parents=True)
     record.write_text("{}")
-    spec: Any = table_selection.table_spec(found, "choice-one", PLACES, partial=True)
+    spec: Any = table_spec(found, "choice-one", PLACES, partial=True)
     assert [row.records for row in spec.rows] == [(), (record,)]
 
 

@@ -12,9 +12,8 @@ from mdnmt.config.claims import Claim, MeasureRule, NotedRule, is_own, needs, us
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import curve_measures, proportion_measures
-from mdnmt.exhibits.figure_request import paper_figure
 from mdnmt.exhibits.registry import figure_class
-from mdnmt.exhibits.table_selection import paper_table
+from mdnmt.exhibits.request import paper_figure, paper_table
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths

@@ -10,13 +10,13 @@ import pytest
 from workflow.snakemake_project import WORDS, Project
 
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.score_files import Measured
-from mdnmt.exhibits.specs import ScoreTableSpec
-from mdnmt.exhibits.table_selection import comparison, table_spec
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables import scores
-from mdnmt.exhibits.tables.scores import build
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.fsio import write_sealed
 from mdnmt.operations.plan.exhibit_needs import table_needs
 from mdnmt.operations.stale_results import find_stale
@@ -137,7 +137,7 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
     found = study()
     places = result_paths(found, Path("results"))
     table = table_spec(found, KEY, places)
-    assert isinstance(table, ScoreTableSpec)
+    assert isinstance(table, ScoreTable)
     row = table.rows[-1]
     folders = [places.external(one) for one in found.external]
     assert (row.label, row.method, row.external) == ("OPUS (external)", "opus", "Somebody, in 2024")
@@ -147,7 +147,7 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
     tests = comparison(found, KEY, places)
     assert tests["systems"]["opus"] == {"1": f"{folders[0]}/hyp", "2": f"{folders[1]}/hyp"}
     assert set(tests["comet"]["opus"]) == {"1", "2"}
-    grid = build(table.model_copy(update={"rows": (row.model_copy(update={"runs": ()}),), "significance": None}))
+    grid = table.model_copy(update={"rows": (row.model_copy(update={"runs": ()}),), "significance": None}).build()
     assert [grid.reasons[mark] for mark in grid.rows[0].marks] == [
         "not trained here: Somebody, in 2024",
         "no Perplexity: computed from the model, and there are only its translations",
@@ -159,7 +159,7 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
 def test_translations_equal_to_the_references_are_noted(project: Project, bleu: float, is_noted: bool) -> None:
     found = study()
     table = table_spec(found, KEY, result_paths(found, Path("results")))
-    assert isinstance(table, ScoreTableSpec)
+    assert isinstance(table, ScoreTable)
     numbers = {("bleu", "economy"): Measured((100.0,), (1,)), ("bleu", "law"): Measured((bleu,), (1,))}
     reasons = scores._external(table, table.rows[-1], numbers)
     assert any("equal the references" in reason for reason in reasons) == is_noted

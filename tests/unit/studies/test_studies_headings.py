@@ -16,7 +16,9 @@ from mdnmt.config.task import TaskConfig, load_task
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.grid import Grid
 from mdnmt.exhibits.headings import heading, why_other
-from mdnmt.exhibits.table_selection import AVERAGE, paper_table, table_spec
+from mdnmt.exhibits.request import paper_table
+from mdnmt.exhibits.score_files import AVERAGE
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.task_selection import choice_spec
 from mdnmt.report import report_selection
 from mdnmt.report.render_latex import to_latex

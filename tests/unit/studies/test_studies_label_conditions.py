@@ -15,9 +15,9 @@ from mdnmt.config.method import load_method
 from mdnmt.config.paper import load_paper
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits import specs
-from mdnmt.exhibits.spec_files import table_files
-from mdnmt.exhibits.table_selection import table_runs, table_spec
+from mdnmt.exhibits.comparison import table_runs
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.methods import BUILDERS, build, validate
 from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan.exhibit_needs import table_needs
@@ -69,14 +69,14 @@ def test_each_thing_told_is_a_row_with_its_own_files(project: Project) -> None:
     made = study()
     places = result_paths(made, Path("results"))
     spec = table_spec(made, KEY, places)
-    assert isinstance(spec, specs.ScoreTableSpec)
+    assert isinstance(spec, ScoreTable)
     rows = {row.method: row for row in spec.rows if row.group != "No training"}
     assert list(rows) == ["mixed", "domain-tag", *(f"domain-tag@{labels}" for labels in LABELS[1:])]
     assert [row.against for row in rows.values()] == [None] + ["domain-tag"] * 4
     assert rows["domain-tag@wrong"].label == "DomainTag, label wrong"
     folders = [run.scores.parent for row in rows.values() for run in row.runs]
     assert len(set(folders)) == len(folders) == 10
-    assert spec.predicted_labels == Path(places.labels("tiny")) and spec.predicted_labels in table_files(spec)
+    assert spec.predicted_labels == Path(places.labels("tiny")) and spec.predicted_labels in spec.inputs()
     assert spec.significance is None
     assert len(table_runs(made, KEY)) == 10
     assert {run for row in table_needs(made, KEY, places).rows[2:] for run in row.runs} == {
@@ -115,7 +115,7 @@ def test_nothing_can_be_left_out_where_the_text_is_cut_by_domain(project: Projec
     project.update("config/tasks/tiny.yaml", segmentation__bpe="domain")
     made = study()
     spec = table_spec(made, KEY, result_paths(made, Path("results")))
-    assert isinstance(spec, specs.ScoreTableSpec)
+    assert isinstance(spec, ScoreTable)
     missing = {row.method: row.missing for row in spec.rows if row.missing}
     assert list(missing) == ["domain-tag@missing"] and "codes of its domain" in str(missing["domain-tag@missing"])
     assert [run.labels for run in translations_of(made, made.runs_of("tiny", "domain-tag")[0])] == [

@@ -10,7 +10,7 @@ import yaml
 
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits.table_selection import comparison, table_runs
+from mdnmt.exhibits.comparison import comparison, table_runs
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Run, Study
 

@@ -10,9 +10,8 @@ from workflow.snakemake_project import Project
 
 from mdnmt.config.paper import load_paper
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits import specs
-from mdnmt.exhibits.spec_files import table_files
-from mdnmt.exhibits.table_selection import table_spec
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
 
@@ -61,13 +60,13 @@ def tiny(project: Project, **shown: Any) -> Study:
 
 
 def test_ter_is_made_where_a_table_names_it_and_nowhere_else(project: Project) -> None:
-    plain = [path.as_posix() for path in table_files(spec_of(tiny(project), "own-one"))]
+    plain = [path.as_posix() for path in spec_of(tiny(project), "own-one").inputs()]
     assert not any("ter.json" in path for path in plain)
     assert "comet/mixed" in plain
     study = tiny(project, metrics=["bleu", "ter", "perplexity"])
     spec = spec_of(study, "own-one")
-    assert isinstance(spec, specs.ScoreTableSpec) and spec.metrics == ("bleu", "ter", "perplexity")
-    asked = [path.as_posix() for path in table_files(spec)]
+    assert isinstance(spec, ScoreTable) and spec.metrics == ("bleu", "ter", "perplexity")
+    asked = [path.as_posix() for path in spec.inputs()]
     assert {"test/mixed/ter.json", "test/waldm-edc/ter.json", "test/mixed/scores.json"} <= set(asked)
     assert "comet/mixed" not in asked
 

@@ -34,10 +34,23 @@ def test_every_score_and_curve_of_a_table_or_figure_is_there_once(
     read = {*table_parts(smoke, places), *figure_parts(smoke, places)}
     wanted = {path for path in read if path.name in ("scores.json", "ter.json", "curves.tsv")}
     wanted |= {path for path in read if path.name.startswith("comet-")}
-    of_files = Counter(source.path for source in sources if source.kind != "resources")
+    of_runs = [source for source in sources if source.exhibit is None]
+    of_files = Counter(source.path for source in of_runs if source.kind != "resources")
     assert set(of_files) == wanted and set(of_files.values()) == {1}
-    assert {source.path for source in sources} <= read
-    assert {source.kind for source in sources} == {"scores", "curves", "resources"}
+    assert {source.path for source in of_runs} <= read
+    assert {source.kind for source in of_runs} == {"scores", "curves", "resources"}
+
+
+def test_the_tests_of_each_table_and_the_measures_of_each_figure_are_there(
+    smoke: Study, sources: tuple[NumberSource, ...]
+) -> None:
+    measured = {source.path.stem: source for source in sources if source.kind == "measures"}
+    assert set(measured) == set(smoke.config.figures)
+    assert {source.path.stem for source in sources if source.kind == "significance"} < set(smoke.config.tables)
+    systems = measured["jiang2020-figure6"].systems
+    for run in smoke.makeable(measured["jiang2020-figure6"].task):
+        one = systems[run.directory]
+        assert run.directory in (one.method, one.variant) and one.runs[run.seed].parent.name == run.directory
 
 
 def test_all_label_conditions_and_splits_of_the_study_are_told_apart(sources: tuple[NumberSource, ...]) -> None:

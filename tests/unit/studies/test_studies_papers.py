@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mdnmt.config.run import RunSpec
-from mdnmt.exhibits.table_selection import columns, paper_table
+from mdnmt.exhibits.request import columns, paper_table
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
 

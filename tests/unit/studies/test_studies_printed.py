@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from mdnmt.config.published import load_published
-from mdnmt.exhibits import specs
-from mdnmt.exhibits.table_selection import paper_table, table_spec
+from mdnmt.exhibits.request import paper_table
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.examples import ExamplesTable
+from mdnmt.exhibits.tables.notation import NotationTable
+from mdnmt.numbers.verdicts import Printed
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
 
@@ -34,9 +37,9 @@ def spec_of(study: Study, key: str) -> Any:
     return table_spec(study, key, places)
 
 
-def printed(study: Study, key: str) -> list[specs.Printed]:
+def printed(study: Study, key: str) -> list[Printed]:
     spec = spec_of(study, key)
-    if isinstance(spec, specs.NotationTableSpec | specs.ExamplesTableSpec):
+    if isinstance(spec, NotationTable | ExamplesTable):
         return []
     # Of two sizes one will be shown: both carry the numbers of their row.
     seen, found = set(), []

@@ -11,9 +11,9 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, load_paper
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits import specs
-from mdnmt.exhibits.spec_files import table_files
-from mdnmt.exhibits.table_selection import table_runs, table_spec
+from mdnmt.exhibits.comparison import table_runs
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.fingerprint import fingerprint
 from mdnmt.operations.plan.benchmark_paths import decode_benchmarks
 from mdnmt.operations.plan.run_plan import RunPlanner
@@ -37,9 +37,9 @@ def paper() -> Study:
     return resolve(CONFIG, "paper", ROOT / "resources" / "corpora")
 
 
-def score_table(study: Study, key: str) -> specs.ScoreTableSpec:
+def score_table(study: Study, key: str) -> ScoreTable:
     spec = table_spec(study, key, result_paths(study, RESULTS))
-    assert isinstance(spec, specs.ScoreTableSpec)
+    assert isinstance(spec, ScoreTable)
     return spec
 
 
@@ -97,7 +97,7 @@ def test_the_development_column_of_zhang_stands_for_one_pair_only(smoke: Study) 
     spec = score_table(smoke, "zhang2021-table3-zh-en")
     runs = [run for row in spec.rows for run in row.runs if run.seed is not None]
     assert spec.development and runs and all(run.development for run in runs)
-    assert {run.development for run in runs} <= set(table_files(spec))
+    assert {run.development for run in runs} <= set(spec.inputs())
     other = score_table(smoke, "zhang2021-table3-en-fr")
     assert not other.development and not any(run.development for row in other.rows for run in row.runs)
 

@@ -8,7 +8,7 @@ import pytest
 from workflow.snakemake_project import Project
 
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits import table_selection
+from mdnmt.exhibits.request import paper_table
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Run, Study
 
@@ -97,7 +97,7 @@ def test_a_variant_that_is_listed_as_a_method_too_is_one_line(project: Project) 
 def test_the_synthetic_study_shows_every_run_it_makes() -> None:
     study = resolve(CONFIG, "synthetic", CONFIG)
     for key, task in (("synthetic-words2", "synthetic-2"), ("synthetic-words4", "synthetic-4")):
-        table, made_from = table_selection.paper_table(study, key)
+        table, made_from = paper_table(study, key)
         assert made_from.name == task
         assert {row.method for row in table.rows} == set(study.methods), "a row for each method, and no other"
         assert all(row.knows for row in table.rows)

@@ -22,7 +22,7 @@ from mdnmt.exhibits.figure_style import (
     too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import Column
+from mdnmt.exhibits.rows import Column
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
 

@@ -85,7 +85,7 @@ class CurvesSpec(FigureSpec):
         for runs in request.systems:
             found = request.files(runs, lambda run: f"{request.places.run(run)}/curves.tsv")
             made = tuple(CurveRun(curves=path, seed=run.seed) for run, path in found)
-            missing = None if made else request.why_missing(runs)
+            missing = request.why_missing(made, runs[0])
             systems.append(CurveSystem(label=runs[0].label, method=runs[0].directory, runs=made, missing=missing))
         return request.make(cls, systems=tuple(systems))
 

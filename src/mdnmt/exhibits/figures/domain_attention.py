@@ -15,7 +15,7 @@ from mdnmt.exhibits.analysis_files import Floats
 from mdnmt.exhibits.figure_numbers import Measure, entropy, rank_correlation
 from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, font_note, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import AnalysedRun, Column
+from mdnmt.exhibits.rows import AnalysedRun, Column
 from mdnmt.exhibits.word_values import MIN_COUNT, AnalysedWords
 
 if TYPE_CHECKING:

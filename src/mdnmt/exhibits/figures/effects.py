@@ -12,9 +12,9 @@ from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, detail_height, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
+from mdnmt.exhibits.rows import ScoreRow
 from mdnmt.exhibits.score_files import AVERAGE, Measured, SharedConditions, measure
-from mdnmt.exhibits.spec_fields import ScoreRow
-from mdnmt.exhibits.specs import ScoreTableSpec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
 from mdnmt.numbers.verdicts import MIN_SEEDS
 from mdnmt.welch import half_width
@@ -33,7 +33,7 @@ class EffectTable(Frozen):
     """A table of the study, with its paper's numbers even if the study uses other text."""
 
     label: str  # "Jiang et al., Table 3"
-    table: ScoreTableSpec
+    table: ScoreTable
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _rows(axes: Axes, sections: list[tuple[str, list[Effect]]]) -> None:
     axes.plot([], [], color=PRINTED, marker="D", markersize=3, linestyle="", label="printed")
 
 
-def effects(table: ScoreTableSpec) -> list[Effect]:
+def effects(table: ScoreTable) -> list[Effect]:
     """Return the differences to the baseline in the order of the table's rows.
 
     If a system, or the baseline, has two sizes, the better one by validation is shown.
@@ -147,19 +147,17 @@ def effects(table: ScoreTableSpec) -> list[Effect]:
     """
     metric = table.metrics[0]
     choice = next((row.choice for row in table.rows if row.method == table.baseline), None)
-    settled = choose_best(table)
-    shared = SharedConditions()
-    numbers = {row.method: measure(row, settled, shared).get((metric, AVERAGE)) for row in settled.rows}
+    rows, _ = choose_best(table.rows)
+    shared = SharedConditions(table.columns, table.metrics)
+    numbers = {row.method: measure(row, shared).get((metric, AVERAGE)) for row in rows}
     base = next(
-        (row for row in settled.rows if row.method == table.baseline or (choice is not None and row.choice == choice)),
+        (row for row in rows if row.method == table.baseline or (choice is not None and row.choice == choice)),
         None,
     )
     if base is None:
         return []
     return [
-        _effect(row, numbers[row.method], base, numbers[base.method], metric, table)
-        for row in settled.rows
-        if row is not base
+        _effect(row, numbers[row.method], base, numbers[base.method], metric, table) for row in rows if row is not base
     ]
 
 
@@ -169,7 +167,7 @@ def trained_effects(found: list[Effect]) -> list[Effect]:
 
 
 def _effect(
-    row: ScoreRow, ours: Measured | None, base: ScoreRow, of_base: Measured | None, metric: str, table: ScoreTableSpec
+    row: ScoreRow, ours: Measured | None, base: ScoreRow, of_base: Measured | None, metric: str, table: ScoreTable
 ) -> Effect:
     domains = [column.name for column in table.columns]
     left, right = _printed(row, metric, domains), _printed(base, metric, domains)

@@ -12,9 +12,9 @@ from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files, shading
 from mdnmt.exhibits.figure_numbers import Measure, divergence, entropy
 from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, heading, new_figure, too_many
+from mdnmt.exhibits.generated_words import gate_use, read_words
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import AnalysedRun, Column, WordRow
-from mdnmt.exhibits.tables.generated_words import gate_use, read_words
+from mdnmt.exhibits.rows import AnalysedRun, Column, WordRow
 from mdnmt.numbers.rounding import half_up
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mdnmt.exhibits import word_values
 from mdnmt.exhibits.figure_numbers import Measure, entropy
 from mdnmt.exhibits.figure_style import COLOURS, GREY, MARKERS, detail_height, heading, new_figure, remove_frame
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import ScoreRun
+from mdnmt.exhibits.rows import ScoreRun
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
 
@@ -62,7 +62,7 @@ class OptionSweepSpec(FigureSpec):
                 SweepRun(scores=path, seed=run.seed, analysis=request.file(request.places.analysis(run)))
                 for run, path in found
             )
-            missing = None if made else request.why_missing(runs)
+            missing = request.why_missing(made, runs[0])
             planned = runs[0].planned
             value = planned.architecture.get("proportion_smoothing") if planned else None
             point = SweepPoint(

@@ -13,7 +13,7 @@ from mdnmt.exhibits.analysis_files import SentenceWords
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import INK, detail_height, font_note, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import AnalysedRun, Column
+from mdnmt.exhibits.rows import AnalysedRun, Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ from mdnmt.exhibits.figure_style import (
     too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import AnalysedRun, Column
+from mdnmt.exhibits.rows import AnalysedRun, Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,7 +27,7 @@ from mdnmt.exhibits.figure_style import (
     too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import AnalysedRun, Column
+from mdnmt.exhibits.rows import AnalysedRun, Column
 from mdnmt.numbers.rounding import half_up
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from mdnmt.exhibits.figure_style import (
     remove_frame,
     too_many,
 )
+from mdnmt.exhibits.generated_words import KINDS, accuracy, read_words
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.spec_fields import WordRow
-from mdnmt.exhibits.tables.generated_words import KINDS, accuracy, read_words
+from mdnmt.exhibits.rows import WordRow
 from mdnmt.numbers.rounding import half_up, mean
 
 if TYPE_CHECKING:

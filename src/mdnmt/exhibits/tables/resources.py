@@ -1,18 +1,24 @@
-"""Build the table of what each system costs: parameters, time, throughput, memory (Song et al. 2026, Table 4)."""
+"""Table of what each system costs: parameters, time, throughput, memory (Song et al. 2026, Table 4)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from mdnmt.errors import DataError
 from mdnmt.exhibits.best_by_validation import choose_best
+from mdnmt.exhibits.distinct_labels import distinct_rows
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons
 from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
-from mdnmt.exhibits.specs import ResourceRow, ResourceTableSpec
+from mdnmt.exhibits.registry import ComparedTableSpec, register
+from mdnmt.exhibits.rows import ResourceRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, standard_deviation, thousands
 from mdnmt.numbers.verdicts import Judgement, Printed, judge, judge_count
+
+if TYPE_CHECKING:
+    from mdnmt.exhibits.table_request import TableRequest
 
 # key in measure.json, group above, label, divisor, decimals
 QUANTITIES = (
@@ -62,7 +68,7 @@ OTHER_MACHINE = "measured on another machine than the paper's"
 
 
 def _cells(
-    spec: ResourceTableSpec, row: ResourceRow, measured: dict[str, Any], baseline: dict[str, Any], keys: set[str]
+    spec: ResourcesTable, row: ResourceRow, measured: dict[str, Any], baseline: dict[str, Any], keys: set[str]
 ) -> list[Cell]:
     cells, where = [], str(spec.measure)
     for key, _, _, divisor, places in QUANTITIES:
@@ -85,7 +91,7 @@ def _cells(
     return cells
 
 
-def _judgement(spec: ResourceTableSpec, key: str, value: float | None, printed: Printed | None) -> Judgement | None:
+def _judgement(spec: ResourcesTable, key: str, value: float | None, printed: Printed | None) -> Judgement | None:
     """Return the verdict; only numbers of parameters can be compared, since the paper used another machine."""
     differs = first_reason(spec.differs, spec.metric_differs.get(PRINTED.get(key, key)))
     if key == "num_parameters":
@@ -105,7 +111,7 @@ def _headers(keys: set[str], baseline_label: str | None) -> list[Header]:
     return headers
 
 
-def _notes(spec: ResourceTableSpec, measured: dict[str, Any], baseline_label: str | None) -> list[str]:
+def _notes(spec: ResourcesTable, measured: dict[str, Any], baseline_label: str | None) -> list[str]:
     notes = []
     hardware = measured.get("hardware", {})
     if hardware:
@@ -125,44 +131,93 @@ def _notes(spec: ResourceTableSpec, measured: dict[str, Any], baseline_label: st
     return [*notes, *spec.notes]
 
 
-def build(spec: ResourceTableSpec) -> Grid:
-    """Return the resources table of `spec`.
+@register
+class ResourcesTable(ComparedTableSpec):
+    """Parameters, time, throughput and memory of each system (Song et al. 2026, Table 4)."""
 
-    Raises:
-        DataError: a number in measure.json is not finite.
-    """
-    measured: dict[str, Any] = read_json(spec.measure) if spec.measure else {}
-    found: dict[str, dict[str, Any]] = measured.get("rows", {})
-    baseline: ResourceRow | None = next((row for row in spec.rows if row.method == spec.baseline), None)
-    label = baseline.label if baseline else spec.baseline_label
-    spec = choose_best(spec)
-    keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
-    keys |= {key for key, name in PRINTED.items() if any(name in row.printed for row in spec.rows)}
-    keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}
-    reasons, rows = Reasons(), []
-    for row in spec.rows:
-        marks = []
-        if row.missing or row.method not in found:
-            marks.append(reasons.mark(row.missing or spec.missing or "not measured"))
-        elif why := _shared(found[row.method]):
-            marks.append(reasons.mark(why))
-        cells = _cells(spec, row, found.get(row.method, {}), found.get(spec.baseline or "", {}), keys)
-        rows.append(
-            GridRow(group=row.group, label=row.label, method=row.method, cells=tuple(cells), marks=tuple(marks))
+    kind: Literal["resources"] = "resources"
+    rows: tuple[ResourceRow, ...]
+    measure: Path | None = None  # measure.json; None: not measured, the reason in `missing`
+    missing: str | None = None
+    baseline: str | None = None
+    baseline_label: str | None = None  # its label if no row shows it
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def select(cls, request: TableRequest) -> Self:
+        """Return the table of a study."""
+        rows = (
+            ResourceRow(
+                group=row.group,
+                label=row.label or runs[0].label,
+                method=runs[0].directory,
+                missing=runs[0].missing,
+                printed=request.printed.resources(row, runs[0]),
+                **request.choice(choice, runs),
+            )
+            for row, runs, choice in request.rows()
         )
-    grid = Grid(
-        kind="resources",
-        title=spec.full_title,
-        where=spec.where,
-        headers=tuple(_headers(keys, label)),
-        rows=tuple(rows),
-        baseline=spec.baseline,
-        baseline_label=label,
-        reasons=tuple(reasons.texts),
-        notes=tuple(_notes(spec, measured, label)),
-        busy=is_busy(measured.get("hardware", {})),
-    )
-    return annotate(grid, spec.margin)
+        return cls(
+            **request.common,
+            **request.compared_with_print,
+            **request.baseline,
+            **request.measured(),
+            rows=distinct_rows(*rows),
+        )
+
+    def inputs(self) -> list[Path]:
+        """Return the files that the table is made from."""
+        records = [path for row in self.rows for path in row.records]
+        return records + ([self.measure] if self.measure else [])
+
+    def needs(self) -> tuple[ResourceRow, ...]:
+        """Return its rows."""
+        return self.rows
+
+    @property
+    def cells_of_row(self) -> int:
+        """Return how many cells a row has."""
+        return len(QUANTITIES)
+
+    def build(self) -> Grid:
+        """Return the table.
+
+        Raises:
+            DataError: a number in measure.json is not finite.
+        """
+        measured: dict[str, Any] = read_json(self.measure) if self.measure else {}
+        found: dict[str, dict[str, Any]] = measured.get("rows", {})
+        baseline: ResourceRow | None = next((row for row in self.rows if row.method == self.baseline), None)
+        label = baseline.label if baseline else self.baseline_label
+        chosen, choices = choose_best(self.rows)
+        spec = self.model_copy(update={"rows": chosen, "notes": (*choices, *self.notes)})
+        keys = {key for key, *_ in QUANTITIES if any(found.get(r.method, {}).get(key) is not None for r in spec.rows)}
+        keys |= {key for key, name in PRINTED.items() if any(name in row.printed for row in spec.rows)}
+        keys = keys or {"num_parameters", "train_tokens_per_second", "decode_tokens_per_second", "peak_memory_mb"}
+        reasons, rows = Reasons(), []
+        for row in spec.rows:
+            marks = []
+            if row.missing or row.method not in found:
+                marks.append(reasons.mark(row.missing or spec.missing or "not measured"))
+            elif why := _shared(found[row.method]):
+                marks.append(reasons.mark(why))
+            cells = _cells(spec, row, found.get(row.method, {}), found.get(spec.baseline or "", {}), keys)
+            rows.append(
+                GridRow(group=row.group, label=row.label, method=row.method, cells=tuple(cells), marks=tuple(marks))
+            )
+        grid = Grid(
+            kind="resources",
+            title=spec.full_title,
+            where=spec.where,
+            headers=tuple(_headers(keys, label)),
+            rows=tuple(rows),
+            baseline=spec.baseline,
+            baseline_label=label,
+            reasons=tuple(reasons.texts),
+            notes=tuple(_notes(spec, measured, label)),
+            busy=is_busy(measured.get("hardware", {})),
+        )
+        return annotate(grid, spec.margin)
 
 
 def _shared(measured: dict[str, Any]) -> str | None:

@@ -1,32 +1,38 @@
-"""Build the papers' results table: systems by domains, mean and spread over seeds (Jiang et al. 2020, Table 2)."""
+"""The papers' results table: systems by domains, mean and spread over seeds (Jiang et al. 2020, Table 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from mdnmt.config.metrics import METRICS
+from pydantic import Field
+
+from mdnmt.config.decoding import Split
+from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.errors import DataError
 from mdnmt.exhibits.best_by_validation import choose_best
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.exhibits.distinct_labels import distinct_rows
+from mdnmt.exhibits.grid import DELTA, Cell, Grid, GridRow, Header, Reasons, RowRun, mark_best
 from mdnmt.exhibits.label_condition_notes import label_notes
 from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
+from mdnmt.exhibits.registry import ComparedTableSpec, register
+from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun, files_of
 from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Measured, SharedConditions, measure, sorted_runs
 from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note
-from mdnmt.exhibits.spec_fields import ScoreRow, ScoreRun
-from mdnmt.exhibits.specs import ScoreTableSpec
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
 from mdnmt.numbers.verdicts import Judgement, judge, scoring_basis
 from mdnmt.score.human_agreement import agreement, why_not_covered
 
-DELTA = "d"  # prefix of a metric: its difference from the baseline row
+if TYPE_CHECKING:
+    from mdnmt.exhibits.table_request import TableRequest
+
 PLACES = 2
 
 Numbers = dict[tuple[str, str], Measured]
 
 
-def _headers(spec: ScoreTableSpec) -> list[Header]:
+def _headers(spec: ScoreTable) -> list[Header]:
     """Return the columns of each metric: all validation text (if asked for), the domains, their average."""
     domains = [(column.name, column.label) for column in spec.columns] if spec.shows == "domains" else []
     if spec.development:
@@ -99,19 +105,19 @@ def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
     return Cell(text=signed(difference, PLACES), mean=difference, num_seeds=ours.num_seeds)
 
 
-def _differs(spec: ScoreTableSpec, header: Header) -> str | None:
+def _differs(spec: ScoreTable, header: Header) -> str | None:
     """Return why a column's numbers cannot be compared with the published ones."""
     of_domain = _of_columns(spec, header, "differs")
     return first_reason(spec.differs, spec.metric_differs.get(header.metric.removeprefix(DELTA)), *of_domain)
 
 
-def _of_columns(spec: ScoreTableSpec, header: Header, what: Literal["differs", "remark"]) -> list[str]:
+def _of_columns(spec: ScoreTable, header: Header, what: Literal["differs", "remark"]) -> list[str]:
     """Return what is said of the domains that a column shows or averages."""
     columns = [column for column in spec.columns if header.key in (column.name, AVERAGE, DEVELOPMENT)]
     return [text for column in columns if (text := getattr(column, what))]
 
 
-def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, shared: SharedConditions) -> Cell:
+def _beside(spec: ScoreTable, row: ScoreRow, header: Header, cell: Cell, shared: SharedConditions) -> Cell:
     printed = row.printed.get(f"{header.metric}/{header.key}")
     differs = _differs(spec, header)
     split = "valid" if header.key == DEVELOPMENT else spec.split
@@ -122,36 +128,6 @@ def _beside(spec: ScoreTableSpec, row: ScoreRow, header: Header, cell: Cell, sha
         reason = differs or "the baseline was trained with other seeds"
         judgement = Judgement(verdict="not comparable" if differs else "inconclusive", reason=reason)
     return with_published(cell, printed, judgement)
-
-
-def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
-    """Return the rows with the best number of a trained system in each column marked, and all that read the same.
-
-    A column with one trained system has no best.
-    """
-    best: list[str | None] = []
-    for header, cells in zip(headers, zip(*(row.cells for row in rows), strict=True), strict=False):
-        known = [cell for cell in cells if cell.mean is not None and cell.num_seeds]
-        choose = min if lower_is_better(header) else max
-        top = choose(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
-        best.append(top.text if top else None)
-    return [
-        row.model_copy(
-            update={
-                "cells": tuple(
-                    cell.model_copy(update={"best": cell.num_seeds > 0 and cell.text == top})
-                    for cell, top in zip(row.cells, best, strict=True)
-                )
-            }
-        )
-        for row in rows
-    ]
-
-
-def lower_is_better(header: Header) -> bool:
-    """Return whether lower is better in a column with a metric or its differences."""
-    about = METRICS.get(header.metric.removeprefix(DELTA))
-    return about is not None and about.lower_is_better
 
 
 def _seed_note(rows: list[GridRow]) -> str | None:
@@ -174,7 +150,7 @@ def _was_tested(rows: list[GridRow]) -> bool:
 
 
 def _notes(
-    spec: ScoreTableSpec,
+    spec: ScoreTable,
     shared: SharedConditions,
     rows: list[GridRow],
     significance: dict[str, Any],
@@ -219,61 +195,126 @@ def _notes(
     if any(row.printed for row in spec.rows) and not spec.differs:
         remarks = [f"{column.label}: {column.remark}" for column in spec.columns if column.remark]
         notes += [f"{text}." for text in (spec.tokenizers, *remarks) if text]
-    return [*notes, *label_notes(spec), *spec.notes]
+    if any(row.against for row in spec.rows):
+        notes += label_notes(spec.columns, spec.predicted_labels, delta=spec.delta)
+    return [*notes, *spec.notes]
 
 
-def build(spec: ScoreTableSpec) -> Grid:
-    """Return the results table of `spec`.
+@register
+class ScoreTable(ComparedTableSpec):
+    """The papers' results table: systems by domains, with an average."""
 
-    Raises:
-        DataError: a file is invalid, or the rows were not scored on the same test sets.
-    """
-    # Even if another size is shown in its row, all others are tested against the baseline.
-    baseline_label = next((row.label for row in spec.rows if row.method == spec.baseline), spec.baseline_label)
-    spec = choose_best(spec)
-    significance = _significance(spec)
-    headers, shared, reasons, rows = _headers(spec), SharedConditions(), Reasons(), []
-    measured = [measure(row, spec, shared) for row in spec.rows]
-    is_told = any(row.against for row in spec.rows)
-    of_row: dict[str | None, Numbers] = {row.method: numbers for row, numbers in zip(spec.rows, measured, strict=True)}
-    for row, numbers in zip(spec.rows, measured, strict=True):
-        tests, base = (
-            significance.get("systems", {}).get(row.method, {}),
-            of_row.get(row.against if is_told else spec.baseline, {}),
+    kind: Literal["scores"] = "scores"
+    columns: tuple[Column, ...] = Field(min_length=1)
+    rows: tuple[ScoreRow, ...]
+    metrics: tuple[Metric, ...] = Field(default=("bleu", "chrf"), min_length=1)
+    metric_missing: dict[Metric, str] = Field({})  # metric -> why no run has it
+    metric_notes: dict[Metric, str] = Field({})  # metric -> how the published number was computed
+    tokenizers: str = ""  # how text is split otherwise than in the paper, if it is
+    shows: Literal["domains", "average"] = "domains"
+    delta: bool = False  # show beside each score its difference from the baseline
+    split: Split = "test"  # of the text that was scored
+    development: bool = False  # a first column: the validation sets of all domains as one text
+    average_label: str = "Avg."
+    baseline: str | None = None  # the method that stars compare with
+    baseline_label: str | None = None  # its label if no row shows it
+    significance: Path | None = None
+    predicted_labels: Path | None = None  # a classifier's predictions, for rows with predicted labels
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def select(cls, request: TableRequest) -> Self:
+        """Return the table of a study."""
+        table = request.table
+        significance, made_with = request.significance()
+        return cls(
+            **request.common,
+            **request.compared_with_print,
+            **request.baseline,
+            **request.about_metrics,
+            columns=request.columns,
+            rows=distinct_rows(*request.score_rows()),
+            metrics=table.metrics,
+            shows=table.shows,
+            delta=table.delta,
+            split=table.split,
+            development=table.development,
+            significance=significance,
+            predicted_labels=request.predicted_labels(),
+            made_with=made_with,
         )
-        cells = []
-        for header in headers:
-            key = (header.metric.removeprefix(DELTA), header.key)
-            if header.metric.startswith(DELTA):
-                cell = _delta_cell(numbers.get(key), base.get(key))
-            else:
-                tested = tests.get(header.key, {}).get(header.metric, {})
-                cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, shared))
-            cells.append(_beside(spec, row, header, cell, shared))
-        marks = [reasons.mark(why) for why in (*_external(spec, row, numbers), *_absent(spec, row, numbers))]
-        runs = tuple(RowRun(seed=r.seed, folder=_folder(row, r)) for r in sorted_runs(row))
-        about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
-        rows.append(GridRow(cells=tuple(cells), **about))
-    rows = mark_best(rows, headers)
-    grid = Grid(
-        kind="scores",
-        title=spec.full_title,
-        where=spec.where,
-        headers=tuple(headers),
-        rows=tuple(rows),
-        baseline=spec.baseline,
-        baseline_label=baseline_label,
-        alpha=significance.get("alpha", ALPHA) if _was_tested(rows) else None,
-        correction=significance.get("correction", "none"),
-        reasons=tuple(reasons.texts),
-        notes=tuple(_notes(spec, shared, rows, significance, baseline_label or spec.baseline)),
-        split=spec.split,
-        test_sentences=tuple((name, count) for name, (count, _) in shared.sentences.items()),
-    )
-    return annotate(grid, spec.margin)
+
+    def inputs(self) -> list[Path]:
+        """Return the files that the table is made from."""
+        others = [path for path in (self.significance, self.predicted_labels) if path]
+        return [*files_of(self.rows), *others]
+
+    def needs(self) -> tuple[ScoreRow, ...]:
+        """Return its rows."""
+        return self.rows
+
+    @property
+    def cells_of_row(self) -> int:
+        """Return how many cells a row has."""
+        columns = (1 if self.shows == "average" else len(self.columns) + 1) + self.development
+        return columns * len(self.metrics)
+
+    def build(self) -> Grid:
+        """Return the results table.
+
+        Raises:
+            DataError: a file is invalid, or the rows were not scored on the same test sets.
+        """
+        # Even if another size is shown in its row, all others are tested against the baseline.
+        baseline_label = next((row.label for row in self.rows if row.method == self.baseline), self.baseline_label)
+        chosen, choices = choose_best(self.rows)
+        spec = self.model_copy(update={"rows": chosen, "notes": (*choices, *self.notes)})
+        significance = _significance(spec)
+        headers, reasons, rows = _headers(spec), Reasons(), []
+        shared = SharedConditions(spec.columns, spec.metrics, spec.split)
+        measured = [measure(row, shared) for row in spec.rows]
+        is_told = any(row.against for row in spec.rows)
+        of_row: dict[str | None, Numbers] = {
+            row.method: numbers for row, numbers in zip(spec.rows, measured, strict=True)
+        }
+        for row, numbers in zip(spec.rows, measured, strict=True):
+            tests, base = (
+                significance.get("systems", {}).get(row.method, {}),
+                of_row.get(row.against if is_told else spec.baseline, {}),
+            )
+            cells = []
+            for header in headers:
+                key = (header.metric.removeprefix(DELTA), header.key)
+                if header.metric.startswith(DELTA):
+                    cell = _delta_cell(numbers.get(key), base.get(key))
+                else:
+                    tested = tests.get(header.key, {}).get(header.metric, {})
+                    cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, shared))
+                cells.append(_beside(spec, row, header, cell, shared))
+            marks = [reasons.mark(why) for why in (*_external(spec, row, numbers), *_absent(spec, row, numbers))]
+            runs = tuple(RowRun(seed=r.seed, folder=_folder(row, r)) for r in sorted_runs(row))
+            about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
+            rows.append(GridRow(cells=tuple(cells), **about))
+        rows = mark_best(rows, headers)
+        grid = Grid(
+            kind="scores",
+            title=spec.full_title,
+            where=spec.where,
+            headers=tuple(headers),
+            rows=tuple(rows),
+            baseline=spec.baseline,
+            baseline_label=baseline_label,
+            alpha=significance.get("alpha", ALPHA) if _was_tested(rows) else None,
+            correction=significance.get("correction", "none"),
+            reasons=tuple(reasons.texts),
+            notes=tuple(_notes(spec, shared, rows, significance, baseline_label or spec.baseline)),
+            split=spec.split,
+            test_sentences=tuple((name, count) for name, (count, _) in shared.sentences.items()),
+        )
+        return annotate(grid, spec.margin)
 
 
-def _significance(spec: ScoreTableSpec) -> dict[str, Any]:
+def _significance(spec: ScoreTable) -> dict[str, Any]:
     """Return the tests; empty if there are none.
 
     Raises:
@@ -302,7 +343,7 @@ def _folder(row: ScoreRow, run: ScoreRun) -> str:
     return (run.scores.parent if row.external else run.scores.parent.parent).as_posix()
 
 
-def _external(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
+def _external(spec: ScoreTable, row: ScoreRow, numbers: Numbers) -> list[str]:
     """Return the provenance of a system that is not trained here, what is odd about it, and why it lacks scores."""
     if not row.external:
         return []
@@ -316,7 +357,7 @@ def _external(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str
     return [*found, *(["no translations of the validation text"] if spec.development else [])]
 
 
-def _absent(spec: ScoreTableSpec, row: ScoreRow, numbers: Numbers) -> list[str]:
+def _absent(spec: ScoreTable, row: ScoreRow, numbers: Numbers) -> list[str]:
     """Return why a row lacks numbers, except for metrics that the whole table lacks."""
     if row.missing:
         return [row.missing]

@@ -11,16 +11,15 @@ from pydantic import BaseModel
 
 from mdnmt.config.loader import did_you_mean
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.exhibits import specs
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.table_selection import table_spec
-from mdnmt.exhibits.tables.resources import QUANTITIES
+from mdnmt.exhibits.registry import TableSpec
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.resources import ResourcesTable
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.exhibits.task_selection import NOT_YET
 from mdnmt.operations.plan.benchmark_paths import name_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study, Task
-
-SPLITS = 3  # cells per domain: training, validation and test sentences
 
 
 @dataclass(frozen=True)
@@ -139,17 +138,17 @@ def table_needs(study: Study, key: str, places: ResultPaths, bundled: Container[
     for run in study.runs_of(task):
         of_row.setdefault(run.directory, []).append(name_of(run))
     rows = []
-    for row in _rows(spec):
+    for row in spec.needs():
         paths = tuple(_paths(row))
         # Look runs up by method as well, because a run that cannot be made has no paths.
         runs = tuple(
             dict.fromkeys((*of_row.get(getattr(row, "method", "").partition("@")[0], ()), *_runs(paths, folders)))
         )
-        if isinstance(spec, specs.ResourceTableSpec):
+        if isinstance(spec, ResourcesTable):
             # Time and memory are measured once per method, with its first seed.
             paths = (*paths, *_paths(spec.measure))
             runs = runs[:1]
-        rows.append(RowNeeds(row.label, _cells(spec), runs, paths, _absent(spec, row, study.tasks[task]), there))
+        rows.append(RowNeeds(row.label, spec.cells_of_row, runs, paths, _absent(spec, row, study.tasks[task]), there))
     return TableNeeds(key, spec.title, task, tuple(rows))
 
 
@@ -162,32 +161,15 @@ def _folders(study: Study, places: ResultPaths) -> dict[Path, str]:
     return {Path(places.run(run)): name_of(run) for run in study.makeable()}
 
 
-def _rows(spec: specs.AnyTable) -> tuple[Any, ...]:
-    """Return the rows or systems of a table, each with a label and either files or a reason why there are none."""
-    if isinstance(spec, specs.NotationTableSpec):
-        return ()
-    return spec.systems if isinstance(spec, specs.ExamplesTableSpec) else spec.rows
-
-
-def _absent(spec: specs.AnyTable, row: Any, task: Task) -> dict[str, int]:
+def _absent(spec: TableSpec, row: Any, task: Task) -> dict[str, int]:
     """Return why cells of a row cannot be made, and how many of them."""
     why = row.missing
     if why == NOT_YET and task.missing:
         why = task.missing
-    found = {} if why is None else {why: _cells(spec)}
-    if isinstance(spec, specs.ScoreTableSpec):
-        found |= dict.fromkeys(spec.metric_missing.values(), _cells(spec) // len(spec.metrics))
+    found = {} if why is None else {why: spec.cells_of_row}
+    if isinstance(spec, ScoreTable):
+        found |= dict.fromkeys(spec.metric_missing.values(), spec.cells_of_row // len(spec.metrics))
     return found
-
-
-def _cells(spec: specs.AnyTable) -> int:
-    """Return the number of cells of a row."""
-    if isinstance(spec, specs.ScoreTableSpec):
-        columns = (1 if spec.shows == "average" else len(spec.columns) + 1) + spec.development
-        return columns * len(spec.metrics)
-    if isinstance(spec, specs.CorporaTableSpec):
-        return SPLITS
-    return len(QUANTITIES) if isinstance(spec, specs.ResourceTableSpec) else 1
 
 
 def _runs(paths: Iterable[Path], folders: dict[Path, str]) -> tuple[str, ...]:

@@ -28,12 +28,11 @@ from mdnmt.config.claims import (
     uses,
 )
 from mdnmt.errors import DataError
-from mdnmt.exhibits import specs
-from mdnmt.exhibits.figure_request import paper_figure
 from mdnmt.exhibits.grid import Cell, Grid
+from mdnmt.exhibits.request import paper_figure
 from mdnmt.exhibits.score_files import AVERAGE
-from mdnmt.exhibits.table_selection import table_spec
-from mdnmt.exhibits.tables.scores import build
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.fsio import write_text
 from mdnmt.numbers.rounding import mean
 from mdnmt.operations.plan.run_plan import SENTENCES
@@ -118,7 +117,7 @@ class _Planner:
             except DataError as error:
                 missing[item] = str(error)
                 continue
-            if not isinstance(found, specs.ScoreTableSpec):
+            if not isinstance(found, ScoreTable):
                 missing[item] = "measured once, not once per seed"
                 continue
             tables[item] = folder / f"{key}.json"
@@ -126,12 +125,12 @@ class _Planner:
             write_text(folder / f"{key}.json", grid.model_dump_json())
         return spec.model_copy(update={"tables": tables, "missing": missing, "made_with": {}})
 
-    def _numbered(self, item: str, spec: specs.ScoreTableSpec, task: str) -> Grid:
+    def _numbered(self, item: str, spec: ScoreTable, task: str) -> Grid:
         made = {row.method for row in spec.rows if row.runs}
         # Without runs, nothing is read, and the first of several alternative rows is shown.
         rows = tuple(row.model_copy(update={"runs": (), "records": ()}) for row in spec.rows)
         files: dict[str, Any] = {"significance": None, "predicted_labels": None, "made_with": {}}
-        grid = build(spec.model_copy(update={"rows": rows, **files}))
+        grid = spec.model_copy(update={"rows": rows, **files}).build()
         numbers: dict[tuple[str, int], float] = {}
         for row in grid.rows:
             for place, (header, cell) in enumerate(zip(grid.headers, row.cells, strict=True)):

@@ -17,9 +17,9 @@ from pydantic import Field
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
-from mdnmt.exhibits import specs
 from mdnmt.exhibits.score_files import AVERAGE, SharedConditions, measure
-from mdnmt.exhibits.table_selection import table_spec
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
@@ -98,10 +98,10 @@ def spread_of(study: Study, places: ResultPaths, config_folder: Path) -> Spread:
     values: dict[tuple[str, str, bool], dict[tuple[str, str], tuple[float, ...]]] = {}
     for key, shown in study.config.tables.items():
         spec = table_spec(study, key, places, partial=True)
-        if not isinstance(spec, specs.ScoreTableSpec) or spec.split != "test":
+        if not isinstance(spec, ScoreTable) or spec.split != "test":
             continue
         for row in spec.rows:
-            for (metric, column), found in measure(row, spec, SharedConditions()).items():
+            for (metric, column), found in measure(row, SharedConditions(spec.columns, spec.metrics)).items():
                 place = (shown.task, metric, column == AVERAGE)
                 values.setdefault(place, {})[row.method, column] = found.values  # a run in two tables counts once
     own = {place: pooled(of_rows.values()) for place, of_rows in values.items()}

@@ -10,9 +10,10 @@ from typing import Any
 from markupsafe import Markup
 
 from mdnmt.exhibits.grid import Grid, GridRow, RowRun, read_grid
+from mdnmt.exhibits.rows import ReportRun
 from mdnmt.exhibits.run_notes import of_report
-from mdnmt.exhibits.specs import ReportFigure, ReportRun, ReportTable
 from mdnmt.report import render_html, table_summary
+from mdnmt.report.contents import ReportFigure, ReportTable
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, any_number, optional_json
 from mdnmt.report.png_metadata import read_picture
 

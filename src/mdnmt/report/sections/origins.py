@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from mdnmt.code_hash import code_hash
 from mdnmt.exhibits.grid import Provenance
 from mdnmt.exhibits.registry import figure_code, table_code
-from mdnmt.exhibits.specs import ReportFigure, ReportSpec
+from mdnmt.report.contents import ReportFigure, ReportSpec
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number, optional_json
 from mdnmt.report.png_metadata import read_picture
 from mdnmt.report.sections.runs import RunRecord

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Grid, tally
-from mdnmt.exhibits.specs import ReportExhibit, ReportPaper
 from mdnmt.numbers.verdicts import NOT_AVAILABLE, VERDICTS
 from mdnmt.numbers.verdicts import NOT_MADE as NO_NUMBER
+from mdnmt.report.contents import ReportExhibit, ReportPaper
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number
 from mdnmt.report.sections import audit as audit_section
 from mdnmt.report.sections import claims as claims_section

@@ -11,9 +11,9 @@ from typing import Any
 
 from mdnmt.config.metrics import METRICS
 from mdnmt.energy import attempts_energy
-from mdnmt.exhibits.specs import ReportTask
 from mdnmt.fsio import read_lines
 from mdnmt.numbers.rounding import duration, half_up
+from mdnmt.report.contents import ReportTask
 from mdnmt.report.plain_tables import NONE, Entry, any_number, number, optional_json
 from mdnmt.report.sample_translations import Sample
 from mdnmt.report.sections.curve import Curve, read_curves

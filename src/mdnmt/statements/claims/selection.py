@@ -8,9 +8,8 @@ from pathlib import Path
 from mdnmt.config.claims import is_own, needs, row_names, without_tables
 from mdnmt.config.paper import PaperFigure, PaperTable
 from mdnmt.exhibits.expected_options import of_exhibits
-from mdnmt.exhibits.figure_request import paper_figure
 from mdnmt.exhibits.headings import why_other
-from mdnmt.exhibits.table_selection import paper_table
+from mdnmt.exhibits.request import paper_figure, paper_table
 from mdnmt.score.metrics.comet_files import TOY
 from mdnmt.statements.claims.decide import VERSION
 from mdnmt.statements.claims.spec import ClaimsSpec

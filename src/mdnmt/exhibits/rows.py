@@ -1,7 +1,8 @@
-"""Parts that several specs of tables and figures share: titles, columns, scores and analyses of a system's runs."""
+"""Parts that several kinds of tables and figures share: titles, columns, scores and analyses of a system's runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import Field
@@ -57,10 +58,30 @@ class ScoreRow(Frozen):
     printed: dict[str, Printed] = Field({})  # "<metric>/<domain or avg>" -> the published number
 
 
+def files_of(rows: Iterable[ScoreRow]) -> list[Path]:
+    """Return the files that rows of scores are made from."""
+    rows = tuple(rows)
+    found = [path for row in rows for path in row.records]
+    found += [run.scores for row in rows for run in row.runs]
+    return found + [path for row in rows for run in row.runs for path in (*run.others, run.development) if path]
+
+
 class WordRow(ScoreRow):
     """One system as a row of a table of generated text; each run's `scores` is its words.json."""
 
     knows: Knowledge | None = None
+
+
+class ResourceRow(Frozen):
+    """One system as a row of the resources table; `method` is its key in measure.json."""
+
+    group: str
+    label: str
+    method: str
+    missing: str | None = None
+    choice: int | None = None  # as in ScoreRow
+    records: tuple[Path, ...] = ()
+    printed: dict[str, Printed] = Field({})  # quantity -> the published number
 
 
 class AnalysedSeed(Frozen):
@@ -90,3 +111,12 @@ class AnalysedRun(Frozen):
         """Return all analyses, the one that is drawn first."""
         own = () if self.analysis is None else (AnalysedSeed(analysis=self.analysis, seed=self.seed),)
         return (*own, *self.repeats)
+
+
+class ReportRun(Frozen):
+    """A run that a table or figure is made from; `method` is its system's key there."""
+
+    method: str
+    label: str
+    seed: int | None = None
+    folder: Path
