@@ -109,7 +109,7 @@ class Contestant:
 
 
 def build(name: str, size: Size, vocab_size: int, domains: int, device: torch.device | None = None) -> Method:
-    """Return the method of a file of config/methods at the given size, with random weights, ready to train."""
+    """Return a method of config/methods at the given size, with random weights, ready to train."""
     file = load_method(CONFIG, name)
     options = {**workload.COMMON, **size, **file.architecture}
     method = methods.build(

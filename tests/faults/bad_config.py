@@ -48,6 +48,18 @@ FULL: dict[str, Any] = {
             },
         },
     },
+    "methods/transformer.yaml": {
+        "builder": "transformer",
+        "methods": {
+            **{name: {"label": name} for name in ("single", "single-enlarged", "mixed-enlarged", "big")},
+            "mixed": {
+                "label": "Mixed",
+                "train_on": "all",
+                "architecture": {"norm": "pre", "label_smoothing": 0.1},
+                "training": {"clip_norm": 1.0, "adam_eps": 1.0e-9, "schedule": "polynomial"},
+            },
+        },
+    },
     "corpora.lock.yaml": {"corpora": {"tiny-law": [{**ROW}]}, "known": {"kde": [{**ROW}, {**ROW, "file": "b.zip"}]}},
     "tasks.lock.yaml": {
         "tasks": {"tiny": {"0123abcd": {split: {"law": "0123456789abcdef"} for split in ("train", "valid", "test")}}}

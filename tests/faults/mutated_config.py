@@ -19,7 +19,7 @@ FILES = (
     "studies/tiny.yaml",
     "tasks/tiny.yaml",
     "corpora/tiny-law.yaml",
-    "methods/mixed.yaml",
+    "methods/transformer.yaml",
     "methods/waldm-edc.yaml",
     "papers/jiang2020.yaml",
     "claims/jiang2020.yaml",

@@ -19,6 +19,7 @@ from mdnmt.config.claims import check_claims, load_claims
 from mdnmt.config.cluster import load_cluster
 from mdnmt.config.deviations import load_deviations
 from mdnmt.config.loader import load_model, load_yaml, validate_model
+from mdnmt.config.method import MethodIndex
 from mdnmt.config.paper import load_paper
 from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import ConfigError
@@ -36,8 +37,7 @@ def read_study() -> None:
 
 def read_paper() -> None:
     paper = load_paper(CONFIG, "jiang2020")
-    methods = (path.stem for path in (CONFIG / "methods").glob("*.yaml"))
-    check_claims(load_claims(CONFIG, "jiang2020"), paper, methods, "config/claims/jiang2020.yaml")
+    check_claims(load_claims(CONFIG, "jiang2020"), paper, MethodIndex(CONFIG).names, "config/claims/jiang2020.yaml")
 
 
 # file -> who reads it, keys below which names are free, keys that take anything, how many mistakes of each kind,
@@ -65,8 +65,7 @@ FILES: dict[str, tuple[Callable[[], Any], set[str], set[str], tuple[int, int, in
         (10, 12, 0),
         ("title", "languages", "source", "reader", "source.provider", "source.folder", "reader.name"),
     ),
-    "methods/mixed.yaml": (read_study, set(), set(), (6, 6, 4), ("label", "builder")),
-    "methods/waldm-edc.yaml": (read_study, set(), set(), (8, 10, 4), ("label", "builder")),
+    "methods/transformer.yaml": (read_study, {"methods"}, set(), (12, 16, 4), ("builder", "methods.mixed.label")),
     "papers/jiang2020.yaml": (
         read_paper,
         {"tables", "figures", "printed_columns", "metric_differs", "architecture"},
@@ -138,7 +137,7 @@ def complaint(project: Project, bad: BadConfig, read: Callable[[], Any]) -> str:
     return f"{bad.label}: {wanting} is not in: {said}" if wanting or "\n" in said else ""
 
 
-@pytest.mark.parametrize("file", fast_cases(FILES, "config.yaml", "methods/mixed.yaml", "cluster.yaml"))
+@pytest.mark.parametrize("file", fast_cases(FILES, "config.yaml", "methods/transformer.yaml", "cluster.yaml"))
 def test_each_mistake_in_a_file_is_one_line_with_file_and_key(project: Project, file: str) -> None:
     found = mistakes_in(project.path("config"), file)
     assert [text for bad in found if (text := complaint(project, bad, FILES[file][0]))] == []
@@ -229,9 +228,9 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     (LAW, {"source": {"provider": "pip", "package": "--index-url=http://evil"}}, "package"),
     (LAW, {"source": {"provider": "npm", "package": "$(id)"}}, "package"),
     (LAW, {"source": {"provider": "apt", "package": "-oDebug=1"}}, "package"),
-    ("methods/mixed.yaml", {"architecture": {"use": 1}}, "use"),
-    ("methods/mixed.yaml", {"builder": "os"}, "os"),
-    ("methods/mixed.yaml", {"training": {"max_updates": 0}}, "max_updates"),
+    ("methods/transformer.yaml", {"architecture": {"use": 1}}, "use"),
+    ("methods/transformer.yaml", {"builder": "os"}, "os"),
+    ("methods/transformer.yaml", {"training": {"max_updates": 0}}, "max_updates"),
 ]
 
 
@@ -281,7 +280,7 @@ TRAPS: dict[str, tuple[bytes, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("file", [STUDY, TASK, LAW, "methods/mixed.yaml"])
+@pytest.mark.parametrize("file", [STUDY, TASK, LAW, "methods/transformer.yaml"])
 @pytest.mark.parametrize("trap", list(TRAPS))
 def test_what_is_no_configuration_is_refused_in_one_line(project: Project, file: str, trap: str) -> None:
     content, said = TRAPS[trap]
@@ -350,7 +349,7 @@ THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
     ("studies/tiny.yaml", TRAPS["a bomb"][0], "anchors"),
     ("tasks/tiny.yaml", TRAPS["code"][0], "not valid YAML"),
     ("corpora/tiny-law.yaml", TRAPS["not UTF-8"][0], "UTF-8"),
-    ("methods/mixed.yaml", b"label: x\nbuilder: transformr\n", "transformr"),
+    ("methods/transformer.yaml", b"label: x\nbuilder: transformr\n", "transformr"),
     ("papers/jiang2020.yaml", b"title: x\n", "citation"),
     ("claims/jiang2020.yaml", b"claims: 3\n", "claims"),
     ("audit/jiang2020.yaml", b"checks: 3\n", "checks"),

@@ -312,7 +312,7 @@ def strange(tmp_path_factory: pytest.TempPathFactory) -> Project:
     evil = MARKUP + SHELL
     project.update("config/studies/tiny.yaml", title=evil, description=evil)
     project.update("config/tasks/tiny.yaml", title=evil, domains__law__label=evil)
-    project.update("config/methods/mixed.yaml", label=evil)
+    project.update("config/methods/transformer.yaml", methods__mixed__label=evil)
     for name in ("economy", "law"):
         project.write(
             f"config/corpora/tiny-{name}.yaml", {**local_corpus(name, f"text/{name}"), "title": evil, "licence": evil}
@@ -354,7 +354,7 @@ def test_titles_and_labels_reach_a_terminal_as_text(
     evil = ESCAPES + TURNED + "\x9b2J"
     project.update("config/studies/tiny.yaml", title=evil, description=evil)
     project.update("config/tasks/tiny.yaml", title=evil, domains__law__label=evil)
-    project.update("config/methods/mixed.yaml", label=evil)
+    project.update("config/methods/transformer.yaml", methods__mixed__label=evil)
     monkeypatch.chdir(project.folder)
     assert main(words) == 0
     said = capsys.readouterr()

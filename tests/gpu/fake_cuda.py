@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from mdnmt.config.method import load_method
+from mdnmt.config.method import MethodIndex, load_method
 from mdnmt.config.training import Training
 from mdnmt.methods import BUILDERS, build, validate
 from mdnmt.methods.method import Method, TokenCounts, VocabSizes
@@ -167,10 +167,10 @@ def _one_word(method: Method, dtype: torch.dtype | None) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Check the named methods, or all; return the exit status."""
-    names = sorted(path.stem for path in (ROOT / "config" / "methods").glob("*.yaml"))
-    ours = [name for name in names if load_method(ROOT / "config", name).builder in BUILDERS]
+    index = MethodIndex(ROOT / "config")
+    ours = [name for name in sorted(index.names) if index.load(name).builder in BUILDERS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("methods", nargs="*", metavar="METHOD", help="files of config/methods; none: all")
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help="of config/methods; none: all")
     options: Any = parser.parse_args(argv)
     if unknown := set(options.methods) - set(ours):
         print(f"fake_cuda: found method {sorted(unknown)[0]!r}, expected one of: {', '.join(ours)}", file=sys.stderr)

@@ -41,7 +41,7 @@ def test_what_nobody_sees_makes_nothing(project: Project) -> None:
 
 
 def test_what_is_printed_makes_only_what_prints_it(project: Project) -> None:
-    project.edit("config/methods/waldm-edc.yaml", "label: E/DC", "label: Both sides")
+    project.edit("config/methods/waldm-edc.yaml", "label: E/DC\n", "label: Both sides\n")
     project.edit("config/corpora/tiny-law.yaml", "licence: CC0", "licence: CC-BY")
     project.edit("config/corpora/tiny-law.yaml", "title: Tiny law", "title: A small law")
     project.edit("config/tasks/tiny.yaml", "title: Tiny", "title: A small task")

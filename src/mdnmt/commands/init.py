@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
 
     from mdnmt.commands import doctor, plan
     from mdnmt.config.loader import NAME_PATTERN, NAME_RULE, READ_AS_MISSING
-    from mdnmt.config.method import load_method
+    from mdnmt.config.method import MethodIndex
     from mdnmt.errors import ConfigError
     from mdnmt.operations.init.find_text import find_domains
     from mdnmt.operations.init.write_study import (
@@ -47,8 +47,9 @@ def run(args: argparse.Namespace) -> int:
     domains, languages = find_domains(folders, given if len(given) == 2 else ())
     source, target = _direction(args.source, args.target, languages, ask)
     methods = tuple(args.methods or ask("Methods", " ".join(METHODS)).split())
+    index = MethodIndex(args.config)
     for method in methods:
-        load_method(args.config, method)
+        index.load(method)
     if "mixed" not in methods:
         raise ConfigError("methods: found no `mixed`, expected it as the baseline of all others; add it")
     name = args.name or ask("Name of the task and the study", "mine")

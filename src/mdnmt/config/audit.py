@@ -139,7 +139,7 @@ class Reading(Frozen):
     """A model, as a way to read what a paper says of it."""
 
     label: str = Field(description="how the audit's page calls it")
-    method: str = Field(description="a file of config/methods/")
+    method: str = Field(description="of config/methods/")
     options: dict[str, Any] = Field({}, description="of its builder")
     domains: int | None = Field(None, gt=0, description="null: those of the entry")
     more: int = Field(0, description="parameters that our builder does not have")

@@ -207,16 +207,30 @@ def find_named(folder: Path, name: str, kind: str) -> Path:
     Raises:
         NoSuchName: the name is not one that `NAME_RULE` allows, or there is no such file.
     """
-    if not NAME_PATTERN.fullmatch(name) or name in READ_AS_MISSING:
-        raise NoSuchName(f"{kind} {_short(name)}: a name consists of {NAME_RULE}, and is not nan or null")
+    check_name(name, kind)
     if not folder.is_dir():
         require_project(folder.parent)
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        names = sorted(found.stem for found in folder.glob("*.yaml"))
-        there = ", ".join(names) if names else "none"
-        raise NoSuchName(f"{folder}: no {kind} {name!r}{did_you_mean(name, names)}; there are: {there}")
+        raise no_such_name(folder, name, kind, (found.stem for found in folder.glob("*.yaml")))
     return path
+
+
+def check_name(name: str, kind: str) -> None:
+    """Refuse a name that cannot be that of a file.
+
+    Raises:
+        NoSuchName: it is not one that `NAME_RULE` allows.
+    """
+    if not NAME_PATTERN.fullmatch(name) or name in READ_AS_MISSING:
+        raise NoSuchName(f"{kind} {_short(name)}: a name consists of {NAME_RULE}, and is not nan or null")
+
+
+def no_such_name(folder: Path, name: str, kind: str, names: Iterable[str]) -> NoSuchName:
+    """Return the error about a name that `folder` does not have, with the nearest of those that it has."""
+    known = sorted(names)
+    there = ", ".join(known) if known else "none"
+    return NoSuchName(f"{folder}: no {kind} {name!r}{did_you_mean(name, known)}; there are: {there}")
 
 
 def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:

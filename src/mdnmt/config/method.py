@@ -1,26 +1,24 @@
-"""A method as a row of a table: which builder, with which options, trained on which domains."""
+"""A method, a row of a table: which builder, with which options, trained on which domains; and families of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.loader import find_named, load_model, validate_model
-from mdnmt.config.training import Training
+from mdnmt.config.loader import check_name, load_mapping, no_such_name, require_project, validate_model
+from mdnmt.config.task import Name
+from mdnmt.config.training import Training, merge_recipes
+from mdnmt.errors import ConfigError
+
+LABEL = "as printed in tables; {domain} is replaced by the domain of a single-domain run"
 
 
-class MethodConfig(Frozen):
-    """One file of config/methods/."""
+class MethodOptions(Frozen):
+    """What a method may set, and a family for all its methods."""
 
-    label: str = Field(
-        min_length=1, description="as printed in tables; {domain} is replaced by the domain of a single-domain run"
-    )
-    builder: str = Field(
-        description="a method of mdnmt, or a plug-in (docs/your-own-method.md); or mbart50, pretrained weights"
-    )
     train_on: Literal["all", "each"] = Field("all", description="each: one run per domain, on the text of that domain")
     initialise_from: str | None = Field(
         None, description="start from the trained model of this method: same task, same seed, all domains"
@@ -32,13 +30,104 @@ class MethodConfig(Frozen):
     training: dict[str, Any] = Field({}, description="options of the recipe, where they differ from the defaults")
 
 
+class MethodConfig(MethodOptions):
+    """A method with everything that it sets."""
+
+    label: str = Field(min_length=1, description=LABEL)
+    builder: str = Field(description="a method of mdnmt, or a plug-in; or mbart50, pretrained weights")
+
+
+class FamilyMember(MethodOptions):
+    """A method of a family: what it sets, over what the family sets for all."""
+
+    label: str = Field(min_length=1, description=LABEL)
+
+
+class MethodFile(MethodOptions):
+    """One file of config/methods/: a method with the name of the file, or a family of methods."""
+
+    label: str | None = Field(None, min_length=1, description=f"of a single method: {LABEL}")
+    builder: str = Field(
+        description="a method of mdnmt, or a plug-in (docs/your-own-method.md); or mbart50, pretrained weights"
+    )
+    methods: dict[Name, FamilyMember] = Field({}, description="of a family: name -> a method, and where it differs")
+
+    @model_validator(mode="after")
+    def _is_a_method_or_a_family(self) -> Self:
+        if (self.label is None) == (not self.methods):
+            raise ValueError("expected either `label` (one method) or `methods` (a family of them)")
+        return self
+
+    def method(self, name: str) -> MethodConfig:
+        """Return the method of this name, which is in the file."""
+        own = self.methods.get(name)
+        layers = [self, own] if own is not None else [self]
+        given: dict[str, Any] = {}
+        for layer in layers:
+            given |= {key: getattr(layer, key) for key in layer.model_fields_set - {"methods"}}
+        given["architecture"] = {key: value for layer in layers for key, value in layer.architecture.items()}
+        given["training"] = merge_recipes(layer.training for layer in layers)
+        return MethodConfig(**given)
+
+
+class MethodIndex:
+    """All methods of config/methods/ by name. The folder is read once; a file is validated when it is needed."""
+
+    def __init__(self, config_folder: Path) -> None:
+        """Read the names in all files.
+
+        Raises:
+            ConfigError: a file cannot be read, or two files have a method of the same name.
+        """
+        self.folder = config_folder / "methods"
+        if not self.folder.is_dir():
+            require_project(config_folder)
+        self._contents = {path: load_mapping(path) for path in sorted(self.folder.glob("*.yaml"))}
+        self._paths: dict[str, Path] = {}
+        for path, content in self._contents.items():
+            members = content.get("methods")
+            for name in members if isinstance(members, dict) and members else [path.stem]:
+                if name in self._paths:
+                    raise ConfigError(f"{path}: {self._paths[name]} has a method {name!r} too; give one another name")
+                self._paths[name] = path
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all methods."""
+        return [str(name) for name in self._paths]
+
+    def path(self, name: str) -> Path:
+        """Return the file that has a method.
+
+        Raises:
+            NoSuchName: there is none of this name.
+            ConfigError: there is none, and a file that may be meant to have it has a mistake.
+        """
+        check_name(name, "method")
+        if name not in self._paths:
+            for path, content in self._contents.items():
+                validate_model(content, MethodFile, str(path))
+            raise no_such_name(self.folder, name, "method", self.names)
+        return self._paths[name]
+
+    def load(self, name: str) -> MethodConfig:
+        """Return a method.
+
+        Raises:
+            ConfigError: there is none of this name, or its file has a mistake.
+        """
+        path = self.path(name)
+        file = validate_model(self._contents[path], MethodFile, str(path))
+        validate_model(file.training, Training, f"{path}: training")
+        if own := file.methods.get(name):
+            validate_model(own.training, Training, f"{path}: methods.{name}.training")
+        return file.method(name)
+
+
 def load_method(config_folder: Path, name: str) -> MethodConfig:
-    """Return config/methods/<name>.yaml.
+    """Return one method of config/methods/; for several, make a `MethodIndex`.
 
     Raises:
-        ConfigError: there is no such file, or a mistake in it.
+        ConfigError: there is none of this name, or a mistake in a file.
     """
-    path = find_named(config_folder / "methods", name, "method")
-    method = load_model(path, MethodConfig)
-    validate_model(method.training, Training, f"{path}: training")
-    return method
+    return MethodIndex(config_folder).load(name)

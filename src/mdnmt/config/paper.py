@@ -12,6 +12,7 @@ from mdnmt.config.corpus import Language
 from mdnmt.config.decoding import Decoding, Labels, Split
 from mdnmt.config.exhibit_kinds import FigureKind, TableKind
 from mdnmt.config.loader import find_named, load_model, named_in, validate_model
+from mdnmt.config.method import MethodIndex
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name, Tokenizer
 from mdnmt.config.training import Training, merge_recipes
@@ -51,7 +52,7 @@ class TableRow(Frozen):
     printed: str | None = Field(
         None, description="its name in config/published; {domain}: the printed name of its domain; null: its label"
     )
-    method: str | None = Field(None, description="a file of config/methods/")
+    method: str | None = Field(None, description="of config/methods/")
     best_of: tuple[str, ...] | None = Field(
         None, description="in place of method: several, of which the best by validation is shown"
     )
@@ -237,7 +238,7 @@ def load_paper(config_folder: Path, name: str) -> PaperConfig:
     return paper
 
 
-def compared_recipes(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Recipe]:
+def compared_recipes(config_folder: Path, name: str, paper: PaperConfig, methods: MethodIndex) -> dict[str, Recipe]:
     """Return method -> recipe, for the systems that a paper compares itself with.
 
     Decoding options are left out: all systems of a task are decoded alike.
@@ -249,7 +250,7 @@ def compared_recipes(config_folder: Path, name: str, paper: PaperConfig) -> dict
     found = {}
     for method, own in paper.compared.items():
         with named_in(where):
-            find_named(config_folder / "methods", method, "method")
+            methods.path(method)
             base = load_paper(config_folder, own.recipe_of).recipe if own.recipe_of else paper.recipe
         training = merge_recipes([base.training, own.training])
         validate_model(training, Training, f"{where}.{method}.training")

@@ -15,7 +15,7 @@ from mdnmt.config.cluster import ClusterConfig
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.deviations import Deviations
 from mdnmt.config.learning_rates import LearningRates
-from mdnmt.config.method import MethodConfig
+from mdnmt.config.method import MethodFile
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
@@ -31,14 +31,14 @@ KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "task": (TaskConfig, "tasks/*.yaml"),
     "corpus": (CorpusConfig, "corpora/*.yaml"),
     "learning-rates": (LearningRates, "learning-rates/*.yaml"),
-    "method": (MethodConfig, "methods/*.yaml"),
+    "method": (MethodFile, "methods/*.yaml"),
     "paper": (PaperConfig, "papers/*.yaml"),
     "deviations": (Deviations, "deviations.yaml"),
     "audit": (AuditConfig, "audit/*.yaml"),
     "claims": (ClaimsConfig, "claims/*.yaml"),
 }
 # Models whose key `training` takes any of the options of `Training`, all of which have defaults.
-_WITH_TRAINING = ("MethodConfig", "Overrides", "Variant")
+_WITH_TRAINING = ("MethodFile", "FamilyMember", "Overrides", "Variant")
 
 
 def json_schema() -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Overrides(Frozen):
 class Variant(Overrides):
     """A method with other options: a point of a sweep, or an ablation. Tables use it like any method."""
 
-    method: str = Field(description="a file of config/methods/")
+    method: str = Field(description="of config/methods/")
     label: str | None = Field(None, min_length=1, description="as printed in tables; null: the method's own")
 
 

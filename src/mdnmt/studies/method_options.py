@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from mdnmt.config.architectures.architecture import Architecture
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import validate_model
-from mdnmt.config.method import MethodConfig
+from mdnmt.config.method import MethodConfig, MethodIndex
 from mdnmt.config.paper import Recipe
 from mdnmt.config.study import Overrides, StudyConfig
 from mdnmt.config.training import Training, merge_recipes
@@ -37,7 +36,7 @@ class Options:
         recipes: task -> the recipe of its paper, which everything else overrides; only for tasks that use one.
         compared: task -> method of another paper -> its recipe there, used instead of the task's.
         where: the study's file.
-        folder: the folder of the methods' files.
+        index: where the methods are.
         rates: method -> the learning rate that a sweep chose.
     """
 
@@ -46,7 +45,7 @@ class Options:
     recipes: dict[str, Recipe]
     compared: dict[str, dict[str, Recipe]]
     where: str
-    folder: Path
+    index: MethodIndex
     rates: dict[str, float]
 
     def architecture(self, task: Task, name: str) -> tuple[Given, str | None]:
@@ -147,7 +146,7 @@ class Options:
 
     def _file(self, name: str) -> str:
         variant = self.config.variants.get(name)
-        return f"{self.folder}/{variant.method if variant else name}.yaml"
+        return str(self.index.path(variant.method if variant else name))
 
 
 def _joined(layers: Iterable[Overrides]) -> Overrides:

@@ -8,7 +8,7 @@ from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims, u
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.learning_rates import chosen_rates, load_rates
 from mdnmt.config.loader import did_you_mean, named_in, validate_model
-from mdnmt.config.method import MethodConfig, load_method
+from mdnmt.config.method import MethodConfig, MethodIndex
 from mdnmt.config.paper import PaperConfig, Recipe, compared_recipes, load_paper
 from mdnmt.config.published import load_published
 from mdnmt.config.run import RunSpec
@@ -73,16 +73,18 @@ def resolve(
         said = validate_model({"seeds": seeds}, Seeds, "config/config.yaml or --config seeds")
         config = config.model_copy(update=dict(said))
     where = f"{config_folder}/studies/{name}.yaml"
+    use_folder_beside(config_folder)
     with named_in(where):
         papers = load_papers(config_folder, config, where)
     for path in (config_folder / TASK_LOCK, own_lock(config_folder / TASK_LOCK)):
         read_task_lock(path)  # only jobs need it, but a mistake in it is reported before they start
-    _variants_are_new(config_folder, config, where)
+    index = MethodIndex(config_folder)
+    _variants_are_new(index, config, where)
     config = config.model_copy(update={"variants": {**config.variants, **table_variants(config, papers)}})
     wanted = {task: methods_of(config, papers, task) for task in tasks_of(config)}
     _something_is_made(wanted, where)
     with named_in(where):
-        methods = _methods(config_folder, config, wanted)
+        methods = _methods(index, config, wanted)
     check_known(config.per_method, methods, f"{where}: per_method")
     check_known([config.comparison.baseline], methods, f"{where}: comparison.baseline")
     if methods[config.comparison.baseline].train_on == "each":
@@ -98,32 +100,30 @@ def resolve(
     _tasks_are_there(config, tasks, where)
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
     external = external_outputs(config, tasks, where)
-    names = {path.stem for path in (config_folder / "methods").glob("*.yaml")} | methods.keys()
-    check_shown(config, papers, names, tasks, where)
-    recipes, compared = _recipes(config_folder, config, tasks, papers)
+    check_shown(config, papers, {*index.names, *methods}, tasks, where)
+    recipes, compared = _recipes(config_folder, config, tasks, papers, index)
     rate_table = load_rates(config_folder, config.learning_rates)
     rates = chosen_rates(rate_table, config.learning_rates, where)
-    options = Options(config, methods, recipes, compared, where, config_folder / "methods", rates)
+    options = Options(config, methods, recipes, compared, where, index, rates)
     runs = tuple(
         run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
     )
     decoding = {task: options.decoding(tasks[task]) for task in tasks}
     published = {paper: load_published(config_folder, paper) for paper in papers}
     comet, no_comet = _comet(config)
-    claims = {paper: _claims(config_folder, paper, papers[paper]) for paper in papers}
+    claims = {paper: _claims(config_folder, paper, papers[paper], index) for paper in papers}
     return Study(
         name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs, rate_table, external
     )
 
 
-def _claims(config_folder: Path, name: str, paper: PaperConfig) -> dict[str, Claim]:
+def _claims(config_folder: Path, name: str, paper: PaperConfig, methods: MethodIndex) -> dict[str, Claim]:
     if not (config_folder / "claims" / f"{name}.yaml").is_file():
         return {}
     claims = load_claims(config_folder, name)
-    methods = (path.stem for path in (config_folder / "methods").glob("*.yaml"))
     names_ours = any(is_own(item) for claim in claims.values() for rule in claim.rules for _, item, _ in uses(rule))
     own = load_paper(config_folder, OWN) if names_ours else None
-    check_claims(claims, paper, methods, f"{config_folder}/claims/{name}.yaml", own)
+    check_claims(claims, paper, methods.names, f"{config_folder}/claims/{name}.yaml", own)
     return claims
 
 
@@ -140,36 +140,39 @@ def _something_is_made(wanted: dict[str, tuple[str, ...]], where: str) -> None:
         raise ConfigError(f"{where}: nothing is asked for; expected `tasks` and `methods`, or `tables` or `figures`")
 
 
-def _methods(config_folder: Path, config: StudyConfig, wanted: dict[str, tuple[str, ...]]) -> dict[str, MethodConfig]:
+def _methods(index: MethodIndex, config: StudyConfig, wanted: dict[str, tuple[str, ...]]) -> dict[str, MethodConfig]:
     """Return all methods of the study; a variant has its own name and label."""
-    use_folder_beside(config_folder)
     found: dict[str, MethodConfig] = {}
-    for name in dict.fromkeys(name for names in wanted.values() for name in names):  # each file is read once
+    for name in dict.fromkeys(name for names in wanted.values() for name in names):
         variant = config.variants.get(name)
-        method = load_method(config_folder, variant.method if variant else name)
+        method = index.load(variant.method if variant else name)
         found[name] = method.model_copy(update={"label": variant.label}) if variant and variant.label else method
     return found
 
 
-def _variants_are_new(config_folder: Path, config: StudyConfig, where: str) -> None:
+def _variants_are_new(index: MethodIndex, config: StudyConfig, where: str) -> None:
     for name, variant in config.variants.items():
         if variant.label is None:
             raise ConfigError(f"{where}: variants.{name}.label is missing; without it two rows have the same name")
-        if (config_folder / "methods" / f"{name}.yaml").is_file():
+        if name in index.names:
             raise ConfigError(f"{where}: variants.{name}: there is a method of this name; give the variant another one")
         if name in config.methods:
             raise ConfigError(f"{where}: methods: {name} is a variant and is trained anyway; remove it here")
 
 
 def _recipes(
-    config_folder: Path, config: StudyConfig, tasks: dict[str, Task], papers: dict[str, PaperConfig]
+    config_folder: Path,
+    config: StudyConfig,
+    tasks: dict[str, Task],
+    papers: dict[str, PaperConfig],
+    methods: MethodIndex,
 ) -> tuple[dict[str, Recipe], dict[str, dict[str, Recipe]]]:
     """Return the recipe of each task's paper, and of other papers' systems on it, if the study uses recipes."""
     if not config.use_recipes:
         return {}, {}
     of = {name: task.config.of for name, task in tasks.items() if task.config.of is not None}
     found = {paper: papers.get(paper) or load_paper(config_folder, paper) for paper in of.values()}
-    compared = {paper: compared_recipes(config_folder, paper, config) for paper, config in found.items()}
+    compared = {paper: compared_recipes(config_folder, paper, config, methods) for paper, config in found.items()}
     return {name: found[paper].recipe for name, paper in of.items()}, {
         name: compared[paper] for name, paper in of.items()
     }

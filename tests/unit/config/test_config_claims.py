@@ -11,13 +11,14 @@ import yaml
 
 from mdnmt.config.claims import Claim, ClaimsConfig, Needs, check_claims, load_claims, needs, row_names
 from mdnmt.config.loader import validate_model
+from mdnmt.config.method import MethodIndex
 from mdnmt.config.paper import PaperConfig, load_paper
 from mdnmt.errors import ConfigError
 from mdnmt.statements.claims.wording import listing, rule_words, title_of
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"
-METHODS = {path.stem for path in (CONFIG / "methods").glob("*.yaml")}
+METHODS = set(MethodIndex(CONFIG).names)
 PAPERS = ("jiang2020", "zhang2021", "song2026", "phan2022")
 # The claims that reading the papers had brought up; more may be added.
 IDS = [

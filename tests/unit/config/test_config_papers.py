@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mdnmt.config.method import MethodIndex
 from mdnmt.config.paper import load_paper
 from mdnmt.config.study import load_study
 
@@ -18,7 +19,10 @@ def names(kind: str) -> list[str]:
 
 @pytest.mark.parametrize("name", names("papers"))
 def test_every_row_and_figure_names_a_method_or_a_variant_of_a_study(name: str) -> None:
-    known = {*names("methods"), *(one for study in names("studies") for one in load_study(CONFIG, study).variants)}
+    known = {
+        *MethodIndex(CONFIG).names,
+        *(one for study in names("studies") for one in load_study(CONFIG, study).variants),
+    }
     tables = [table for each in names("papers") for table in load_paper(CONFIG, each).tables.values()]
     known |= {
         f"{one}-{table.variant.suffix}"

@@ -20,6 +20,7 @@ from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, p
 from mdnmt.cli import verbs
 from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.config.loader import load_yaml, validate_model
+from mdnmt.config.method import MethodIndex
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import load_task
@@ -221,14 +222,14 @@ def test_the_options_of_every_method_are_all_given_with_their_defaults(builder: 
     assert dict(rows) == own_options(builder)
 
 
-def test_every_page_of_a_method_names_all_of_its_files() -> None:
-    for path in (ROOT / "config" / "methods").glob("*.yaml"):
-        page = prose(DOCS / "methods" / f"{PAGE_OF[load_yaml(path)['builder']]}.md")
-        name = path.stem
+def test_every_page_of_a_method_names_all_of_its_methods_and_files() -> None:
+    index = MethodIndex(ROOT / "config")
+    for name in index.names:
+        page = prose(DOCS / "methods" / f"{PAGE_OF[index.load(name).builder]}.md")
         # Tables shorten lists of files, damha-dmoe-mix-lb1 to `-lb1` and waldm-edc-wl to `...-wl`.
         ends = [name[place:] for place, letter in enumerate(name) if letter == "-"]
         spans_for_it = [f"`{name}`", *(f"`{dots}{end}`" for end in ends for dots in ("", "..."))]
-        assert any(part in page for part in [f"/methods/{path.name}", *spans_for_it]), name
+        assert f"/methods/{index.path(name).name}" in page and any(part in page for part in spans_for_it), name
 
 
 def source_texts() -> str:

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from fast_cases import fast_cases
 from pages import PAGES, ROOT, read
 
 from mdnmt.config.claims import load_claims
 from mdnmt.config.deviations import load_deviations
+from mdnmt.config.method import load_method
 from mdnmt.config.published import load_published
 from mdnmt.studies.resolve import resolve
 
@@ -70,10 +70,10 @@ def test_the_synthetic_page_counts_its_models(tmp_path: Path) -> None:
 
 
 def test_the_initialisation_of_the_naive_model_is_the_same_everywhere() -> None:
-    method = yaml.safe_load(read(CONFIG / "methods" / "naive-edc-init.yaml"))
+    method = load_method(CONFIG, "naive-edc-init")
     claim = load_claims(CONFIG, "phan2022")["phan-edc-fails"]
     row = next(row for row in load_deviations(CONFIG) if row.id == "naive-initialisation")
-    assert method["architecture"]["initialisation"] == "xavier" and "initialise_from" not in method
+    assert method.architecture["initialisation"] == "xavier" and method.initialise_from is None
     for text in (claim.says, row.said, read(ROOT / "docs" / "methods" / "naive-waldm.md")):
         assert "Xavier" in text
     assert "from the mixed model" not in claim.says

@@ -119,13 +119,13 @@ def test_the_identity_changes_with_what_the_audit_reads_and_with_nothing_else(co
     first = load_inputs(config).identity()
     assert first == load_inputs(CONFIG).identity() and len(first) == 8
     edit(config / "audit" / "zhang2021.yaml", "# The audit's checks", "# An audit's checks")
-    edit(config / "methods" / "ldspslv.yaml", "label: LDSPSLV", "label: The LDSPSLV")
+    edit(config / "methods" / "ldspslv.yaml", "label: LDSPSLV (reconstructed)\n", "label: The LDSPSLV\n")
     assert load_inputs(config).identity() == first
     seen = {first}
     for path, old, new in (
         ("audit/zhang2021.yaml", "number: 1.26", "number: 1.27"),
         ("published/zhang2021.tsv", "BLEU-4\t80.41\t80.41", "BLEU-4\t80.42\t80.42"),
-        ("methods/ldspslv-paramfit.yaml", "encoder_depth_factor: 4", "encoder_depth_factor: 3"),
+        ("methods/ldspslv.yaml", "encoder_depth_factor: 4", "encoder_depth_factor: 3"),
     ):
         edit(config / path, old, new)
         seen.add(load_inputs(config).identity())

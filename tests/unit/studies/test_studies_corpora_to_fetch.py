@@ -19,8 +19,6 @@ from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
-CONFIG = Path(__file__).parents[3] / "config"
-
 
 class NotYet(Exception):
     """In the place of what Snakemake raises for a checkpoint that is not done."""
@@ -40,7 +38,7 @@ class Project:
         self.write("tasks/toy", task)
         study = {"title": "Mine", "description": "x", "tasks": ["toy"], "methods": ["mixed"]}
         self.write("studies/mine", study)
-        self.write("methods/mixed", yaml.safe_load((CONFIG / "methods" / "mixed.yaml").read_text()))
+        self.write("methods/mixed", {"label": "Mixed", "builder": "transformer"})
 
     def write(self, name: str, value: object) -> None:
         path = self.config / f"{name}.yaml"

@@ -12,7 +12,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
 
-STUDY, INIT = "config/studies/tiny.yaml", "config/methods/waldm-edc-init.yaml"
+STUDY, INIT = "config/studies/tiny.yaml", "config/methods/waldm-edc.yaml"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_run_is_planned_with_the_address_of_its_start(project: Project) -> Non
 
 
 def test_one_model_a_domain_may_start_from_the_mixed_one(project: Project) -> None:
-    project.update("config/methods/single.yaml", initialise_from="mixed")
+    project.update("config/methods/transformer.yaml", methods__single__initialise_from="mixed")
     project.update(STUDY, methods=["single", "mixed"])
     study = look()
     [mixed] = study.runs_of("tiny", "mixed")
@@ -62,7 +62,7 @@ def test_one_model_a_domain_may_start_from_the_mixed_one(project: Project) -> No
     ],
 )
 def test_a_start_that_cannot_be_is_one_line(project: Project, methods: list[str], start: str, said: str) -> None:
-    project.update(INIT, initialise_from=start)
+    project.update(INIT, **{"methods__waldm-edc-init__initialise_from": start})
     changes: dict[str, Any] = {"methods": methods, "comparison": {"baseline": "waldm-edc"}}
     project.update(STUDY, **changes)
     with pytest.raises(ConfigError) as caught:

@@ -11,7 +11,7 @@ from workflow.snakemake_project import Project
 from mdnmt import fingerprint as fingerprints
 from mdnmt.cli import main
 from mdnmt.config.decoding import LABELS
-from mdnmt.config.method import load_method
+from mdnmt.config.method import MethodConfig, MethodIndex
 from mdnmt.config.paper import load_paper
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
@@ -31,8 +31,7 @@ STUDY = "config/studies/tiny.yaml"
 KEY = "mdnmt-labels"
 
 
-def needs_domain(name: str) -> bool:
-    method = load_method(CONFIG, name)
+def needs_domain(name: str, method: MethodConfig) -> bool:
     if method.builder not in BUILDERS:
         return False
     options = validate(method.builder, {"share_embeddings": "none", **method.architecture}, where=name)
@@ -43,8 +42,9 @@ def needs_domain(name: str) -> bool:
 def test_the_rows_are_exactly_the_methods_that_are_told_the_domain() -> None:
     own = load_study(CONFIG, "paper").tables[KEY].rows  # of readings that no paper prints a row for
     rows = [*load_paper(CONFIG, "mdnmt").tables["labels"].rows, *own]
-    names = {path.stem for path in (CONFIG / "methods").glob("*.yaml")}
-    assert {row.method for row in rows if row.labels == LABELS} == {name for name in names if needs_domain(name)}
+    index = MethodIndex(CONFIG)
+    told = {name for name in index.names if needs_domain(name, index.load(name))}
+    assert {row.method for row in rows if row.labels == LABELS} == told
     assert [(row.method, row.labels) for row in rows if row.labels != LABELS] == [("mixed", ("given",))]
 
 

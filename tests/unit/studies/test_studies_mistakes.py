@@ -10,7 +10,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.studies.resolve import resolve
 
 STUDY, TASK = "config/studies/tiny.yaml", "config/tasks/tiny.yaml"
-MIXED = "config/methods/mixed.yaml"
+MIXED = "config/methods/transformer.yaml"
 
 
 @pytest.fixture

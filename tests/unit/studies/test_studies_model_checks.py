@@ -9,8 +9,9 @@ import pytest
 from workflow.snakemake_project import SIZES, Project
 
 from mdnmt import methods
-from mdnmt.config.method import load_method
+from mdnmt.config.method import MethodIndex
 from mdnmt.errors import ConfigError
+from mdnmt.pretrained.config import BUILDER as PRETRAINED
 from mdnmt.studies import model_checks
 from mdnmt.studies.model_checks import Model, check_built
 from mdnmt.studies.resolve import resolve
@@ -18,7 +19,7 @@ from mdnmt.studies.study import Study
 
 STUDY, TASK = "config/studies/tiny.yaml", "config/tasks/tiny.yaml"
 CONFIG = Path(__file__).resolve().parents[3] / "config"
-OURS = [path.stem for path in sorted((CONFIG / "methods").glob("*.yaml")) if not path.stem.startswith("mbart50-")]
+METHODS = MethodIndex(CONFIG)
 
 
 @pytest.fixture
@@ -97,8 +98,10 @@ def test_only_a_pair_of_models_is_built_to_compare_shapes(project: Project, monk
 
 
 def test_every_method_can_be_built_without_numbers() -> None:
-    for name in OURS:
-        method = load_method(CONFIG, name)
+    for name in METHODS.names:
+        method = METHODS.load(name)
+        if method.builder == PRETRAINED:
+            continue
         architecture = methods.validate(method.builder, {**SIZES, **method.architecture}, where=name)
         model = Model.of(method.builder, architecture.model_dump(mode="json"), 3, joint=True)
         check_built(model)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mdnmt.config.method import MethodIndex
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.numbers.sources import NumberSource
@@ -68,10 +69,11 @@ def test_all_label_conditions_and_splits_of_the_study_are_told_apart(sources: tu
 def test_variants_and_runs_on_one_domain_carry_their_method_and_their_own_name(
     smoke: Study, sources: tuple[NumberSource, ...]
 ) -> None:
+    methods = MethodIndex(ROOT / "config").names
     by_name = {(one.task, one.variant or one.method): one for one in sources if one.run}
     assert any(one.variant for one in by_name.values())
     for run in smoke.makeable():
         if (run.task, run.directory) in by_name:
             one = by_name[run.task, run.directory]
-            assert (ROOT / "config" / "methods" / f"{one.method}.yaml").is_file()
+            assert one.method in methods
             assert one.run is not None and one.run.parent.name == run.directory

@@ -30,7 +30,7 @@ class Choices:
         name: of the task and of the study.
         source: the source language.
         target: the target language.
-        methods: names of files in config/methods.
+        methods: names of methods of config/methods.
         seeds: runs of each method.
         on_gpu: whether the study will be trained on a GPU.
     """
@@ -136,7 +136,7 @@ def study_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         f"description: {_quoted('Multi-domain methods against a baseline trained on all text together.')}",
         "",
         f"tasks: [{choices.name}]",
-        f"methods: [{', '.join(choices.methods)}]    # names of files in config/methods",
+        f"methods: [{', '.join(choices.methods)}]    # of config/methods",
         f"seeds: {choices.seeds}{'':<32}# with 3 or more, differences get an interval and claims get a verdict",
         "",
         "all_methods:",

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from mdnmt.config.audit import AuditConfig, Cell, Parameters, Reading, SizeRatio, Vocabulary, load_audit
-from mdnmt.config.method import MethodConfig, load_method
+from mdnmt.config.method import MethodConfig, MethodIndex
 from mdnmt.config.published import Published, PublishedNumber, load_published
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import canonical_json
@@ -103,10 +103,11 @@ def load_inputs(config_folder: Path, papers: Sequence[str] = ()) -> AuditInput:
     configs = {name: load_audit(config_folder, name) for name in papers or papers_with_audit(config_folder)}
     known = sorted(path.stem for path in (config_folder / "published").glob("*.tsv"))
     named = sorted({reading.method for config in configs.values() for reading in readings(config)})
+    methods = MethodIndex(config_folder)
     return AuditInput(
         configs,
         {name: load_published(config_folder, name) for name in known},
-        {name: load_method(config_folder, name) for name in named},
+        {name: methods.load(name) for name in named},
     )
 
 
