@@ -17,10 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; return 2 if there is something to fix, else 0."""
+    from mdnmt.errors import EXIT_USER
+
+    return EXIT_USER if sum(findings(args)) else 0
+
+
+def findings(args: argparse.Namespace) -> tuple[int, int]:
+    """Print the findings; return the number of errors and that of warnings."""
     from itertools import chain
 
     from mdnmt.config.task import load_task
-    from mdnmt.errors import EXIT_USER
     from mdnmt.score.ceiling import check_ceilings
     from mdnmt.tasks.doctor.checks import check_task
     from mdnmt.tasks.doctor.user_text import texts_of
@@ -38,4 +44,4 @@ def run(args: argparse.Namespace) -> int:
                 warnings += finding.level == "warning"
     verdict = "nothing to fix" if not errors + warnings else f"{errors} error(s), {warnings} warning(s)"
     print(f"{args.task}: {verdict}")
-    return EXIT_USER if errors + warnings else 0
+    return errors, warnings

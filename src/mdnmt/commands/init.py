@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from mdnmt.operations.init.find_text import FoundDomain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
     import sys
 
     from mdnmt.commands import doctor, plan
+    from mdnmt.config.comet import CometConfig
     from mdnmt.config.loader import NAME_PATTERN, NAME_RULE, READ_AS_MISSING
     from mdnmt.config.method import MethodIndex
     from mdnmt.errors import ConfigError
@@ -40,36 +43,74 @@ def run(args: argparse.Namespace) -> int:
         task_text,
         write_new,
     )
+    from mdnmt.score.metrics.comet_files import COMET, why_missing
 
-    ask = _asker(args.yes or not sys.stdin.isatty())
+    is_asked = sys.stdin.isatty() and not args.yes
+    ask = _asker(not is_asked)
     folders = args.folders or [Path(one) for one in ask("Folders of parallel text, one per domain", "texts").split()]
     given = [lang for lang in (args.source, args.target) if lang]
     domains, languages = find_domains(folders, given if len(given) == 2 else ())
     source, target = _direction(args.source, args.target, languages, ask)
-    methods = tuple(args.methods or ask("Methods", " ".join(METHODS)).split())
-    index = MethodIndex(args.config)
-    for method in methods:
-        index.load(method)
+    names, index = args.methods or ask("Methods", " ".join(METHODS)).split(), MethodIndex(args.config)
+    methods = {method: index.load(method) for method in names}
     if "mixed" not in methods:
         raise ConfigError("methods: found no `mixed`, expected it as the baseline of all others; add it")
     name = args.name or ask("Name of the task and the study", "mine")
     if not NAME_PATTERN.fullmatch(name) or name in READ_AS_MISSING:
         raise ConfigError(f"--name: found {name!r}, expected {NAME_RULE}, such as my-texts")
-    seeds = args.seeds if args.seeds is not None else 1
-    choices = Choices(name, source, target, tuple(dict.fromkeys(methods)), seeds, _has_gpu())
+    choices = Choices(
+        name,
+        source,
+        target,
+        methods,
+        seeds=args.seeds if args.seeds is not None else 1,
+        on_gpu=_has_gpu(),
+        max_sentences=_max_sentences(domains, ask),
+        has_comet=why_missing(COMET, CometConfig().name) is None,
+    )
     check_amount(domains)
     task, study = args.config / "tasks" / f"{name}.yaml", args.config / "studies" / f"{name}.yaml"
-    print(summary(domains, choices))
+    print(summary(domains, choices), flush=True)
+    if not (is_asked or args.yes):
+        raise ConfigError("nothing is written: found no terminal to ask on; expected --yes, which takes every default")
     write_new({task: task_text(domains, choices), study: study_text(domains, choices)})
     print(f"\nwritten: {task}, {study}\n", flush=True)
-    status = doctor.run(argparse.Namespace(task=name, config=args.config, corpora=Path("resources/corpora")))
-    print()
-    parser = argparse.ArgumentParser()
-    plan.add_arguments(parser)
-    plan.run(parser.parse_args([name, "--config-folder", str(args.config)]))
-    print(f"\nLook at the doctor's findings and fix its errors. Then start it with: mdnmt run {name}" if status else
+    try:
+        errors, warnings = doctor.findings(
+            argparse.Namespace(task=name, config=args.config, corpora=Path("resources/corpora"))
+        )
+        if errors:
+            raise ConfigError("the doctor found errors, so the two files were removed; fix the text, then start again")
+        print()
+        parser = argparse.ArgumentParser()
+        plan.add_arguments(parser)
+        plan.run(parser.parse_args([name, "--config-folder", str(args.config)]))
+    except BaseException:
+        for path in (task, study):
+            path.unlink(missing_ok=True)
+        raise
+    print(f"\nLook at the doctor's warnings. Then start it with: mdnmt run {name}" if warnings else
           f"\nStart it with: mdnmt run {name}")  # fmt: skip
     return 0
+
+
+def _max_sentences(domains: Sequence[FoundDomain], ask: Callable[[str, str], str]) -> int | None:
+    """Return how many test sentences of a domain to translate; None: all, as few as there are.
+
+    Raises:
+        ConfigError: the answer is no number.
+    """
+    from mdnmt.errors import ConfigError
+    from mdnmt.operations.init.write_study import MANY_TESTS
+
+    largest = max(domains, key=lambda one: one.test_pairs)
+    if largest.test_pairs <= MANY_TESTS:
+        return None
+    question = f"{largest.name} has {largest.test_pairs:,} test sentences. How many does each system translate"
+    answer = ask(f"{question} (all: every one)", str(MANY_TESTS))
+    if answer != "all" and not (answer.isdecimal() and int(answer)):
+        raise ConfigError(f"test sentences: found {answer!r}, expected a number or `all`")
+    return None if answer == "all" else int(answer)
 
 
 def _asker(takes_defaults: bool) -> Callable[[str, str], str]:

@@ -12,6 +12,7 @@ import pytest
 from mdnmt.cli import main
 from mdnmt.config.study import load_study
 from mdnmt.config.task import TaskConfig, load_task
+from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.task_corpora import check_own
 from mdnmt.errors import ConfigError
 from mdnmt.operations.init.find_text import FoundDomain, domain_name, find_domains
@@ -49,10 +50,41 @@ def test_a_folder_of_folders_is_a_domain_each(tmp_path: Path) -> None:
     (tmp_path / "texts/news/README.md").write_text("about\n")
     domains, languages = find_domains([tmp_path / "texts"])
     assert languages == ("en", "fr")
-    assert [(one.name, one.pairs, one.has_valid, one.has_test) for one in domains] == [
-        ("law-acts", 30, False, False),
-        ("news", 15, True, False),
+    assert [(one.name, one.pairs, one.has_valid, one.test_pairs) for one in domains] == [
+        ("law-acts", 30, False, 0),
+        ("news", 15, True, 0),
     ]
+
+
+def test_validation_text_is_the_text_where_there_is_no_other(tmp_path: Path) -> None:
+    pair(tmp_path / "law", "valid", 300)
+    pair(tmp_path / "law", "test", 20)
+    pair(tmp_path / "news", "train", 10)
+    pair(tmp_path / "news", "test", 7)
+    [law, news] = find_domains([tmp_path])[0]
+    assert (law.key, law.path, law.pairs, law.test_pairs) == ("files", tmp_path / "law/valid", 300, 0)
+    assert "there is no train" in law.remark and not news.remark
+    assert (news.key, news.pairs, news.test_pairs) == ("folder", 10, 7)
+
+
+def test_a_folder_of_many_files_is_read_in_time_proportional_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    names = Folder.names
+
+    def counted(self: Folder) -> list[str]:
+        listed.append(self.label)
+        return names(self)
+
+    monkeypatch.setattr(Folder, "names", counted)
+    (tmp_path / "other").mkdir()
+    pair(tmp_path / "other", "train", 2)
+    for number in range(40):
+        pair(tmp_path / "law", f"part{number}", 2)
+    domains, _ = find_domains([tmp_path / "law", tmp_path / "other"])
+    assert domains[0].pairs == 80
+    assert len(listed) < 30, "the folder is listed again for each file"
 
 
 def test_one_folder_with_files_of_several_names_is_a_domain_per_name(tmp_path: Path) -> None:
@@ -218,14 +250,21 @@ def test_two_folders_become_a_study_with_one_command(project: Path, capsys: pyte
     pair(project / "texts/news", "test", 20, ("fr", "no"))
     assert main(["init", "texts/law", "texts/news", "--yes", "--from", "no", "--name", "two-folders"]) == 0
     out = capsys.readouterr().out
-    assert "no to fr, 2 domains" in out and "about 300 pairs to train on" in out and "4 runs (1 task, 1 seed)" in out
+    assert "no to fr, 2 domains" in out and "about 300 pairs to train on" in out and "7 runs (1 task, 1 seed)" in out
     assert "mdnmt run two-folders" in out
     task, study = load_task(Path("config"), "two-folders"), load_study(Path("config"), "two-folders")
     assert (task.source_lang, task.target_lang, list(task.domains)) == ("no", "fr", ["law", "news"])
     assert [task.domains[name].test for name in ("law", "news")] == [50, None]
     assert study.methods == METHODS
     runs = resolve(Path("config"), "two-folders", Path("resources/corpora")).makeable()
-    assert [run.method for run in runs] == list(METHODS)
+    assert list(dict.fromkeys(run.method for run in runs)) == list(METHODS)
+    assert all(key.startswith("mdnmt-") for key in (*study.tables, *study.figures)), "nothing is a paper's"
+    started = next(run for run in runs if run.method == "finetuned")
+    mixed = next(run for run in runs if run.method == "mixed")
+    assert started.spec is not None and mixed.spec is not None
+    assert started.spec.initial_run == mixed.fingerprint
+    assert started.spec.training.max_updates < mixed.spec.training.max_updates
+    assert started.spec.training.learning_rate < mixed.spec.training.learning_rate
     assert main(["init", "texts", "--yes", "--from", "no", "--name", "two-folders"]) == 2
     assert "is there already" in capsys.readouterr().err
 
@@ -289,6 +328,41 @@ def test_mistakes_are_one_line_and_write_nothing(
     err = capsys.readouterr().err.strip()
     assert message in err and "\n" not in err
     assert sorted(project.rglob("*.yaml")) == before
+
+
+def test_without_a_terminal_nothing_is_written_unless_defaults_are_accepted(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair(project / "texts/law", "train", 250)
+    before = sorted(project.rglob("*"))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert main(["init", "texts", "--from", "en"]) == 2
+    assert "--yes" in capsys.readouterr().err and sorted(project.rglob("*")) == before
+
+
+def test_text_with_errors_leaves_nothing_behind(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair(project / "texts/law", "train", 250)
+    with (project / "texts/law/train.fr").open("a") as file:
+        file.write("one line more\n")
+    before = sorted(project.rglob("*.yaml"))
+    assert main(["init", "texts", "--yes", "--from", "en"]) == 2
+    assert "doctor found errors" in capsys.readouterr().err and sorted(project.rglob("*.yaml")) == before
+
+
+@pytest.mark.parametrize(("answer", "limit"), [(None, 2000), ("700", 700), ("all", None)])
+def test_a_large_test_set_is_translated_whole_only_if_asked_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None, limit: int | None
+) -> None:
+    pair(project / "texts/law", "train", 250)
+    pair(project / "texts/law", "test", 2100)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+    def ask(question: str, default: str) -> str:
+        return answer or default if "test sentences" in question else default
+
+    monkeypatch.setattr("rich.prompt.Prompt.ask", ask)
+    assert main(["init", "texts", "--from", "en", "--methods", "mixed"]) == 0
+    assert load_study(Path("config"), "mine").decoding.max_sentences == limit
 
 
 def test_questions_are_asked_on_a_terminal_and_answered_by_enter(

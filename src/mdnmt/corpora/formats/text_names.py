@@ -85,16 +85,30 @@ def text_file(archive: Archive, stem: str, lang: str) -> str | None:
     Raises:
         DataError: there are several.
     """
-    said = [(name, stem_and_language(name, (lang,))) for name in archive.names()]
-    for trim in (str, without_role):
-        found = [name for name, one in said if one is not None and (trim(one[0]), one[1]) == (stem, lang)]
-        exact = [name for name in found if unpacked_name(name) == f"{stem}.{lang}"]
-        found = exact or found
+    return text_files(archive, [stem], lang)[0]
+
+
+def text_files(archive: Archive, wanted: Sequence[str], lang: str) -> list[str | None]:
+    """Return the same for several stems; the archive, which may have thousands of files, is listed once.
+
+    Raises:
+        DataError: there are several files of one text.
+    """
+    exact: dict[str, list[str]] = {}
+    trimmed: dict[str, list[str]] = {}
+    for name in archive.names():
+        said = stem_and_language(name, (lang,))
+        if said is not None and said[1] == lang:
+            exact.setdefault(said[0], []).append(name)
+            trimmed.setdefault(without_role(said[0]), []).append(name)
+    files: list[str | None] = []
+    for stem in wanted:
+        found = exact.get(stem) or trimmed.get(stem) or []
+        found = [name for name in found if unpacked_name(name) == f"{stem}.{lang}"] or found
         if len(found) > 1:
             raise DataError(f"{archive.label}: has {' and '.join(found)}; keep one of them")
-        if found:
-            return found[0]
-    return None
+        files.append(found[0] if found else None)
+    return files
 
 
 def stems(names: Collection[str], languages: Sequence[str]) -> tuple[list[str], list[str]]:

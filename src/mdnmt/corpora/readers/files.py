@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mdnmt.config.corpus_reader import FilesReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.readers.plain import member, pairs
+from mdnmt.corpora.readers.plain import members, pairs
 
 __all__ = ["pairs", "split_files"]
 
@@ -17,4 +17,4 @@ def split_files(archive: Archive, split: str, languages: Sequence[str], options:
     Raises:
         DataError: a file is missing, or exists twice.
     """
-    return [member(archive, name, lang) for name in getattr(options, split) for lang in languages]
+    return members(archive, getattr(options, split), languages)

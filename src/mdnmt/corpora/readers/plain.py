@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mdnmt.config.corpus_reader import FilesReader, PlainReader
 from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.lines import side_by_side
-from mdnmt.corpora.formats.text_names import text_file
+from mdnmt.corpora.formats.text_names import text_file, text_files
 from mdnmt.errors import DataError
 
 
@@ -18,7 +18,7 @@ def split_files(archive: Archive, split: str, languages: Sequence[str], options:
         DataError: some of the languages are missing, or one exists twice.
     """
     there = [lang for lang in languages if text_file(archive, split, lang)]
-    return [member(archive, split, lang) for lang in languages] if there or split == "train" else []
+    return members(archive, [split], languages) if there or split == "train" else []
 
 
 def pairs(
@@ -29,13 +29,18 @@ def pairs(
         yield from side_by_side(archive, one, other)
 
 
-def member(archive: Archive, stem: str, lang: str) -> str:
-    """Return the file of a text in a language, plain or packed.
+def members(archive: Archive, stems: Sequence[str], languages: Sequence[str]) -> list[str]:
+    """Return the files of texts, plain or packed: for each text, one per language.
 
     Raises:
-        DataError: there is none, or several.
+        DataError: one is missing, or exists twice.
     """
-    name = text_file(archive, stem, lang)
-    if name is None:
-        raise DataError(f"{archive.label}: has no {stem}.{lang}; put it there, plain or packed (.gz, .xz, .zst)")
-    return name
+    of_languages = {lang: text_files(archive, stems, lang) for lang in languages}
+    found = []
+    for number, stem in enumerate(stems):
+        for lang in languages:
+            if (name := of_languages[lang][number]) is None:
+                what = f"has no {stem}.{lang}; put it there, plain or packed (.gz, .xz, .zst)"
+                raise DataError(f"{archive.label}: {what}")
+            found.append(name)
+    return found

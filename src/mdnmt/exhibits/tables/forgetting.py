@@ -70,7 +70,8 @@ class ForgettingTable(TableSpec):
             label = (row.label or request.study.methods[method].label).replace("{domain}", "each domain")
             before = systems[method].models if method in systems else {}
             models = {**before, **dict.fromkeys(runs[0].domains, request.score_row(row, runs))}
-            systems[method] = DomainModels(group=row.group, label=label, method=method, models=models)
+            name = label[:1].upper() + label[1:]  # "Each domain only"
+            systems[method] = DomainModels(group=row.group, label=name, method=method, models=models)
         return cls(
             **request.common,
             **request.baseline,

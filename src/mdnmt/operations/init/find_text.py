@@ -16,7 +16,7 @@ from mdnmt.corpora.formats.text_names import (
     not_read,
     stem_and_language,
     stems,
-    text_file,
+    text_files,
     unpacked_name,
     without_role,
 )
@@ -39,8 +39,9 @@ class FoundDomain:
         path: the value of that key.
         pairs: lines (or units of a translation memory) of the training text.
         has_valid: whether the folder has its own validation text.
-        has_test: whether the folder has its own test text.
+        test_pairs: lines of the folder's own test text; 0: it has none.
         reader: how its table is read, if that is not the default.
+        remark: what is unusual about the choice of its text; empty: nothing.
     """
 
     name: str
@@ -48,8 +49,9 @@ class FoundDomain:
     path: Path
     pairs: int
     has_valid: bool = False
-    has_test: bool = False
+    test_pairs: int = 0
     reader: TsvReader | None = None
+    remark: str = ""
 
 
 def find_domains(paths: Sequence[Path], languages: Sequence[str] = ()) -> tuple[list[FoundDomain], tuple[str, ...]]:
@@ -102,7 +104,7 @@ def _is_table(name: str) -> bool:
 
 def _texts(folder: Path) -> list[str]:
     """Return the names of files that may hold text, without compression suffixes."""
-    names = [unpacked_name(path.name) for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] != "."]
+    names = [unpacked_name(name) for name in Folder(folder, _BYTES_MAX).names() if name[0] != "."]
     return [name for name in names if _is_table(name) or stem_and_language(name)]
 
 
@@ -156,35 +158,41 @@ def _stems(folder: Path, languages: Sequence[str]) -> list[str]:
 
 
 def _domain_of_files(folder: Path, stem: str, languages: Sequence[str]) -> FoundDomain:
-    return FoundDomain(domain_name(stem), "files", folder / stem, _lines(folder, stem, languages[0]))
+    return FoundDomain(domain_name(stem), "files", folder / stem, _lines(folder, [stem], languages[0]))
 
 
 def _domain_of_folder(folder: Path, languages: Sequence[str]) -> FoundDomain:
     texts = _texts(folder)
     name = domain_name(folder.resolve().name)
-    pairs = sum(_lines(folder, stem, languages[0]) for stem in _stems(folder, languages)) if languages else 0
+    of_split = {split: _lines(folder, [split], languages[0]) for split in HELD_OUT} if languages else {}
+    pairs = _lines(folder, _stems(folder, languages), languages[0]) if languages else 0
     whole = {*stems(texts, languages)[0], *(Path(one).stem for one in texts if _is_table(one))} if languages else ()
-    held = {split: split in whole for split in HELD_OUT}
+    has_valid, tests = "valid" in whole, max(1, of_split["test"]) if "test" in whole else 0
     tables = [one for one in texts if _is_table(one) and Path(one).stem not in HELD_OUT]
+    if not tables and not pairs and of_split.get("valid"):
+        remark = "there is no train, so valid is the text, and validation and test sentences are drawn from it"
+        return FoundDomain(name, "files", folder / "valid", of_split["valid"], remark=remark)
     if not tables or pairs:
-        return FoundDomain(name, "folder", folder, pairs, held["valid"], held["test"])
+        return FoundDomain(name, "folder", folder, pairs, has_valid, tests)
     there, reader = packed_name(Folder(folder, _BYTES_MAX), tables[0]) or tables[0], None
     if languages:  # else `init` asks for them first
         pairs, reader = look_at_table(folder, there, languages)
     if reader is None:
-        return FoundDomain(name, "folder", folder, pairs, held["valid"], held["test"])
+        return FoundDomain(name, "folder", folder, pairs, has_valid, tests)
     return FoundDomain(name, "files", folder / there, pairs, reader=reader)
 
 
-def _lines(folder: Path, stem: str, language: str) -> int:
-    """Count the lines of a file; `mdnmt doctor` checks them one by one."""
-    archive = Folder(folder, _BYTES_MAX)
-    there = text_file(archive, stem, language)
-    assert there is not None  # the stem is that of an existing file
-    count, last = 0, b""
-    for block in unix_line_ends(archive.blocks(there)):
-        count, last = count + block.count(b"\n"), block or last
-    return count + (last[-1:] not in (b"", b"\n"))
+def _lines(folder: Path, wanted: Iterable[str], language: str) -> int:
+    """Count the lines of the files of these names in a language; `mdnmt doctor` checks them one by one."""
+    archive, total = Folder(folder, _BYTES_MAX), 0
+    for name in text_files(archive, list(wanted), language):
+        if name is None:
+            continue
+        count, last = 0, b""
+        for block in unix_line_ends(archive.blocks(name)):
+            count, last = count + block.count(b"\n"), block or last
+        total += count + (last[-1:] not in (b"", b"\n"))
+    return total
 
 
 def domain_name(text: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mdnmt.config.corpus_reader import TsvReader
 from mdnmt.config.loader import validate_model
+from mdnmt.config.method import MethodConfig
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.errors import ConfigError
@@ -19,7 +20,9 @@ from mdnmt.operations.init.find_text import FoundDomain
 
 LEAST_PAIRS = 200  # per domain; fewer leave nothing to train on
 CHARACTERS_MAX = 2000  # on each side of a pair that init keeps, as the doctor advises
-METHODS = ("mixed", "domain-tag", "waldm-encoder", "dsa")  # a baseline, domain tags, Jiang et al., Zhang et al.
+# Each domain alone, the baseline, domain tags, Mixed fine-tuned on each domain, domain mixing.
+METHODS = ("single", "mixed", "domain-tag", "finetuned", "waldm-edc")
+MANY_TESTS = 2000  # sentences of a test set; more are translated only if the user says so
 
 
 @dataclass(frozen=True)
@@ -30,17 +33,21 @@ class Choices:
         name: of the task and of the study.
         source: the source language.
         target: the target language.
-        methods: names of methods of config/methods.
+        methods: name of a method of config/methods -> what it is.
         seeds: runs of each method.
         on_gpu: whether the study will be trained on a GPU.
+        max_sentences: of each domain's test text that are translated; None: all.
+        has_comet: whether COMET's weights are here.
     """
 
     name: str
     source: str
     target: str
-    methods: tuple[str, ...] = METHODS
+    methods: Mapping[str, MethodConfig]
     seeds: int = 1
     on_gpu: bool = False
+    max_sentences: int | None = None
+    has_comet: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,9 +109,10 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         "domains:",
     ]
     for one in domains:
-        valid, test = ("null" if has else held_out(one.pairs) for has in (one.has_valid, one.has_test))
+        valid, test = ("null" if own else held_out(one.pairs) for own in (one.has_valid, one.test_pairs))
         lines += [
             f"  {one.name}:{'':<{max(1, 34 - len(one.name))}}# {one.pairs:,} lines",
+            *([f"    # {one.remark}"] if one.remark else []),
             f"    {one.key}: {_quoted(str(one.path))}",
             *([f"    reader: {_quoted_map(one.reader)}"] if one.reader is not None else []),
             f"    valid: {valid}",
@@ -137,7 +145,7 @@ def study_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         "",
         f"tasks: [{choices.name}]",
         f"methods: [{', '.join(choices.methods)}]    # of config/methods",
-        f"seeds: {choices.seeds}{'':<32}# with 3 or more, differences get an interval and claims get a verdict",
+        f"seeds: {choices.seeds}{'':<32}# with 3 or more, differences between systems get an interval",
         "",
         "all_methods:",
         f"  architecture:{'':<26}# {size.why}",
@@ -149,25 +157,55 @@ def study_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         *(f"    {key}: {value}" for key, value in size.training.items()),
         "    average_checkpoints: 5               # the final weights are their mean",
         "",
+        *_further(choices, size),
+        *(
+            ["decoding:", f"  max_sentences: {choices.max_sentences:<23}# of each domain's test text", ""]
+            if choices.max_sentences
+            else []
+        ),
         "comparison:",
         "  baseline: mixed",
         "",
-        "# The table is Song et al.'s Table 5 on your text; rows that the paper does not have are added.",
-        "tables:",
-        "  song2026-table5:",
-        f"    task: {choices.name}",
+        *_tables(choices),
     ]
-    if rows := [name for name in choices.methods if name not in IN_TABLE]:
-        lines += ["    rows:", *(f"      - {{group: Of this study, method: {name}}}" for name in rows)]
-    figures = ["figures:", f"  jiang2020-figure6: {{task: {choices.name}, methods: [{', '.join(choices.methods)}]}}"]
-    if "waldm-encoder" in choices.methods:
-        figures.append(f"  jiang2020-figure9: {{task: {choices.name}, methods: [waldm-encoder]}}")
-    text = "\n".join([*lines, *figures]) + "\n"
+    text = "\n".join(lines) + "\n"
     _check(text, StudyConfig, "the study")
     return text
 
 
-IN_TABLE = ("mixed", "big", "waldm-edc", "ldspslv", "dsa", "damha-dmoe-domain", "damha-dmoe-mix-loss")
+def _further(choices: Choices, size: Size) -> list[str]:
+    """Return the recipe of each method that starts from the trained model of another one."""
+    started = [name for name, method in choices.methods.items() if method.initialise_from is not None]
+    if not started:
+        return []
+    now = size.training
+    options = {
+        "max_updates": now["max_updates"] // 5,
+        "validate_every": now["validate_every"] // 5,
+        "patience": 4,
+        "learning_rate": now["learning_rate"] / 4,
+        "warmup_updates": now["warmup_updates"] // 10,
+    }
+    text = ", ".join(f"{key}: {value}" for key, value in options.items())
+    return [
+        "per_method:                              # fewer updates and a smaller rate for what is trained already",
+        *(f"  {name}:\n    training: {{{text}, average_checkpoints: 0}}" for name in started),
+        "",
+    ]
+
+
+def _tables(choices: Choices) -> list[str]:
+    """Return tables and figures of the study; they are no paper's, so there are no claims to decide."""
+    task, others = choices.name, [name for name in choices.methods if name != "mixed"]
+    rows = ["    rows:", *(f"      - {{group: Systems, method: {name}}}" for name in others)] if others else []
+    metrics = ["bleu", "chrf", *(["comet"] if choices.has_comet else [])]
+    lines = ["tables:", "  mdnmt-systems:", f"    task: {task}", f"    metrics: [{', '.join(metrics)}]", *rows]
+    if any(method.train_on == "each" for method in choices.methods.values()):
+        lines += ["  mdnmt-forgetting:                      # each domain by its own model", f"    task: {task}", *rows]
+    figures = ["figures:", f"  mdnmt-curves: {{task: {task}, methods: [{', '.join(choices.methods)}]}}"]
+    if mixing := [name for name, method in choices.methods.items() if method.builder == "waldm"]:
+        figures.append(f"  mdnmt-proportions: {{task: {task}, methods: [{mixing[0]}]}}")
+    return [*lines, *figures]
 
 
 def _quoted(text: str) -> str:
@@ -214,6 +252,8 @@ def write_new(files: dict[Path, str]) -> None:
 def summary(domains: Sequence[FoundDomain], choices: Choices) -> str:
     """Return what was found and chosen, for the terminal."""
     lines = [f"{choices.source} to {choices.target}, {len(domains)} domain{'s' * (len(domains) != 1)}:"]
-    lines += [f"  {one.name:<20} {one.pairs:>12,} lines   {one.path}" for one in domains]
+    for one in domains:
+        lines.append(f"  {one.name:<20} {one.pairs:>12,} lines   {one.path}")
+        lines += [f"  {'':<20} {one.remark}"] if one.remark else []
     lines += textwrap.wrap(f"methods: {', '.join(choices.methods)}", 90)
     return "\n".join(lines)
