@@ -14,9 +14,9 @@ from typing import Any
 import torch
 import uvicorn
 
-from mdnmt.serve.app import create_app, server_config
-from mdnmt.serve.requests import Limits
-from mdnmt.serve.service import ServedRun, Service
+from mdnmt.extras.serve.app import create_app, server_config
+from mdnmt.extras.serve.requests import Limits
+from mdnmt.extras.serve.service import ServedRun, Service
 from mdnmt.train.run import train_run
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost"})

@@ -1,12 +1,12 @@
-"""The command line: `mdnmt <verb> ...`, with one module per verb in `mdnmt.commands`."""
+"""The command line: `mdnmt <verb> ...`, with one module per verb, in `mdnmt.commands` or a plug-in."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import errno
 import importlib
 import os
-import pkgutil
 import signal
 import sys
 import textwrap
@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from mdnmt import __version__, commands
 from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, printable, refuse_special_file
 from mdnmt.machine import require_own_package, require_plain_path
 from mdnmt.paths import to_remove
+from mdnmt.plugins import VERB, Plugin, find_all, find_own, load
 
 THEN = "then"  # between two verbs on one command line
 _FULL = "; files made before are untouched: make room, then start the same command again"
@@ -35,20 +37,46 @@ WHAT_TO_DO: dict[int | None, str] = {
 }
 
 
+def _own_verbs() -> dict[str, Path]:
+    """Return verb -> source, of the modules of `mdnmt.commands`."""
+    folder = Path(commands.__file__).parent
+    return {path.stem.replace("_", "-"): path for path in sorted(folder.glob("[!_]*.py"))}
+
+
+def _plugins() -> dict[str, Plugin]:
+    """Return verb -> plug-in."""
+    return {plugin.name.replace("_", "-"): plugin for plugin in find_all(VERB)}
+
+
 def verbs() -> list[str]:
-    """Return the names of all verbs: the modules of `mdnmt.commands`, with dashes."""
-    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
+    """Return the names of all verbs: those of `mdnmt.commands` and of plug-ins, with dashes."""
+    return sorted({*_own_verbs(), *_plugins()})
+
+
+def module_of(verb: str) -> ModuleType | None:
+    """Return the module of a verb, which alone is imported, so that a verb without torch starts at once.
+
+    Raises:
+        ConfigError: a plug-in has the name of one of mdnmt's verbs, or cannot be imported.
+    """
+    plugin = find_own(VERB, verb.replace("-", "_"))
+    if plugin is not None:
+        return load(VERB, plugin)
+    return importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}") if verb in _own_verbs() else None
 
 
 def _usage() -> str:
     lines = [f"mdnmt {__version__}: multi-domain neural machine translation, rebuilt table by table"]
+    own, others = _own_verbs(), _plugins()
+    texts = {verb: path.read_text(encoding="utf-8") for verb, path in own.items()}
+    texts |= {verb: plugin.text for verb, plugin in others.items()}
     named = {verb for section in commands.SECTIONS.values() for verb in section}
-    for heading, section in commands.SECTIONS.items():
-        lines += ["", f"{heading}:"]
-        for verb in section:
-            module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
-            lines.append(f"  {verb:<16}{(module.__doc__ or '').strip().splitlines()[0]}")
-    rest = ", ".join(verb for verb in verbs() if verb not in named)
+    extras = [verb for verb, plugin in others.items() if plugin.is_extra and verb not in named]
+    yours = [verb for verb, plugin in others.items() if not plugin.is_extra]
+    sections = {**commands.SECTIONS, "Extras": extras, "Plug-ins": yours}
+    for heading, section in ((heading, section) for heading, section in sections.items() if section):
+        lines += ["", f"{heading}:", *(f"  {verb:<16}{_first_line(texts[verb])}" for verb in section)]
+    rest = ", ".join(sorted(own.keys() - named))
     lines += [
         "",
         f"{commands.OF_THE_WORKFLOW}:",
@@ -56,6 +84,14 @@ def _usage() -> str:
     ]
     start = "Make a study: mdnmt run NAME, or snakemake --cores all --config study=NAME."
     return "\n".join([*lines, "", f"{start} More: mdnmt COMMAND --help"])
+
+
+def _first_line(source: str) -> str:
+    """Return the first line of a module's docstring, without importing it."""
+    try:
+        return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+    except SyntaxError:
+        return "cannot be read: mdnmt check-plugin says why"
 
 
 def _say(line: str) -> None:
@@ -137,17 +173,16 @@ def _read_arguments(file: str) -> list[str]:
 
 def _one(arguments: list[str]) -> int:
     verb = arguments[0] if arguments else "help"
-    name, args = f"mdnmt {verb}" if verb in verbs() else "mdnmt", argparse.Namespace()
+    name, args = "mdnmt", argparse.Namespace()
     try:
         if verb in {"-h", "--help", "help"}:
             print(_usage())
         elif verb == "--version":
             print(__version__)
-        elif verb not in verbs():
+        elif (module := module_of(verb)) is None:
             raise MdnmtError(f"no verb {verb!r}; there are: {', '.join(verbs())}")
         else:
-            # Only the module of the verb is imported, so that a verb without torch starts at once.
-            module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+            name = f"mdnmt {verb}"
             # `@FILE` is replaced by the content of that file: specs may be too long for a command line.
             parser = argparse.ArgumentParser(prog=name, description=module.__doc__, fromfile_prefix_chars="@")
             module.add_arguments(parser)

@@ -1,7 +1,7 @@
-"""Find a user's own code: modules in the folder `plugins/`, and in installed packages with entry points `mdnmt`.
+"""Find plug-ins: in mdnmt's own `extras/`, in the folder `plugins/`, and in installed packages with entry points `mdnmt`.
 
-A plug-in is a module. Its name is that of its file in the folder, or that of its entry point; what it defines decides
-of which kind it is (`Kind`). The code of a plug-in is part of the address of what it makes. The same holds for a module
+A plug-in is a module. Its name is that of its file in a folder, or that of its entry point; what it defines decides of
+which kind it is (`Kind`). The code of a plug-in is part of the address of what it makes. The same holds for a module
 of mdnmt that no commit has (`own_code`).
 """
 
@@ -12,16 +12,17 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.abc import MetaPathFinder
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points, packages_distributions
 from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import TypeVar
 
 from mdnmt.code_hash import Sources, sources
 from mdnmt.errors import ConfigError, DataError, MdnmtError
@@ -34,13 +35,35 @@ VARIABLE = "MDNMT_PLUGINS"  # names the folder; the workflow sets it for its job
 LOADED_BY_NAME = ("mdnmt.config.architectures", "mdnmt.methods", "mdnmt.corpora.readers")
 
 
+T = TypeVar("T")
+_HERE = Path(__file__).resolve().parent
+EXTRAS = _HERE / "extras"
+
+
 @dataclass(frozen=True)
 class Kind:
-    """What can be added, the names that a module of this kind defines, and the page about it."""
+    """What can be added.
+
+    Attributes:
+        name: what messages call it.
+        defines: the names that a module of this kind defines.
+        page: the page about it.
+        package: the folder of mdnmt's own in `src/mdnmt`, a module each; "" if they have none.
+    """
 
     name: str
     defines: tuple[str, ...]
     page: str
+    package: str = ""
+
+    def has_own(self, name: str) -> bool:
+        """Say whether mdnmt has a module of this kind and name, outside `extras/`."""
+        inside = _HERE / self.package / name
+        return bool(self.package) and (inside.with_suffix(".py").is_file() or (inside / "__init__.py").is_file())
+
+
+VERB = Kind("verb", ("add_arguments", "run"), "docs/plug-ins.md", "commands")
+KINDS = (VERB,)
 
 
 @dataclass(frozen=True)
@@ -51,11 +74,27 @@ class Plugin:
         name: as files of config/ name it.
         module: its dotted name, for the import.
         place: what messages and records call it: `plugins/NAME.py`, or the module and its distribution.
+        file: its source; None: it cannot be found without an import.
     """
 
     name: str
     module: str
     place: str
+    file: Path | None
+
+    @property
+    def is_extra(self) -> bool:
+        """Say whether it is one of mdnmt's own extras."""
+        return self.file is not None and self.file.is_relative_to(EXTRAS)
+
+    @cached_property
+    def text(self) -> str:
+        """Return its source; "" if it cannot be found."""
+        return self.file.read_text(encoding="utf-8-sig", errors="replace") if self.file is not None else ""
+
+    def looks_like(self, kind: Kind) -> bool:
+        """Say whether its source defines the names of a kind; nothing is imported."""
+        return all(re.search(rf"^(def |class )?{name}\b", self.text, re.MULTILINE) for name in kind.defines)
 
 
 class _Loader(SourceFileLoader):
@@ -141,6 +180,19 @@ def _provide_installed(entry: EntryPoint) -> None:
             sources().add(top, Path(spec.origin))
 
 
+def _at(root: Path, package: str, place: str, name: str) -> list[Plugin]:
+    """Return the modules of a name in a folder of plug-ins."""
+    files = (file for file in (f"{name}.py", f"{name}/__init__.py") if (root / file).is_file())
+    return [Plugin(name, f"{package}.{name}", f"{place}/{file}", root / file) for file in files]
+
+
+def _installed() -> Iterator[Plugin]:
+    for entry in _entry_points():
+        _provide_installed(entry)
+        of = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+        yield Plugin(entry.name, entry.module, f"{entry.module}{of}", sources().files.get(entry.module))
+
+
 def find(name: str) -> Plugin | None:
     """Return the plug-in of this name, without importing it; None if there is none.
 
@@ -149,17 +201,26 @@ def find(name: str) -> Plugin | None:
     """
     if not name.isidentifier():
         return None
-    files = [file for file in (f"{name}.py", f"{name}/__init__.py") if (folder() / file).is_file()]
-    found = [Plugin(name, f"{PACKAGE}.{name}", f"{PACKAGE}/{file}") for file in files]
-    for entry in _entry_points():
-        if entry.name == name:
-            _provide_installed(entry)
-            of = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
-            found.append(Plugin(name, entry.module, f"{entry.module}{of}"))
+    found = [*_at(EXTRAS, "mdnmt.extras", "mdnmt/extras", name), *_at(folder(), PACKAGE, PACKAGE, name)]
+    found += (one for one in _installed() if one.name == name)
     if len(found) > 1:
         places = " and ".join(one.place for one in found)
         raise ConfigError(f"found plug-ins of the same name in {places}, expected one: rename or remove one of them")
     return found[0] if found else None
+
+
+def find_own(kind: Kind, name: str) -> Plugin | None:
+    """Return the plug-in that a name of this kind means; None for what mdnmt has itself, or if there is none.
+
+    Raises:
+        ConfigError: mdnmt has one of this name too, or there are several plug-ins.
+    """
+    plugin = find(name)
+    if plugin is None or not kind.has_own(name):
+        return plugin
+    if not plugin.looks_like(kind) and any(map(plugin.looks_like, KINDS)):
+        return None  # a plug-in of another kind has the name
+    raise ConfigError(f"{plugin.place}: mdnmt has a {kind.name} {name!r} too; give your own one another name")
 
 
 def module_of(name: str, package: str) -> str:
@@ -171,15 +232,23 @@ def module_of(name: str, package: str) -> str:
     return plugin.module
 
 
+def find_all(kind: Kind) -> list[Plugin]:
+    """Return the plug-ins that look like one of this kind, by name; nothing is imported."""
+    of_folders = (
+        plugin
+        for root, package, place in ((EXTRAS, "mdnmt.extras", "mdnmt/extras"), (folder(), PACKAGE, PACKAGE))
+        for name in {path.stem for path in root.glob("*.py")}
+        | {path.parent.name for path in root.glob("*/__init__.py")}
+        if name.isidentifier() and not name.startswith("__")
+        for plugin in _at(root, package, place, name)
+    )
+    found = (plugin for plugin in (*of_folders, *_installed()) if plugin.looks_like(kind))
+    return sorted(found, key=lambda plugin: plugin.name)
+
+
 def names(kind: Kind) -> list[str]:
     """Return the names of the plug-ins that look like one of this kind; nothing is imported."""
-
-    def fits(path: Path) -> bool:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-        return all(re.search(rf"^(def |class )?{name}\b", text, re.MULTILINE) for name in kind.defines)
-
-    files = [path for path in folder().glob("*.py") if path.stem.isidentifier() and path.is_file() and fits(path)]
-    return sorted({*(path.stem for path in files), *(entry.name for entry in _entry_points())})
+    return [plugin.name for plugin in find_all(kind)]
 
 
 def load(kind: Kind, plugin: Plugin) -> ModuleType:
@@ -188,6 +257,8 @@ def load(kind: Kind, plugin: Plugin) -> ModuleType:
     Raises:
         ConfigError: it cannot be imported, or is of another kind.
     """
+    if plugin.is_extra:  # a missing package is reported as for any verb, and a bug is ours
+        return importlib.import_module(plugin.module)
     _provide()
     with one_line(plugin, "cannot be imported"):
         module = importlib.import_module(plugin.module)
@@ -198,6 +269,35 @@ def load(kind: Kind, plugin: Plugin) -> ModuleType:
             f"{' and '.join(kind.defines)} ({kind.page})"
         )
     return module
+
+
+class Table(Mapping[str, T]):
+    """What mdnmt has of a kind, by name, and then the plug-ins of this kind, which are imported when they are read."""
+
+    def __init__(self, kind: Kind, own: Mapping[str, T], value: Callable[[ModuleType], T]) -> None:
+        """Make the table; `value` returns the entry of a plug-in's module."""
+        self._kind, self._own, self._value = kind, own, value
+
+    def __getitem__(self, name: str) -> T:
+        """Return an entry.
+
+        Raises:
+            KeyError: there is none of this name.
+            ConfigError: the plug-in has a mistake.
+        """
+        if name in self._own:
+            return self._own[name]
+        plugin = find_own(self._kind, name)
+        if plugin is None:
+            raise KeyError(name)
+        return self._value(load(self._kind, plugin))
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from (plugin.name for plugin in find_all(self._kind) if plugin.name not in self._own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 @contextmanager

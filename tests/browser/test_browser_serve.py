@@ -10,7 +10,7 @@ import pytest
 from browser.chromium_pipe import Chromium, executable
 from page_server import finished_run, service_of, serving
 
-from mdnmt.serve.requests import Limits
+from mdnmt.extras.serve.requests import Limits
 
 LOADED = "(async () => { while (!document.querySelector('#runs input')) await new Promise(requestAnimationFrame); })()"
 # The button that stops is there as long as sentences come.

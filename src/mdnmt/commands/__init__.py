@@ -1,8 +1,8 @@
 """The verbs of the command line; each module offers `add_arguments(parser)` and `run(args)`."""
 
-# Sections of `mdnmt --help`; the workflow calls every verb that is in none of them.
+# Sections of `mdnmt --help`, before those of plug-ins; the workflow calls every verb that is in none of them.
 _STUDY = "init doctor plan run watch exhibit compare translate retrain bundle verify clean"
-_MORE = "check-plugin fetch campaign unlock serve export import rates certify push pull"
+_MORE = "check-plugin fetch campaign unlock rates"
 SECTIONS = {
     "A study, from your text to its page": _STUDY.split(),
     "More": _MORE.split(),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mdnmt.serve import requests
-from mdnmt.serve.requests import RateLimiter
+from mdnmt.extras.serve import requests
+from mdnmt.extras.serve.requests import RateLimiter
 
 
 def test_a_client_gets_its_rate_and_is_told_how_long_to_wait() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdnmt.errors import DataError
-from mdnmt.serve.sentences import split_sentences
+from mdnmt.extras.serve.sentences import split_sentences
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from page_server import service_of, serving, translate
 from mdnmt.analysis.model_internals import PLACES
 from mdnmt.cli import main
 from mdnmt.decode.translator import Translator
-from mdnmt.serve.decisions import decisions
+from mdnmt.extras.serve.decisions import decisions
 from mdnmt.tasks.task_data import TaskData
 
 CPU = torch.device("cpu")

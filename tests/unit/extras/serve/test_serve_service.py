@@ -13,8 +13,8 @@ import torch
 from page_server import service_of
 
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.serve.requests import Blend, Limits, TranslateRequest
-from mdnmt.serve.service import ServedRun, Service
+from mdnmt.extras.serve.requests import Blend, Limits, TranslateRequest
+from mdnmt.extras.serve.service import ServedRun, Service
 
 
 class Loaded:

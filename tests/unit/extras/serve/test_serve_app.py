@@ -12,9 +12,9 @@ import pytest
 import torch
 from page_server import ask, service_of, serving, translate
 
-from mdnmt.serve.requests import Limits, TranslateRequest
-from mdnmt.serve.sentences import Sentence
-from mdnmt.serve.service import Event, ServedRun, Service
+from mdnmt.extras.serve.requests import Limits, TranslateRequest
+from mdnmt.extras.serve.sentences import Sentence
+from mdnmt.extras.serve.service import Event, ServedRun, Service
 
 
 @pytest.fixture

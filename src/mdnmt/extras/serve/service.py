@@ -18,12 +18,12 @@ from mdnmt import fsio
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.translator import Translation, Translator
 from mdnmt.errors import ConfigError, MdnmtError
+from mdnmt.extras.serve.blend import blended, can_blend
+from mdnmt.extras.serve.decisions import decisions
+from mdnmt.extras.serve.requests import Limits, TranslateRequest
+from mdnmt.extras.serve.sentences import Sentence, split_sentences
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.translator import MbartTranslator, open_run
-from mdnmt.serve.blend import blended, can_blend
-from mdnmt.serve.decisions import decisions
-from mdnmt.serve.requests import Limits, TranslateRequest
-from mdnmt.serve.sentences import Sentence, split_sentences
 
 Event = dict[str, Any]
 BLENDED = "(blend)"  # name of the additional domain label

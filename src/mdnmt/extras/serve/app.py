@@ -23,8 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mdnmt.config.loader import validate_model
 from mdnmt.errors import MdnmtError
-from mdnmt.serve.requests import Limits, RateLimiter, TranslateRequest
-from mdnmt.serve.service import Event, Service, closing_stream
+from mdnmt.extras.serve.requests import Limits, RateLimiter, TranslateRequest
+from mdnmt.extras.serve.service import Event, Service, closing_stream
 
 DRAINED = 16 << 20  # bytes of a refused body that are read anyway, so that the browser gets the response
 
@@ -102,7 +102,7 @@ class Guard:
 
 def create_app(service: Service, hosts: frozenset[str] | None) -> ASGIApp:
     """Return the application that serves the page for a service."""
-    page = files("mdnmt.serve").joinpath("page.html").read_text(encoding="utf-8")
+    page = files("mdnmt.extras.serve").joinpath("page.html").read_text(encoding="utf-8")
     limits, limiter = service.limits, RateLimiter(service.limits.requests_per_minute)
 
     async def show(_: Request) -> Response:

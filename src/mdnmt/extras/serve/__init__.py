@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> None:
     with listener:
         import torch
 
-        from mdnmt.serve.app import create_app, server_config
-        from mdnmt.serve.requests import Limits
-        from mdnmt.serve.service import ServedRun, Service
+        from mdnmt.extras.serve.app import create_app, server_config
+        from mdnmt.extras.serve.requests import Limits
+        from mdnmt.extras.serve.service import ServedRun, Service
         from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
         from mdnmt.training_code import say_other_code
 

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from mdnmt.decode.low_precision import prepare_for_decoding
 from mdnmt.decode.translator import Translator
+from mdnmt.extras.serve.blend import blended, can_blend
 from mdnmt.models.context import DomainContext
 from mdnmt.models.projection import MixedLinear
 from mdnmt.models.transformer import Transformer
-from mdnmt.serve.blend import blended, can_blend
 
 SOURCE_BS = torch.tensor([[5, 6, 7, 2]])
 TARGET_BT = torch.tensor([[1, 8, 9, 5]])

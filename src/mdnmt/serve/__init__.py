@@ -1,1 +1,0 @@
-"""The page for trying models: `mdnmt serve`."""
