@@ -75,7 +75,7 @@ def lines(verb: str, run: Path, task: Path, out: Path, capsys: Any, monkeypatch:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"bank\n")))
     monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", stop)
     monkeypatch.setattr("mdnmt.extras.serve.app.create_app", stop)
-    monkeypatch.setattr("mdnmt.export.export_run.export_run", lambda *_: None)
+    monkeypatch.setattr("mdnmt.extras.export.export_run.export_run", lambda *_: None)
     capsys.readouterr()
     main([verb, *words(verb, run, task, out)])
     return [line for line in capsys.readouterr().err.splitlines() if "other code" in line]

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from mdnmt.errors import DataError
-from mdnmt.fairseq.dictionary import ROWS_OF_SPECIALS
-from mdnmt.fairseq.options import FairseqModel
+from mdnmt.extras.fairseq.dictionary import ROWS_OF_SPECIALS
+from mdnmt.extras.fairseq.options import FairseqModel
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
 # Not parameters: the version of the format, position tables (computed here), and the copies of an encoder layer's

@@ -15,9 +15,9 @@ import torch
 from mdnmt import fsio
 from mdnmt.decode.translator import Translator, read_record
 from mdnmt.errors import ConfigError
-from mdnmt.export import segment
-from mdnmt.export.licence_check import training_corpora
-from mdnmt.export.model_card import model_card
+from mdnmt.extras.export import segment
+from mdnmt.extras.export.licence_check import training_corpora
+from mdnmt.extras.export.model_card import model_card
 from mdnmt.languages import language
 from mdnmt.paths import RunPaths
 from mdnmt.pretrained.config import BUILDER as PRETRAINED
@@ -43,8 +43,8 @@ class Format:
 
 
 def _prepare_ctranslate2(run_folder: Path, translator: Translator) -> Callable[[Path], str]:
-    from mdnmt.export.ctranslate2_model import usage, write_ctranslate2
-    from mdnmt.export.plain_transformer import plain_transformer
+    from mdnmt.extras.export.ctranslate2_model import usage, write_ctranslate2
+    from mdnmt.extras.export.plain_transformer import plain_transformer
 
     model = plain_transformer(run_folder, translator, "CTranslate2")
 
@@ -56,8 +56,8 @@ def _prepare_ctranslate2(run_folder: Path, translator: Translator) -> Callable[[
 
 
 def _prepare_hugging_face(run_folder: Path, translator: Translator) -> Callable[[Path], str]:
-    from mdnmt.export.hugging_face_model import usage, write_hugging_face
-    from mdnmt.export.plain_transformer import plain_transformer
+    from mdnmt.extras.export.hugging_face_model import usage, write_hugging_face
+    from mdnmt.extras.export.plain_transformer import plain_transformer
 
     model = plain_transformer(run_folder, translator, "Hugging Face transformers")
 
@@ -69,7 +69,7 @@ def _prepare_hugging_face(run_folder: Path, translator: Translator) -> Callable[
 
 
 def _prepare_onnx(run_folder: Path, translator: Translator) -> Callable[[Path], str]:
-    from mdnmt.export.onnx_model import check_onnx, usage, write_onnx
+    from mdnmt.extras.export.onnx_model import check_onnx, usage, write_onnx
 
     check_onnx(run_folder, translator)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from foreign_scores import LONGEST, Ours
 
-from mdnmt.export.export_run import export_run
+from mdnmt.extras.export.export_run import export_run
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is an optional package")
 

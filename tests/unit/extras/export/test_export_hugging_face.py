@@ -10,7 +10,7 @@ import pytest
 import torch
 from foreign_scores import LONGEST, Ours
 
-from mdnmt.export.export_run import export_run
+from mdnmt.extras.export.export_run import export_run
 
 transformers = pytest.importorskip("transformers", reason="transformers is an optional package")
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from mdnmt import fsio
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError
-from mdnmt.export import onnx_translate
+from mdnmt.extras.export import onnx_translate
 from mdnmt.models.cache import KeyValueCache, PrefixTree
 from mdnmt.models.context import DomainContext
 from mdnmt.models.decoder import Memory

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Write the folder and print its name."""
-    from mdnmt.export.export_run import export_run
+    from mdnmt.extras.export.export_run import export_run
     from mdnmt.training_code import say_other_code
 
     export_run(args.run, args.to, args.out, args.config)

@@ -14,8 +14,8 @@ from export_configuration import set_corpus
 
 from mdnmt.cli import main
 from mdnmt.errors import ConfigError
-from mdnmt.export import export_run as module
-from mdnmt.export.export_run import export_run
+from mdnmt.extras.export import export_run as module
+from mdnmt.extras.export.export_run import export_run
 from mdnmt.fsio import write_sums
 from mdnmt.tasks.segmentation.segmenter import Segmentation, Segmenter, plain_text, segmentation_files
 

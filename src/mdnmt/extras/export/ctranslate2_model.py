@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mdnmt.export.plain_transformer import PlainTransformer
+from mdnmt.extras.export.plain_transformer import PlainTransformer
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS
 
 _, _START, _END, _UNKNOWN = SPECIALS

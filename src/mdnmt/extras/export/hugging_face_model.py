@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from mdnmt import fsio
-from mdnmt.export.plain_transformer import PlainTransformer
+from mdnmt.extras.export.plain_transformer import PlainTransformer
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 
 NEVER = -1e9  # logit of a row that is not a target token

@@ -15,10 +15,10 @@ from mdnmt.config.task import RESERVED
 from mdnmt.config.training import Training
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DamagedTask, DataError
-from mdnmt.fairseq.checkpoint_file import FairseqCheckpoint
-from mdnmt.fairseq.dictionary import read_dictionary, read_foreign_text
-from mdnmt.fairseq.options import FairseqModel, read_options
-from mdnmt.fairseq.parameters import convert
+from mdnmt.extras.fairseq.checkpoint_file import FairseqCheckpoint
+from mdnmt.extras.fairseq.dictionary import read_dictionary, read_foreign_text
+from mdnmt.extras.fairseq.options import FairseqModel, read_options
+from mdnmt.extras.fairseq.parameters import convert
 from mdnmt.fingerprint import sha256_file
 from mdnmt.languages import PATTERN
 from mdnmt.methods import build

@@ -10,7 +10,7 @@ from fairseq_files import options, weights, write
 
 from mdnmt.cli import main
 from mdnmt.decode.translator import Translator
-from mdnmt.export.plain_transformer import plain_transformer
+from mdnmt.extras.export.plain_transformer import plain_transformer
 
 
 def test_an_imported_run_is_exported(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Write the folder and print its name."""
     from mdnmt.errors import ConfigError
-    from mdnmt.fairseq.import_run import import_run
+    from mdnmt.extras.fairseq.import_run import import_run
 
     codes: dict[str, Path] = {}
     for given in args.bpe_codes:

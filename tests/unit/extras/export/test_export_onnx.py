@@ -15,7 +15,7 @@ import torch
 from foreign_scores import LONGEST, Ours
 
 from mdnmt.errors import ConfigError
-from mdnmt.export.export_run import export_run
+from mdnmt.extras.export.export_run import export_run
 
 for package in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(package, reason=f"{package} is an optional package")

@@ -11,7 +11,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.decode.translator import Translator
 from mdnmt.energy import attempts_energy
 from mdnmt.escape import markdown
-from mdnmt.export.licence_check import TrainingCorpus
+from mdnmt.extras.export.licence_check import TrainingCorpus
 
 _WITHOUT_SCRIPT = (
     "This model's text is tokenised, normalised or segmented by domain in a way that needs mdnmt itself: "

@@ -1,1 +1,0 @@
-"""Export trained models to the formats of other toolkits."""
