@@ -15,9 +15,8 @@ from rich.text import Text
 
 from mdnmt.errors import printable
 from mdnmt.operations.progress.failures import PAGE, explain, was_stopped
+from mdnmt.operations.progress.run_states import RunState, duration, run_states
 from mdnmt.operations.progress.stages import STAGE_OF, Progress
-from mdnmt.operations.watch.overview import duration
-from mdnmt.operations.watch.run_states import RunState, run_states
 
 READ_EVERY_SECONDS = 5.0  # how often the files of the runs in training are read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdnmt.operations.watch.snakemake_log import newest_log, read_start_state
+from mdnmt.extras.watch.snakemake_log import newest_log, read_start_state
 
 LOG = """\
 Building DAG of jobs...

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mdnmt.extras.watch.overview import Overview
+from mdnmt.extras.watch.slurm_jobs import cancel
 from mdnmt.operations.snakemake_locks import locks, remove_locks
-from mdnmt.operations.watch.overview import Overview
-from mdnmt.operations.watch.slurm_jobs import cancel
 from mdnmt.train.attempts import Call
 from mdnmt.train.attempts import call as run_command
 

@@ -38,9 +38,9 @@ def run(args: argparse.Namespace) -> int | None:
     from mdnmt.config.loader import load_mapping, validate_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError
+    from mdnmt.extras.watch.overview import Overview, overview_text, read_overview
+    from mdnmt.extras.watch.supervise import Supervisor
     from mdnmt.operations.plan.benchmark_paths import name_of
-    from mdnmt.operations.watch.overview import Overview, overview_text, read_overview
-    from mdnmt.operations.watch.supervise import Supervisor
     from mdnmt.studies.resolve import resolve
 
     folder: Path = args.folder.resolve()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mdnmt.cli import main
-from mdnmt.operations.watch import supervise
+from mdnmt.extras.watch import supervise
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def test_a_look_at_a_study(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from mdnmt.operations.watch.overview import Overview
-from mdnmt.operations.watch.run_states import RunState
-from mdnmt.operations.watch.slurm_jobs import SlurmJob
-from mdnmt.operations.watch.snakemake_log import StartState
-from mdnmt.operations.watch.supervise import Supervisor
+from mdnmt.extras.watch.overview import Overview
+from mdnmt.extras.watch.slurm_jobs import SlurmJob
+from mdnmt.extras.watch.snakemake_log import StartState
+from mdnmt.extras.watch.supervise import Supervisor
+from mdnmt.operations.progress.run_states import RunState
 
 # Counts its starts in a file; waits for ever at the first, and does what it is told at the second.
 SCRIPT = """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdnmt.extras.watch.slurm_jobs import SlurmJob, slurm_jobs
+from mdnmt.extras.watch.snakemake_log import StartState, newest_log, read_start_state
+from mdnmt.operations.progress.run_states import RunState, duration, run_states
 from mdnmt.operations.snakemake_locks import running_snakemake
-from mdnmt.operations.watch.run_states import RunState, run_states
-from mdnmt.operations.watch.slurm_jobs import SlurmJob, slurm_jobs
-from mdnmt.operations.watch.snakemake_log import StartState, newest_log, read_start_state
 from mdnmt.train.attempts import Call, call
 
 
@@ -106,12 +106,6 @@ def _row(run: RunState, jobs: dict[str, SlurmJob]) -> tuple[str, ...]:
     updates = f"{run.update}/{run.updates}" if run.updates is not None else str(run.update)
     left = "" if run.seconds_left is None else duration(run.seconds_left)
     return run.name, run.state, updates, left, str(run.attempts), run.holder or "", ", ".join(own)
-
-
-def duration(seconds: float) -> str:
-    """Return a time as hours and minutes."""
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _num_jobs(jobs: int) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mdnmt.extras.watch.overview import Overview, overview_text
+from mdnmt.extras.watch.slurm_jobs import SlurmJob, cancel, slurm_jobs
+from mdnmt.extras.watch.snakemake_log import StartState
 from mdnmt.fsio import write_sealed
-from mdnmt.operations.watch.overview import Overview, overview_text
-from mdnmt.operations.watch.run_states import RunState, run_states
-from mdnmt.operations.watch.slurm_jobs import SlurmJob, cancel, slurm_jobs
-from mdnmt.operations.watch.snakemake_log import StartState
+from mdnmt.operations.progress.run_states import RunState, run_states
 from mdnmt.train.lease import RunLease
 
-RULES = Path(__file__).resolve().parents[3] / "workflow" / "rules"
+RULES = Path(__file__).resolve().parents[4] / "workflow" / "rules"
 RUN = "toy-en-de/mixed/seed1-6fbf7a48"
 COMMENT = "rule_train_wildcards_toy-en-de_mixed_1_6fbf7a48"
 

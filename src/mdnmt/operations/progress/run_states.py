@@ -97,3 +97,9 @@ def _last_error(path: Path) -> str | None:
         return str(read_json(path)["error"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def duration(seconds: float) -> str:
+    """Return a time as hours and minutes."""
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
