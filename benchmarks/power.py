@@ -20,11 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from mdnmt.config.claims import Needed, Threshold
-from mdnmt.numbers.verdicts import Verdict
-from mdnmt.operations.plan.study_plan import make_plan
-from mdnmt.operations.power.choose_runs import TYPICAL, Chooser, Row
-from mdnmt.operations.power.claim_contrasts import Design, designs
-from mdnmt.operations.power.claim_power import (
+from mdnmt.extras.power.choose_runs import TYPICAL, Chooser, Row
+from mdnmt.extras.power.claim_contrasts import Design, designs
+from mdnmt.extras.power.claim_power import (
     Array,
     CellOfRow,
     Contrast,
@@ -36,8 +34,10 @@ from mdnmt.operations.power.claim_power import (
     scaled,
     shares,
 )
-from mdnmt.operations.power.power_text import rows_of
-from mdnmt.operations.power.seed_spread import spread_of
+from mdnmt.extras.power.power_text import rows_of
+from mdnmt.extras.power.seed_spread import spread_of
+from mdnmt.numbers.verdicts import Verdict
+from mdnmt.operations.plan.study_plan import make_plan
 from mdnmt.score.significance.holm import holm
 from mdnmt.score.significance.variance_components import seed_test
 from mdnmt.statements.claims.decide import combined_verdict, verdict_of

@@ -20,9 +20,9 @@ import yaml
 
 from mdnmt.config.metrics import Metric
 from mdnmt.errors import ConfigError
+from mdnmt.extras.power.seed_spread import FILE
 from mdnmt.fsio import write_text
 from mdnmt.operations.plan.existing_results import is_translated
-from mdnmt.operations.power.seed_spread import FILE
 from mdnmt.score.significance.resampling import bootstrap_scores
 from mdnmt.score.significance.sentence_statistics import Array, counter
 from mdnmt.score.test_sets import load_test_sets

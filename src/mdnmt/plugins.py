@@ -63,7 +63,8 @@ class Kind:
 
 
 VERB = Kind("verb", ("add_arguments", "run"), "docs/plug-ins.md", "commands")
-KINDS = (VERB,)
+PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")
+KINDS = (VERB, PLANNER)
 
 
 @dataclass(frozen=True)
@@ -269,6 +270,19 @@ def load(kind: Kind, plugin: Plugin) -> ModuleType:
             f"{' and '.join(kind.defines)} ({kind.page})"
         )
     return module
+
+
+def get(kind: Kind, name: str) -> ModuleType:
+    """Return the module of a plug-in that must be there.
+
+    Raises:
+        ConfigError: it is not, or has a mistake.
+    """
+    plugin = find_own(kind, name)
+    if plugin is None:
+        known = ", ".join(one.name for one in find_all(kind)) or "none"
+        raise ConfigError(f"no {kind.name} {name!r} in mdnmt/extras or {folder()}; there are: {known} ({kind.page})")
+    return load(kind, plugin)
 
 
 class Table(Mapping[str, T]):

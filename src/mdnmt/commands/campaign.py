@@ -104,10 +104,10 @@ def _of_study(args: argparse.Namespace) -> tuple[Campaign, str]:
 
     from mdnmt.errors import ConfigError
     from mdnmt.exchange.project_study import open_study, read_given
-    from mdnmt.operations.campaign.study_jobs import campaign_of, power_order
+    from mdnmt.operations.campaign.study_jobs import campaign_of
     from mdnmt.operations.plan.study_plan import make_plan
     from mdnmt.paths import RunPaths
-    from mdnmt.plugins import VARIABLE, folder
+    from mdnmt.plugins import PLANNER, VARIABLE, folder, get
 
     results = Path("results")
     opened = open_study(args.config_folder, read_given(args.config_folder, args.study, ()), args.corpora, results)
@@ -124,7 +124,7 @@ def _of_study(args: argparse.Namespace) -> tuple[Campaign, str]:
     plan = make_plan(study, results, args.corpora, Path("logs/benchmarks"), "cpu", bundle.runs)
     # This process stops trainings itself, and each run is trained by one process.
     options = opened.project.model_copy(update={"stop_after_minutes": None, "workers": 1}).training_options.split()
-    order = power_order(plan, args.config_folder)
+    order = get(PLANNER, "power").order(plan, args.config_folder)
     return campaign_of(study, places, order, options, elsewhere | bundled), args.device or opened.project.device
 
 

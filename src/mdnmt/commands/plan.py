@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from mdnmt.operations.plan.study_plan import Plan
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
 
     from mdnmt.config.cards import find_card
     from mdnmt.config.cluster import load_cluster
-    from mdnmt.errors import printable_lines
+    from mdnmt.errors import ConfigError, printable_lines
     from mdnmt.exchange.project_study import open_study, read_given
     from mdnmt.operations.plan.cluster_resources import Jobs
     from mdnmt.operations.plan.exhibit_needs import table_of
@@ -48,6 +44,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.plan.model_work import keep_counts
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
     from mdnmt.operations.plan.study_plan import as_json, make_plan
+    from mdnmt.plugins import PLANNER, get
     from mdnmt.studies.external_systems import check_external
 
     card = find_card(args.config_folder, args.card) if args.card else None
@@ -66,39 +63,15 @@ def run(args: argparse.Namespace) -> None:
     keep_counts()
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:
-        print(printable_lines(_power(plan, args)))
+        if args.json or args.cells:
+            raise ConfigError("--power, --budget and --next print text; leave out --json and --cells")
+        planner = get(PLANNER, "power")
+        print(printable_lines(planner.text(plan, args.config_folder, power=args.power, budget_hours=args.budget)))
     elif args.json:
         print(json.dumps(as_json(plan), indent=2))
     else:
         # Titles are user text, which must not control the terminal.
         print(printable_lines(cells_text(plan, table) if table else plan_text(plan)))
-
-
-def _power(plan: Plan, args: argparse.Namespace) -> str:
-    """Return the text that --power, --budget or --next asks for.
-
-    Raises:
-        ConfigError: the study can decide no claim, or --json or --cells was given as well.
-    """
-    from mdnmt.errors import ConfigError
-    from mdnmt.operations.power import power_text
-    from mdnmt.operations.power.choose_runs import Chooser
-    from mdnmt.operations.power.claim_contrasts import designs
-    from mdnmt.operations.power.seed_spread import spread_of
-
-    if args.json or args.cells:
-        raise ConfigError("--power, --budget and --next print text; leave out --json and --cells")
-    spread = spread_of(plan.study, plan.places, args.config_folder)
-    found = designs(plan.study, plan.places, spread)
-    if not any(one.groups for one in found):
-        raise ConfigError(
-            f"{plan.study.name}: found no claim that its tables and figures could decide; expected tables or figures "
-            "of the papers; add those that a claim of config/claims names"
-        )
-    if args.power:
-        return power_text.power_text(plan, found, spread)
-    chooser = Chooser(found, power_text.rows_of(plan))
-    return power_text.next_text(plan, chooser) if args.next else power_text.budget_text(plan, chooser, args.budget)
 
 
 def _hours(text: str) -> float:

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.operations.campaign.jobs import Campaign, Job, Step
-from mdnmt.operations.plan.study_plan import Plan
-from mdnmt.operations.power.choose_runs import Chooser
-from mdnmt.operations.power.claim_contrasts import designs
-from mdnmt.operations.power.power_text import rows_of
-from mdnmt.operations.power.seed_spread import spread_of
 from mdnmt.pretrained.config import BUILDER as PRETRAINED
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
@@ -85,19 +79,3 @@ def _steps(
         spec = study.config.analysis.model_dump_json()
         command = ("analyse", "--run", folder, "--task", task, "--spec", spec, "--out", out_folder)
         yield Step(arguments=command, makes=(f"{out_folder}/sums.json",))
-
-
-def power_order(plan: Plan, config_folder: Path) -> list[str]:
-    """Return the addresses of the runs that decide the most claims an hour, first ones first (`mdnmt plan --budget`).
-
-    It is empty for a study whose tables and figures can decide no claim.
-    """
-    found = designs(plan.study, plan.places, spread_of(plan.study, plan.places, config_folder))
-    if not any(one.groups for one in found):
-        return []
-    seeds_of: dict[str, list[Run]] = {}
-    for run in sorted(plan.study.makeable(), key=lambda one: one.seed):
-        seeds_of.setdefault(f"{run.task}/{run.directory}", []).append(run)
-    _, steps = Chooser(found, rows_of(plan), most_seeds=max(map(len, seeds_of.values()), default=0)).choose()
-    wanted = ((row, step.seeds) for step in steps for row in step.rows)
-    return [run.address for row, seeds in wanted for run in seeds_of.get(row, [])[:seeds]]

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from math import sqrt
 from textwrap import shorten
 
+from mdnmt.extras.power.choose_runs import Chooser, Row, Step
+from mdnmt.extras.power.claim_contrasts import Design
+from mdnmt.extras.power.claim_power import SEEDS_TRIED, scaled, seeds_needed, smallest_effect
+from mdnmt.extras.power.seed_spread import Spread
 from mdnmt.numbers.verdicts import MIN_SEEDS
 from mdnmt.operations.plan.plan_text import NONE, in_columns, round_estimate, wrapped
 from mdnmt.operations.plan.study_plan import Plan
 from mdnmt.operations.plan.time_estimates import Estimate
-from mdnmt.operations.power.choose_runs import Chooser, Row, Step
-from mdnmt.operations.power.claim_contrasts import Design
-from mdnmt.operations.power.claim_power import SEEDS_TRIED, scaled, seeds_needed, smallest_effect
-from mdnmt.operations.power.seed_spread import Spread
 
 NEVER = "never"
 REASON = 150  # characters

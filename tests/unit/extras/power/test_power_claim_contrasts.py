@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.operations.power.claim_contrasts import Design, designs
-from mdnmt.operations.power.seed_spread import Components, SeedSpread, Spread
+from mdnmt.extras.power.claim_contrasts import Design, designs
+from mdnmt.extras.power.seed_spread import Components, SeedSpread, Spread
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 
-CONFIG = Path(__file__).parents[3] / "config"
+CONFIG = Path(__file__).parents[4] / "config"
 OF_METRIC = dict.fromkeys(("bleu", "bleu_tok", "chrf"), Components(seed=0.09, interaction=0, sentences=60, freedom=9))
 
 

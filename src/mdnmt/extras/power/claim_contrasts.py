@@ -33,11 +33,11 @@ from mdnmt.exhibits.request import paper_figure
 from mdnmt.exhibits.score_files import AVERAGE
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.scores import ScoreTable
+from mdnmt.extras.power.claim_power import CellOfRow, Contrast, Group
+from mdnmt.extras.power.seed_spread import Spread
 from mdnmt.fsio import write_text
 from mdnmt.numbers.rounding import mean
 from mdnmt.operations.plan.run_plan import SENTENCES
-from mdnmt.operations.power.claim_power import CellOfRow, Contrast, Group
-from mdnmt.operations.power.seed_spread import Spread
 from mdnmt.statements.claims.decide import comparisons
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.statements.claims.spec import ClaimsSpec

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import nct, t, ttest_ind  # type: ignore[import-untyped]
 
 from mdnmt.config.claims import Needed, Threshold
-from mdnmt.operations.power.claim_power import (
+from mdnmt.extras.power.claim_power import (
     POWER,
     CellOfRow,
     Contrast,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mdnmt.operations.power.seed_spread import PRIOR_WEIGHT, Components, SeedSpread, Spread, pooled
+from mdnmt.extras.power.seed_spread import PRIOR_WEIGHT, Components, SeedSpread, Spread, pooled
 
 OF_METRIC = {"bleu": Components(seed=0.16, interaction=90.0, sentences=400.0, freedom=20.0)}
 PRIOR = SeedSpread(made="", sources=("x",), domain=OF_METRIC, average=OF_METRIC)

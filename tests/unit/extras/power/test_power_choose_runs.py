@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.operations.power.choose_runs import Chooser, Row
-from mdnmt.operations.power.claim_contrasts import Design
-from mdnmt.operations.power.claim_power import CellOfRow, Contrast, Group
+from mdnmt.extras.power.choose_runs import Chooser, Row
+from mdnmt.extras.power.claim_contrasts import Design
+from mdnmt.extras.power.claim_power import CellOfRow, Contrast, Group
 
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
 
 
 def design(name: str, left: str, right: str, printed: float) -> Design:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mdnmt.extras.power.claim_contrasts import Design
+from mdnmt.extras.power.claim_power import draw, scaled, shares
 from mdnmt.numbers.verdicts import MIN_SEEDS
-from mdnmt.operations.power.claim_contrasts import Design
-from mdnmt.operations.power.claim_power import draw, scaled, shares
 from mdnmt.statements.claims.seed_samples import ALPHA
 
 DRAWS = 500

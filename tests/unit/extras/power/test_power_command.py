@@ -11,11 +11,11 @@ from workflow.snakemake_project import Project
 from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.config.claims import load_claims
-from mdnmt.operations.power.seed_spread import spread_of
+from mdnmt.extras.power.seed_spread import spread_of
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 
-CONFIG = Path(__file__).parents[3] / "config"
+CONFIG = Path(__file__).parents[4] / "config"
 PAPERS = ("jiang2020", "zhang2021", "song2026", "phan2022")
 
 

@@ -1,1 +1,0 @@
-"""Which claims a study can decide, with how many seeds and hours."""
