@@ -64,7 +64,8 @@ class Kind:
 
 VERB = Kind("verb", ("add_arguments", "run"), "docs/plug-ins.md", "commands")
 PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")
-KINDS = (VERB, PLANNER)
+METER = Kind("meter of energy", ("meter",), "docs/plug-ins.md")
+KINDS = (VERB, PLANNER, METER)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from torch import nn
 from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
-from mdnmt.energy import EnergyMeter
+from mdnmt.energy import energy_meter
 from mdnmt.fsio import read_json
 from mdnmt.gpu import processes_on
 from mdnmt.methods.method import Method
@@ -163,7 +163,7 @@ def _named(name: str, values: list[float]) -> Values:
 
 def _repeated(work: Callable[[], object], device: torch.device, repeats: int) -> Repeats:
     times, energies = [], []
-    meter, part = EnergyMeter(str(device)), "gpu" if device.type == "cuda" else "cpu"
+    meter, part = energy_meter(str(device)), "gpu" if device.type == "cuda" else "cpu"
     _wait(device)
     before = meter.joules(part)
     for _ in range(repeats):

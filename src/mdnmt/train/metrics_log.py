@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mdnmt.energy import EnergyMeter
+from mdnmt.energy import Meter, energy_meter
 from mdnmt.fsio import write_text
 
 _CHECKSUM = "crc32"  # key of the checksum of a record's other keys
@@ -38,7 +38,7 @@ class MetricsLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.mirror: Callable[[Mapping[str, Any]], None] | None = None
-        self._energy: EnergyMeter | None = None
+        self._energy: Meter | None = None
         self._reading: dict[str, dict[str, Any]] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         # Appended directly, not through fsio: records must survive a kill, so they cannot wait for a rename.
@@ -51,7 +51,7 @@ class MetricsLog:
             OSError: the line was not written completely; the error names the file. Readers skip a partial line.
         """
         if "event" in record and "device" in record:
-            self._energy, self._reading = EnergyMeter(record["device"], record.get("workers", 1)), {}
+            self._energy, self._reading = energy_meter(record["device"], record.get("workers", 1)), {}
         plain = _json_safe(dict(record))
         if self._energy is not None and ("device" in record or "seconds" in record):
             reading = self._energy.read()

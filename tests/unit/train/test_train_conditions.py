@@ -83,7 +83,7 @@ def test_the_record_has_the_energy_of_each_attempt(
 
     spec = make_spec()
     begin(spec, toy_task, tmp_path)  # without a counter on this machine or with one, as it comes
-    monkeypatch.setattr("mdnmt.train.metrics_log.EnergyMeter", Meter)
+    monkeypatch.setattr("mdnmt.train.metrics_log.energy_meter", Meter)
     record = go_on(spec, toy_task, tmp_path)
     energy = [one["energy"]["cpu"] for one in record["attempts"]]
     measured = [line["energy"] for line in read_metrics(RunPaths(tmp_path).metrics) if "energy" in line]
@@ -101,7 +101,7 @@ def test_a_machine_that_measures_no_energy_says_so_once_for_each_attempt(
         def read(self) -> dict[str, Any]:
             return {"cpu": {"not_measured": "no counter"}}
 
-    monkeypatch.setattr("mdnmt.train.metrics_log.EnergyMeter", Meter)
+    monkeypatch.setattr("mdnmt.train.metrics_log.energy_meter", Meter)
     spec = make_spec()
     begin(spec, toy_task, tmp_path)
     record = go_on(spec, toy_task, tmp_path)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mdnmt import gpu
-from mdnmt.energy import EnergyMeter, attempts_energy
+from mdnmt.energy import attempts_energy
+from mdnmt.extras.energy import EnergyMeter
 
 
 def zone(folder: Path, number: str, name: str, count: int, largest: int = 9_999_999) -> Path:
