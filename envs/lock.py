@@ -23,7 +23,7 @@ from pathlib import Path
 
 LOCK = Path("envs/lock")
 TORCH = "torch==2.13.0"
-RUN_EXTRAS = ("workflow", "comet", "serve", "certify")
+RUN_EXTRAS = ("workflow", "comet", "serve")
 GROUPS = ("supply-chain", "docs")  # dependency groups of pyproject.toml, each with an environment of its own
 _CUDA = re.compile(r"torch|triton|nvidia-.+|cuda-.+")
 _EVERYWHERE = re.compile(r" ; python_full_version < '3\.13'(?= \\$)|(?<= ; )python_full_version < '3\.13' and ", re.M)

@@ -35,10 +35,10 @@ case $torch in
 esac
 for extra in $(echo "${EXTRAS:-}" | tr ',' ' '); do
     case $extra in
-        workflow | comet | serve | certify) ;; # every environment has them
+        workflow | comet | serve) ;; # every environment has them
         export) also="$also export" ;;
         *)
-            echo "mdnmt: found EXTRAS=$EXTRAS, expected some of workflow, comet, serve, certify, export, with commas between" >&2
+            echo "mdnmt: found EXTRAS=$EXTRAS, expected some of workflow, comet, serve, export, with commas between" >&2
             exit 2
             ;;
     esac

@@ -65,7 +65,8 @@ class Kind:
 VERB = Kind("verb", ("add_arguments", "run"), "docs/plug-ins.md", "commands")
 PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")
 METER = Kind("meter of energy", ("meter",), "docs/plug-ins.md")
-KINDS = (VERB, PLANNER, METER)
+EVIDENCE = Kind("form of evidence", ("manifest_in", "verify"), "docs/plug-ins.md")
+KINDS = (VERB, PLANNER, METER, EVIDENCE)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ pytestmark = pytest.mark.slow
 # What a page asks for in words, or assumes: done before its commands.
 _SIGNED = (
     """echo '{"bomFormat": "CycloneDX", "components": [{"name": "torch", "version": "2"}]}' > sbom.json\n"""
-    "openssl genpkey -algorithm ed25519 -out author.pem\n"
-    "openssl pkey -in author.pem -pubout -out author.pub.pem"
+    "ssh-keygen -t ed25519 -N '' -f author"
 )
 BEFORE = {
     "certify.md": _SIGNED,
@@ -35,7 +34,7 @@ BEFORE = {
     "snakemake --cores 2 --config study=registry",
     # The page verifies the bundle of the repository. That takes minutes, and the test of replication.md does it too:
     # here, a small bundle takes its place.
-    "verify.md": f"{_SIGNED}\nmdnmt certify demo --out evidence --sign author.pem\n"
+    "verify.md": f"{_SIGNED}\nmdnmt certify demo --out evidence --sign author\n"
     "mdnmt bundle demo --bundle path/to/bundle\nrm -r docs/replication/bundle\nmdnmt bundle demo",
 }
 # What a page asks for between two of its commands.

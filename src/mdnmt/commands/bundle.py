@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpora", type=Path, default=Path("resources/corpora"), help="default: %(default)s")
     parser.add_argument("--runs-only", action="store_true", help="add no tasks and record no exhibits")
     parser.add_argument("--drop-others", action="store_true", help="first remove runs that the study does not have")
-    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign it with this Ed25519 private key (PEM)")
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign it with this SSH key")
     parser.add_argument(
         "--page", type=Path, metavar="FILE", help="write its runs, tables and claims to this Markdown page"
     )
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.exchange.bundle import MANIFEST, Bundle
     from mdnmt.exchange.pack_study import drop_other_runs, pack_study
     from mdnmt.exchange.results_page import results_page, systems
-    from mdnmt.exchange.signature import read_private_key, sign
+    from mdnmt.exchange.signature import name_of_key, sign
     from mdnmt.exchange.systems_table import fill
     from mdnmt.fsio import write_text
     from mdnmt.studies.resolve import resolve
@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.study is None:
         raise ConfigError("expected a study, or --restore RUN --parts ...; found neither")
-    key = read_private_key(args.sign) if args.sign else None
+    if args.sign:
+        name_of_key(args.sign)
     study = resolve(args.config_folder, args.study, args.corpora)
     for line in drop_other_runs(study, bundle) if args.drop_others else ():
         print(line)
@@ -57,5 +58,5 @@ def run(args: argparse.Namespace) -> None:
     if args.fill is not None:
         page = args.fill.read_text(encoding="utf-8")
         write_text(args.fill, fill(page, args.study, systems(bundle, args.study)))
-    if key is not None:
-        print(f"signed with key {sign(bundle.folder / MANIFEST, key)}")
+    if args.sign:
+        print(f"signed with {sign(bundle.folder / MANIFEST, args.sign)}")

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results", type=Path, default=Path("results"), help="where tasks may be built (default: %(default)s)"
     )
     parser.add_argument(
-        "--public-key", type=Path, metavar="KEY", help="refuse what is not signed with this Ed25519 key (PEM)"
+        "--public-key", type=Path, metavar="KEY", help="refuse what is not signed with one of these SSH keys"
     )
     parser.add_argument(
         "--processes", type=int, metavar="N", help="check N runs or exhibits at the same time (default: one per core)"
@@ -27,22 +27,21 @@ def run(args: argparse.Namespace) -> int:
     """Print one line for each file, run, task and exhibit; return 1 if anything differs."""
     from itertools import chain
 
-    from mdnmt import fsio
     from mdnmt.errors import DataError
     from mdnmt.exchange.bundle import MANIFEST, Bundle
-    from mdnmt.exchange.certificate import is_certificate, verify_certificate
-    from mdnmt.exchange.signature import UNSIGNED, check_signature, read_public_key
+    from mdnmt.exchange.signature import UNSIGNED, check_signature
     from mdnmt.exchange.verify import verify
+    from mdnmt.plugins import EVIDENCE, find_all, load
     from mdnmt.provenance import usable_cores
 
     folder, results = args.bundle.resolve(), args.results.resolve()
-    whole = is_certificate(folder)
-    if not whole and not (folder / MANIFEST).is_file():
+    forms = (load(EVIDENCE, plugin) for plugin in find_all(EVIDENCE))
+    manifest, form = next(((found, form) for form in forms if (found := form.manifest_in(folder))), (None, None))
+    if form is None and not (folder / MANIFEST).is_file():
         raise DataError(f"{args.bundle}: no {MANIFEST}; expected the folder of a bundle (mdnmt bundle) or certificate")
-    key = read_public_key(args.public_key) if args.public_key else None
     processes = usable_cores() if args.processes is None else args.processes
-    found = verify_certificate(folder, results, processes) if whole else verify(Bundle(folder), results, processes)
-    signed = check_signature(folder / (fsio.SUMS if whole else MANIFEST), key)
+    signed = check_signature(manifest or folder / MANIFEST, args.public_key)
+    found = form.verify(folder, results, processes) if form else verify(Bundle(folder), results, processes)
     counts = {"ok": 0, "differs": 0, "not checked": 0}
     # A missing signature that nobody asked for is only mentioned in the last line.
     for one in chain([signed] if signed.detail != UNSIGNED else [], found):

@@ -29,7 +29,7 @@ from mdnmt.studies.study import Run
 
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1  # of the manifest; one that names none has it too
-SIGNATURE = "signature.json"  # of the manifest, if it is signed
+SIGNATURE = "signature.sig"  # of the manifest, if it is signed
 UNPACKED_BYTES_MAX = 200_000_000  # per archive
 RUNS, TRANSLATIONS, TASKS, STUDIES = "runs", "translations", "tasks", "studies"
 # The record, curves and own code of a run, its translations, scores and analyses, with their checksums; never weights.

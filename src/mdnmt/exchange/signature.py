@@ -1,180 +1,93 @@
-"""Sign the manifest of a bundle or certificate with an Ed25519 key, and check who signed it.
+"""Sign the manifest of a bundle or certificate with an SSH key, and check who signed it; OpenSSH does both.
 
-`signature.json` beside the manifest is a DSSE envelope (Dead Simple Signing Envelope, version 1). Its payload names
-the manifest and its sha256. The manifest lists the sha256 of every other file, so the signature covers all of them.
+`signature.sig` beside the manifest is what `ssh-keygen -Y sign -n mdnmt` writes. The manifest lists the sha256 of
+every other file, so the signature covers all of them.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
+import subprocess
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from mdnmt import fsio
 from mdnmt.errors import ConfigError
 from mdnmt.exchange.bundle import SIGNATURE
 from mdnmt.exchange.verify import Finding
-from mdnmt.fingerprint import canonical_json, sha256_file
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-
-PAYLOAD_TYPE = "application/vnd.mdnmt.manifest-sha256+json"
+NAMESPACE = "mdnmt"  # a signature that was made for another purpose is refused
 UNSIGNED = "unsigned"
-_BYTES_MAX = 10_000  # of a signature or key; real ones have a few hundred
 
 
-def read_private_key(path: Path) -> Ed25519PrivateKey:
-    """Read a private key.
+def _keygen(*words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(["ssh-keygen", *words], input=given, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise ConfigError("needs the program ssh-keygen, which is not here; install the client of OpenSSH") from None
+
+
+def name_of_key(path: Path) -> str:
+    """Return the fingerprint of a private or public key, such as `SHA256:5d1c...`; of several public keys, the first.
 
     Raises:
-        ConfigError: the package cryptography is not installed, or the file holds no such key.
+        ConfigError: the file holds no key, or ssh-keygen is not installed.
     """
-    require_cryptography()
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(_key_file(path), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise ConfigError(
-            f"{path}: expected an Ed25519 private key in PEM without a password;"
-            " `openssl genpkey -algorithm ed25519 -out FILE` makes one"
-        )
-    return key
+    done = _keygen("-l", "-f", str(path.absolute()))
+    if done.returncode:
+        raise ConfigError(f"{path}: expected an SSH key; `ssh-keygen -t ed25519 -f FILE` makes one")
+    return done.stdout.split()[1].decode()
 
 
-def read_public_key(path: Path) -> Ed25519PublicKey:
-    """Read a public key; raises as `read_private_key`."""
-    require_cryptography()
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
-    try:
-        key = load_pem_public_key(_key_file(path))
-    except (ValueError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, Ed25519PublicKey):
-        raise ConfigError(
-            f"{path}: expected an Ed25519 public key in PEM; `openssl pkey -in PRIVATE -pubout -out FILE` writes it"
-        )
-    return key
+def _public_keys(path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    if any("PRIVATE" in line for line in lines):
+        raise ConfigError(f"{path}: expected public SSH keys, found a private one; its public part is in {path}.pub")
+    return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-def require_cryptography() -> None:
-    """Raise an error if the optional package cryptography is not installed.
+def sign(manifest: Path, key: Path) -> str:
+    """Write the signature of a manifest beside it; return the key's fingerprint.
 
     Raises:
-        ConfigError: it is not installed.
+        ConfigError: the key cannot be used.
     """
-    try:
-        import cryptography  # noqa: F401
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "needs the package cryptography, which is not installed; "
-            "run `make setup EXTRAS=certify` (without a checkout: pip install 'mdnmt[certify]')"
-        ) from None
+    done = _keygen("-Y", "sign", "-f", str(key.absolute()), "-n", NAMESPACE, given=manifest.read_bytes())
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise ConfigError(f"{key}: ssh-keygen cannot sign with it ({said}); give a private key that only you can read")
+    fsio.write_bytes(manifest.parent / SIGNATURE, done.stdout)
+    return name_of_key(key)
 
 
-def _key_file(path: Path) -> bytes:
-    with path.open("rb") as handle:
-        return handle.read(_BYTES_MAX)
-
-
-def key_id(key: Ed25519PublicKey) -> str:
-    """Return the name of a key: the sha256 of its 32 bytes."""
-    return hashlib.sha256(key.public_bytes_raw()).hexdigest()
-
-
-def sign(manifest: Path, key: Ed25519PrivateKey) -> str:
-    """Write the signature of a manifest beside it; return the key's name (`key_id`)."""
-    payload = canonical_json({"file": manifest.name, "sha256": sha256_file(manifest)}).encode("ascii")
-    name = key_id(key.public_key())
-    fsio.write_text(manifest.parent / SIGNATURE, _envelope(payload, name, key.sign(_signed_bytes(payload))))
-    return name
-
-
-def check_signature(manifest: Path, key: Ed25519PublicKey | None) -> Finding:
-    """Say whether a manifest is unsigned, resealed since it was signed, signed with another key, or good.
+def check_signature(manifest: Path, public: Path | None) -> Finding:
+    """Say whether a manifest is unsigned, changed since it was signed, signed with another key, or good.
 
     Args:
         manifest: the manifest; its signature is beside it.
-        key: the expected signer's key; None: any key, so only changes after signing are found.
-    """
-    path = manifest.parent / SIGNATURE
-    if not path.is_file():
-        if key is None:
-            return Finding(SIGNATURE, "not checked", UNSIGNED)
-        return Finding(SIGNATURE, "differs", f"unsigned: there is no {SIGNATURE}; expected one by key {_short(key)}")
-    try:
-        payload, name, signature = _read_envelope(path)
-        said = json.loads(payload)
-        signed = {said["file"]: said["sha256"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return Finding(SIGNATURE, "differs", f"altered: {SIGNATURE} does not have the layout of a signature")
-    if key is not None:
-        if name != key_id(key):
-            why = f"foreign: signed with key {name[:16]}, expected {_short(key)}"
-            return Finding(SIGNATURE, "differs", why)
-        if not _is_signed(payload, signature, key):
-            return Finding(SIGNATURE, "differs", f"altered: key {_short(key)} did not make this signature")
-    if signed != {manifest.name: sha256_file(manifest)}:
-        return Finding(SIGNATURE, "differs", f"resealed: {manifest.name} is not the one that was signed")
-    if key is None:
-        return Finding(
-            SIGNATURE,
-            "not checked",
-            f"signed with key {name[:16]}; --public-key FILE checks whether it is the signer's",
-        )
-    return Finding(SIGNATURE, "ok", f"signed with key {_short(key)}")
-
-
-def _short(key: Ed25519PublicKey) -> str:
-    return key_id(key)[:16]
-
-
-def _is_signed(payload: bytes, signature: bytes, key: Ed25519PublicKey) -> bool:
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        key.verify(signature, _signed_bytes(payload))
-    except InvalidSignature:
-        return False
-    return True
-
-
-def _signed_bytes(payload: bytes) -> bytes:
-    """Return the pre-authentication encoding of DSSE, which is what a key signs."""
-    return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode("ascii"), len(payload), payload)
-
-
-def _envelope(payload: bytes, name: str, signature: bytes) -> str:
-    value = {
-        "payload": base64.b64encode(payload).decode("ascii"),
-        "payloadType": PAYLOAD_TYPE,
-        "signatures": [{"keyid": name, "sig": base64.b64encode(signature).decode("ascii")}],
-    }
-    return json.dumps(value, indent=2, sort_keys=True) + "\n"
-
-
-def _read_envelope(path: Path) -> tuple[bytes, str, bytes]:
-    """Return payload, name of the key and signature.
+        public: the public keys of the expected signer, one a line; None: any key, so only changes are found.
 
     Raises:
-        ValueError: the file differs in any byte from what `_envelope` writes.
+        ConfigError: the file of public keys holds none, or ssh-keygen is not installed.
     """
-    with path.open("rb") as handle:
-        text = handle.read(_BYTES_MAX).decode("utf-8")
-    envelope: Any = json.loads(text)
-    (one,) = envelope["signatures"]
-    payload, signature = (base64.b64decode(part, validate=True) for part in (envelope["payload"], one["sig"]))
-    name = str(one["keyid"])
-    if text != _envelope(payload, name, signature):
-        raise ValueError("is not canonical")
-    return payload, name, signature
+    path = manifest.parent / SIGNATURE
+    keys = _public_keys(public) if public is not None else []
+    expected = name_of_key(public) if public is not None else ""
+    if not path.is_file():
+        if public is None:
+            return Finding(SIGNATURE, "not checked", UNSIGNED)
+        return Finding(SIGNATURE, "differs", f"unsigned: there is no {SIGNATURE}; expected one by {expected}")
+    content, options = manifest.read_bytes(), ("-n", NAMESPACE, "-s", str(path.absolute()))
+    done = _keygen("-Y", "check-novalidate", *options, given=content)
+    if done.returncode:
+        why = f"altered: it is no signature of this {manifest.name}, which was changed since, or the signature was"
+        return Finding(SIGNATURE, "differs", why)
+    name = done.stdout.split()[-1].decode()
+    if public is None:
+        return Finding(SIGNATURE, "not checked", f"signed with {name}; --public-key FILE checks whose it is")
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as signers:
+        signers.writelines(f"signer {key}\n" for key in keys)
+        signers.flush()
+        done = _keygen("-Y", "verify", "-f", signers.name, "-I", "signer", *options, given=content)
+    if done.returncode:
+        return Finding(SIGNATURE, "differs", f"foreign: signed with {name}, expected {expected}")
+    return Finding(SIGNATURE, "ok", f"signed with {name}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from small_bundle import make_project, make_runs, score
 
 from mdnmt.cli import main
 from mdnmt.exchange.bundle import Bundle
-from mdnmt.exchange.certificate_documents import write_appendix
 from mdnmt.exchange.evidence import unpacked
-from mdnmt.exchange.ro_crate import METADATA, write_metadata
-from mdnmt.exchange.study_facts import StudyFacts, read_facts
 from mdnmt.exchange.verify import Finding, verify
+from mdnmt.extras.certify.documents import write_appendix
+from mdnmt.extras.certify.study_facts import StudyFacts, read_facts
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import read_json, read_lines, write_sealed
 from mdnmt.studies.external_translations import source_key
@@ -117,21 +115,13 @@ def test_translations_that_may_not_be_passed_on_stay_out(made: Path, capsys: pyt
     assert "left out: tables/jiang2020-table2 needs translations of opus" in capsys.readouterr().out
 
 
-def test_a_certificate_names_it_with_its_provenance(made: Path, tmp_path: Path) -> None:
+def test_a_certificate_names_it_with_its_provenance(made: Path) -> None:
     told = facts(made, "open")
     made_by = {"mdnmt": "1", "commit": None, "dirty": None, "utc": "2026-01-01T00:00:00+00:00"}
     text = write_appendix(told, made_by, [], 1)
     assert "| OPUS\\| (`opus`) | Somebody, 2024, CC BY 4.0 | yes |" in text
     assert all(sha256 in text for sha256 in told.external["opus"]["files"].values())
     assert set(told.external["opus"]["files"]) == {"tiny/opus/hyp.economy.tsv", "tiny/opus/hyp.law.tsv"}
-    names = ("Snakefile", "README.md", "bundle/", "numbers.csv", "verdicts.csv")
-    for name in names:
-        if not name.endswith("/"):
-            (tmp_path / name).write_text("")
-    write_metadata(tmp_path, told, made_by, dict.fromkeys(names, ""))
-    graph = {entity["@id"]: entity for entity in json.loads((tmp_path / METADATA).read_text())["@graph"]}
-    assert graph["#external-opus"]["description"] == "Somebody, 2024, CC BY 4.0"
-    assert {"@id": "#external-opus"} in graph["#run-of-the-study"]["object"]
 
 
 @pytest.fixture

@@ -7,23 +7,22 @@ import csv
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from keys import write_keys
+from signing_keys import write_keys
 from small_bundle import make_project, make_runs
 
 from mdnmt.cli import main
-from mdnmt.exchange import study_facts
 from mdnmt.exchange.bundle import Bundle
-from mdnmt.exchange.certificate_documents import TO_ADD
-from mdnmt.exchange.study_facts import VERDICT_COLUMNS
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
+from mdnmt.extras.certify import study_facts
+from mdnmt.extras.certify.documents import TO_ADD
+from mdnmt.extras.certify.study_facts import VERDICT_COLUMNS
 from mdnmt.numbers.verdicts import Judgement
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SBOM = {"bomFormat": "CycloneDX", "components": [{"name": "torch", "version": "2"}]}
 
 
@@ -37,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (project / "sbom.json").write_text(json.dumps(SBOM), encoding="utf-8")
     write_keys(project, "author")
     with contextlib.chdir(project):
-        assert main(["certify", "tiny", "--out", "certificate", "--sign", "author.pem"]) == 0
+        assert main(["certify", "tiny", "--out", "certificate", "--sign", "author"]) == 0
         shutil.copytree("certificate/bundle", "bundle")
     return project
 
@@ -65,25 +64,12 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 def test_it_holds_the_evidence_the_environment_and_the_commands(certificate: Path) -> None:
     names = {path.relative_to(certificate).as_posix() for path in certificate.rglob("*") if path.is_file()}
     assert len(Bundle(certificate / "bundle").runs) == 6
-    assert {"Snakefile", "workflow/rules/train.smk", "config/tiny.yaml", "LICENSE", "signature.json"} <= names
+    assert {"Snakefile", "workflow/rules/train.smk", "config/tiny.yaml", "LICENSE", "signature.sig"} <= names
     assert (certificate / "environment/lock/run.txt").read_bytes() == (ROOT / "envs/lock/run.txt").read_bytes()
     assert json.loads((certificate / "environment/sbom.json").read_text(encoding="utf-8")) == SBOM
     commands = (certificate / "commands.sh").read_text(encoding="utf-8")
     assert "snakemake --cores all --config study=tiny\n" in commands
     assert (certificate / "verification.txt").read_text(encoding="utf-8").count(": ok\n") == 13
-
-
-def test_the_metadata_are_those_of_a_workflow_run_crate(certificate: Path) -> None:
-    graph = json.loads((certificate / "ro-crate-metadata.json").read_text(encoding="utf-8"))["@graph"]
-    by_id = {entity["@id"]: entity for entity in graph}
-    root, action = by_id["./"], by_id["#run-of-the-study"]
-    assert {"@id": "https://w3id.org/ro/wfrun/workflow/0.5"} in root["conformsTo"]
-    assert root["mainEntity"] == action["instrument"] == {"@id": "Snakefile"}
-    assert "ComputationalWorkflow" in by_id["Snakefile"]["@type"]
-    assert {"@id": "bundle/"} in action["result"]
-    parts = {part["@id"] for part in root["hasPart"]}
-    there = {path.relative_to(certificate).as_posix() for path in certificate.rglob("*") if path.is_file()}
-    assert parts == (there | {"bundle/"}) - {"ro-crate-metadata.json"}
 
 
 def test_what_a_human_must_add_is_empty_and_listed(certificate: Path) -> None:
@@ -124,10 +110,10 @@ def test_a_cell_with_a_printed_number_has_its_verdict() -> None:
 def test_it_verifies_also_after_a_human_has_completed_it(
     certificate: Path, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("README.md", "codecheck.yml", "ro-crate-metadata.json"):
+    for name in ("README.md", "codecheck.yml"):
         path = certificate / name
         path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
-    key = str(made / "author.pub.pem")
+    key = str(made / "author.pub")
     status, out = said(capsys, "verify", str(certificate), "--quiet", "--public-key", key)
     assert status == 0 and out.endswith("ok, 0 differs, 0 not checked\n"), out
 
@@ -151,8 +137,8 @@ def test_a_changed_file_is_found(certificate: Path, made: Path, capsys: pytest.C
     assert "environment/lock/run.txt: differs: missing, but sums.json lists it\n" in out
     assert "more.txt: differs: is not listed in sums.json\n" in out
     (certificate / "sums.json").write_bytes(sums.replace(b"verdicts.csv", b"verdicts.xxx"))
-    status, out = said(capsys, "verify", str(certificate), "--quiet", "--public-key", str(made / "author.pub.pem"))
-    assert status == 1 and "signature.json: differs: resealed: sums.json is not the one that was signed\n" in out
+    status, out = said(capsys, "verify", str(certificate), "--quiet", "--public-key", str(made / "author.pub"))
+    assert status == 1 and "signature.sig: differs: altered: it is no signature of this sums.json" in out
     assert "sums.json: differs: " in out
 
 
@@ -162,7 +148,7 @@ def test_a_changed_file_is_found(certificate: Path, made: Path, capsys: pytest.C
         (["--sbom", "none.json"], "none.json: no such file; `make sbom` writes it"),
         (["--sbom", "Snakefile"], "Snakefile: expected an SBOM in CycloneDX JSON"),
         (["--bundle", "config"], "config: has no study tiny; `mdnmt bundle tiny --bundle ...` adds it"),
-        (["--sign", "author.pub.pem"], "author.pub.pem: expected an Ed25519 private key"),
+        (["--sign", "sbom.json"], "sbom.json: expected an SSH key"),
         (["--out", "config"], "config: exists already; expected the name of a new folder"),
     ],
 )
@@ -173,17 +159,6 @@ def test_mistakes_are_one_line_before_anything_is_packed(
     status, out = said(capsys, "certify", "tiny", "--out", "new", *words)
     assert status == 2 and expected in out and out.count("\n") == 1
     assert sorted(project.iterdir()) == before
-
-
-def test_without_the_extra_it_says_how_to_get_it(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "rocrate", None)
-    assert said(capsys, "certify", "tiny", "--out", "new") == (
-        2,
-        "mdnmt certify: needs the package rocrate, which is not installed; "
-        "run `make setup EXTRAS=certify` (without a checkout: pip install 'mdnmt[certify]')\n",
-    )
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from mdnmt.escape import markdown, one_line
-from mdnmt.exchange.study_facts import StudyFacts
 from mdnmt.exchange.verify import Finding
+from mdnmt.extras.certify.study_facts import StudyFacts
 from mdnmt.numbers.verdicts import VERDICTS
 
 APPENDIX, CODECHECK, COMMANDS = "README.md", "codecheck.yml", "commands.sh"
@@ -29,10 +29,6 @@ TO_ADD = (
     Field("the paper that the artifact belongs to", "Paper: in Abstract; `paper` in codecheck.yml"),
     Field("its authors, with ORCID where they have one", "Authors: in Abstract; `paper` in codecheck.yml"),
     Field("who answers questions", "Contact: in Abstract"),
-    Field(
-        "who made the runs, and who publishes this folder",
-        "`agent` of the CreateAction, `author` and `publisher` of the root in ro-crate-metadata.json",
-    ),
     Field("where the source code is published", "Source code address: in Badges; `repository` in codecheck.yml"),
     Field("where the trained models are published, if that badge is asked for", "Trained models address: in Badges"),
     Field("a container that reproduces one result, if that badge is asked for", "Container image: in Badges"),
@@ -55,7 +51,7 @@ def write_appendix(facts: StudyFacts, made: dict[str, Any], findings: list[Findi
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("mdnmt.exchange", "."),
+        loader=PackageLoader("mdnmt.extras.certify", "."),
         autoescape=False,  # the output is Markdown; the filter md escapes foreign text
         undefined=StrictUndefined,
         keep_trailing_newline=True,

@@ -1,6 +1,6 @@
 """A certificate: a folder with a study's bundle and everything else a reviewer needs, checked by `mdnmt verify`.
 
-`sums.json` lists the sha256 of every file except those that a human completes. An optional `signature.json` signs it.
+`sums.json` lists the sha256 of every file except those that a human completes. An optional `signature.sig` signs it.
 """
 
 from __future__ import annotations
@@ -11,43 +11,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mdnmt import fsio, provenance
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError, MdnmtError
-from mdnmt.exchange import certificate_documents, ro_crate
 from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, Bundle
 from mdnmt.exchange.evidence import unpacked
 from mdnmt.exchange.pack_study import pack_study
 from mdnmt.exchange.signature import sign
-from mdnmt.exchange.study_facts import has_study, read_facts
 from mdnmt.exchange.verify import Finding, verify
+from mdnmt.extras.certify import documents
+from mdnmt.extras.certify.study_facts import has_study, read_facts
 from mdnmt.fingerprint import sha256_file
 from mdnmt.studies.study import Study
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 BUNDLE, SBOM, VERIFICATION = "bundle", "environment/sbom.json", "verification.txt"
-COMPLETED_BY_HAND = {certificate_documents.APPENDIX, certificate_documents.CODECHECK, ro_crate.METADATA}
-_DESCRIPTIONS = {
-    "Snakefile": "The workflow that made the study",
-    "workflow/": "The rules of the workflow",
-    "config/": "The study",
-    "environment/lock/": "Every package of the environment with the sha256 of its files",
-    "LICENSE": "Licence of the code",
-    SBOM: "What was installed (SBOM, CycloneDX)",
-    f"{BUNDLE}/": "Evidence without weights: records, curves, translations, scores and exhibits; see mdnmt verify",
-    f"{BUNDLE}/{MANIFEST}": "The sha256 of every archive of the evidence and of every file in it",
-    "numbers.csv": "Every number of the study",
-    "verdicts.csv": "The verdict on each cell and claim of the papers",
-    VERIFICATION: "What mdnmt verify says about the bundle",
-    certificate_documents.APPENDIX: "Artifact appendix, with the fields that a human must fill",
-    certificate_documents.CODECHECK: "Configuration of a CODECHECK, with the fields that a human must fill",
-    certificate_documents.COMMANDS: "The commands that make the study",
-    fsio.SUMS: "The sha256 of every file that is not completed by hand",
-}
+# Older certificates also had an RO-Crate.
+COMPLETED_BY_HAND = {documents.APPENDIX, documents.CODECHECK, "ro-crate-metadata.json"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +41,7 @@ class Sources:
         results: the folder of results.
         sbom: a list of the installed packages in CycloneDX JSON.
         bundle: a bundle that has the study; None: pack one from the results.
-        key: signs the certificate; None: it stays unsigned.
+        key: an SSH key that signs the certificate; None: it stays unsigned.
     """
 
     project: Path
@@ -68,7 +49,7 @@ class Sources:
     results: Path
     sbom: Path
     bundle: Path | None = None
-    key: Ed25519PrivateKey | None = None
+    key: Path | None = None
 
 
 def require_sources(sources: Sources, study: str, out: Path) -> None:
@@ -77,7 +58,6 @@ def require_sources(sources: Sources, study: str, out: Path) -> None:
     Raises:
         ConfigError: a part is missing; the message says what makes it.
     """
-    ro_crate.require_rocrate()
     if out.exists():
         raise ConfigError(f"{out}: exists already; expected the name of a new folder")
     for name in ("Snakefile", "workflow", "envs/lock", "LICENSE"):
@@ -131,15 +111,10 @@ def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
         fsio.write_text(part / "numbers.csv", facts.numbers)
         fsio.write_text(part / "verdicts.csv", facts.verdict_table())
         fsio.write_lines(part / VERIFICATION, [one.line() for one in findings])
-        fsio.write_text(part / certificate_documents.CODECHECK, certificate_documents.write_codecheck(facts))
-        fsio.write_text(
-            part / certificate_documents.COMMANDS, certificate_documents.write_commands(facts, made["commit"])
-        )
+        fsio.write_text(part / documents.CODECHECK, documents.write_codecheck(facts))
+        fsio.write_text(part / documents.COMMANDS, documents.write_commands(facts, made["commit"]))
         size = sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
-        fsio.write_text(
-            part / certificate_documents.APPENDIX, certificate_documents.write_appendix(facts, made, findings, size)
-        )
-        ro_crate.write_metadata(part, facts, made, _described(part, signed=sources.key is not None))
+        fsio.write_text(part / documents.APPENDIX, documents.write_appendix(facts, made, findings, size))
         _seal(part, sources.key)
         part.rename(out)
     fsio.sync_directory(out.parent)
@@ -157,23 +132,7 @@ def _copy_sources(study: Study, sources: Sources, part: Path) -> None:
     shutil.copy(sources.config / "studies" / f"{study.name}.yaml", part / "config")
 
 
-def _described(part: Path, *, signed: bool) -> dict[str, str]:
-    """Return name -> description of the files and folders of a certificate, sums and signature included."""
-    names = [path.relative_to(part).as_posix() for path in sorted(part.rglob("*")) if path.is_file()]
-    found = {name: _DESCRIPTIONS.get(name, "") or _described_by_folder(name) for name in names}
-    found |= {name: text for name, text in _DESCRIPTIONS.items() if name in (f"{BUNDLE}/", fsio.SUMS)}
-    if signed:
-        found[SIGNATURE] = f"Signature of {fsio.SUMS} (DSSE, Ed25519)"
-    return found
-
-
-def _described_by_folder(name: str) -> str:
-    if name.startswith(f"{BUNDLE}/"):
-        return "Archive of the evidence" if name.endswith(".tar.xz") else "Signature of the bundle"
-    return next(text for folder, text in _DESCRIPTIONS.items() if folder.endswith("/") and name.startswith(folder))
-
-
-def _seal(folder: Path, key: Ed25519PrivateKey | None) -> None:
+def _seal(folder: Path, key: Path | None) -> None:
     """Write and sign the checksums of the files that are not completed by hand."""
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     fsio.write_sums(folder, sorted(names - COMPLETED_BY_HAND))
@@ -183,7 +142,7 @@ def _seal(folder: Path, key: Ed25519PrivateKey | None) -> None:
 
 def is_certificate(folder: Path) -> bool:
     """Say whether a folder is a certificate, not a bundle."""
-    return (folder / ro_crate.METADATA).is_file() and not (folder / MANIFEST).is_file()
+    return (folder / documents.CODECHECK).is_file() and not (folder / MANIFEST).is_file()
 
 
 def verify_certificate(folder: Path, results: Path, processes: int = 1) -> Iterator[Finding]:
