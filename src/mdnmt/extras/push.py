@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> None:
     """Push each run, and a study's translations from elsewhere."""
     from mdnmt.errors import ConfigError
     from mdnmt.exchange.bundle import RUNS
-    from mdnmt.exchange.transfer import address_of, external_folders, push, push_external, runs_of_study
+    from mdnmt.extras.stores.transfer import address_of, external_folders, push, push_external, runs_of_study
     from mdnmt.paths import RunPaths
 
     if "://" in str(args.store) or ":/" in str(args.store):

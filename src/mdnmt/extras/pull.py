@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Pull each run; a failure does not stop the others."""
     from mdnmt.errors import ConfigError, DataError
-    from mdnmt.exchange.transfer import (
+    from mdnmt.extras.stores.transfer import (
         address_of,
         drop_benchmarks,
         external_folders,
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _take_in(parts: list[str], args: argparse.Namespace) -> None:
     """Take in the results without weights that `mdnmt campaign` left on another machine."""
-    from mdnmt.exchange.campaign_results import take_in
-    from mdnmt.exchange.transfer import drop_benchmarks, unbuilt_task
+    from mdnmt.extras.stores.campaign_parts import take_in
+    from mdnmt.extras.stores.transfer import drop_benchmarks, unbuilt_task
 
     unbuilt = set[Path]()
     for part in parts:

@@ -20,9 +20,9 @@ from mdnmt.cli import main
 from mdnmt.config.run import RunSpec
 from mdnmt.corpora.providers import http
 from mdnmt.errors import ConfigError, DataError, FetchError, MdnmtError
-from mdnmt.exchange import transfer
 from mdnmt.exchange.bundle import Bundle
-from mdnmt.exchange.transfer import MANIFEST, address_of, pull, push
+from mdnmt.extras.stores import transfer
+from mdnmt.extras.stores.transfer import MANIFEST, address_of, pull, push
 
 
 @pytest.fixture(scope="module")
