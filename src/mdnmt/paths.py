@@ -7,6 +7,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+# Pretrained weights; relative to the project's folder, and may be a symbolic link to a shared one.
+PRETRAINED = Path("resources/pretrained")
+TOY = "toy/"  # prefix of the names of toy weights, which are generated instead of downloaded
+
 # runs/<task>/<method>/seed<k>-<fp>/..., tasks/<task>-<fp>/..., tasks/<stage>/<fp>/..., results/<study>/<folder>/...
 _ADDRESS = re.compile(
     r"/(?P<address>runs/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/.+|tasks/[^/]+[-/][0-9a-f]{8}/.+)$"

@@ -63,10 +63,14 @@ class Kind:
 
 
 VERB = Kind("verb", ("add_arguments", "run"), "docs/plug-ins.md", "commands")
+METHOD = Kind("method", ("config_type", "build"), "docs/your-own-method.md", "methods")
+PRETRAINED = Kind(
+    "pretrained model", ("config_type", "plan", "work", "setup_of", "make_run", "open_run"), "docs/plug-ins.md"
+)
 PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")
 METER = Kind("meter of energy", ("meter",), "docs/plug-ins.md")
 EVIDENCE = Kind("form of evidence", ("manifest_in", "verify"), "docs/plug-ins.md")
-KINDS = (VERB, PLANNER, METER, EVIDENCE)
+KINDS = (VERB, METHOD, PRETRAINED, PLANNER, METER, EVIDENCE)
 
 
 @dataclass(frozen=True)
@@ -247,11 +251,6 @@ def find_all(kind: Kind) -> list[Plugin]:
     )
     found = (plugin for plugin in (*of_folders, *_installed()) if plugin.looks_like(kind))
     return sorted(found, key=lambda plugin: plugin.name)
-
-
-def names(kind: Kind) -> list[str]:
-    """Return the names of the plug-ins that look like one of this kind; nothing is imported."""
-    return [plugin.name for plugin in find_all(kind)]
 
 
 def load(kind: Kind, plugin: Plugin) -> ModuleType:

@@ -73,7 +73,7 @@ def stage_code(stage: str, *builders: str) -> str:
         stage: a key of `STAGES`.
         builders: the builders of its runs.
     """
-    own = [module_of(one, "mdnmt.methods") if one != "mbart50" else "mdnmt.pretrained.run" for one in builders]
+    own = [module_of(one, "mdnmt.methods") for one in builders]
     # Any reader may have read the data. The segmentation of Chinese changes data, but no weight.
     chosen = tuple(name for name in LOADED_BY_NAME if stage not in DATA or name != "mdnmt.corpora.readers")
     without = _NO_NUMBER if stage in DATA else _CHANGE_NO_WEIGHT

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mdnmt.fsio import write_text
-from mdnmt.pretrained.config import BUILDER as PRETRAINED
 from mdnmt.studies.resolve import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +27,7 @@ def addresses(study: str) -> Iterator[tuple[str, str]]:
         yield f"{study}\t{name}", task.fingerprint
     first = resolved.config.seed_list[0]
     for run in resolved.runs:
-        if run.seed != first or run.planned is None or run.planned.builder == PRETRAINED:
+        if run.seed != first or run.planned is None or run.planned.builder == "mbart50":
             continue
         # The run that it starts from has a line of its own.
         start = None if run.planned.initial_run is None else "its start"

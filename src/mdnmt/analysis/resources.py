@@ -16,20 +16,20 @@ from torch import nn
 from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
+from mdnmt.decode.translator import open_run
 from mdnmt.energy import energy_meter
 from mdnmt.fsio import read_json
 from mdnmt.gpu import processes_on
-from mdnmt.methods.method import Method
-from mdnmt.paths import RunPaths
-from mdnmt.pretrained.run import setup_of
-from mdnmt.pretrained.translator import open_run
-from mdnmt.pretrained.weight_files import PRETRAINED
+from mdnmt.methods import pretrained
+from mdnmt.methods.method import Trainable
+from mdnmt.paths import PRETRAINED, RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import epoch_batches, usable
 from mdnmt.train.device import autocast_dtype
 from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.layout import choose_layout, make_batch
 from mdnmt.train.optimiser import Optimiser
+from mdnmt.train.run import Setup
 from mdnmt.train.sharding import Shard
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
@@ -54,14 +54,14 @@ def measure_run(
     *,
     device: torch.device,
     repeats: int,
-    pretrained: Path = PRETRAINED,
+    root: Path = PRETRAINED,
 ) -> dict[str, Any]:
     """Measure what one run's method costs: medians over `repeats`, and all measured values under `values`.
 
     Every run of a task trains on the same batches and decodes the same test sentences, so the results can be compared.
     Nothing is written, and the run's weights do not change. Call this in a process of its own: peak memory (MiB) is
     that of the whole process, or of the GPU, and is measured in training. A pretrained model that is used as published
-    (from `pretrained`) has no training measurements; its peak memory is that of decoding.
+    (from `root`) has no training measurements; its peak memory is that of decoding.
 
     `others_percent` is the percentage of all CPU time that other processes used meanwhile, `others_on_gpu` the number
     of other processes on the same GPU. Both are left out if they are unknown.
@@ -71,13 +71,14 @@ def measure_run(
     spec = RunSpec.model_validate(record["spec"])
     result: dict[str, Any] = {"num_parameters": record["num_parameters"], "repeats": repeats}
     others, values = others_percent(), {}
-    if (setup := setup_of(spec, pretrained)) is not None:
+    module = pretrained(spec.builder)
+    if (setup := module.setup_of(spec, root) if module is not None else Setup()) is not None:
         read = setup.read(spec, data)
         method = setup.build(spec, read, device)
         result |= parameters_of_a_domain(method.model, len(spec.domains))
         values = _measure_training(spec, read, method, device, repeats)
         result["peak_memory_mb"] = _peak_memory_mb(device)
-    values |= _measure_decoding(run_folder, data, decoding, device, repeats, pretrained)
+    values |= _measure_decoding(run_folder, data, decoding, device, repeats, root)
     result.setdefault("peak_memory_mb", _peak_memory_mb(device))
     result |= {name: statistics.median(found) for name, found in values.items()}
     processes = processes_on(str(device))
@@ -97,7 +98,7 @@ def parameters_of_a_domain(model: nn.Module, num_domains: int) -> dict[str, floa
     return {"parameters_per_domain": trained / num_domains}
 
 
-def _measure_training(spec: RunSpec, data: TaskData, method: Method, device: torch.device, repeats: int) -> Values:
+def _measure_training(spec: RunSpec, data: TaskData, method: Trainable, device: torch.device, repeats: int) -> Values:
     method.model.train()
     recipe, split = spec.training, data.split("train")
     dtype = autocast_dtype(recipe, device)
@@ -139,9 +140,9 @@ def _measure_training(spec: RunSpec, data: TaskData, method: Method, device: tor
 
 
 def _measure_decoding(
-    run_folder: Path, data: TaskData, decoding: Decoding, device: torch.device, repeats: int, pretrained: Path
+    run_folder: Path, data: TaskData, decoding: Decoding, device: torch.device, repeats: int, root: Path
 ) -> Values:
-    translator = open_run(run_folder, device, pretrained)
+    translator = open_run(run_folder, device, root)
     per_domain = max(1, DECODED_SENTENCES // len(data.domains))
     texts = {domain: data.text("test", domain, data.source_lang)[:per_domain] for domain in data.domains}
     lines = [line for text in texts.values() for line in text]

@@ -30,12 +30,11 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.decode.labels import labels_under, read_predicted, translation_address
     from mdnmt.decode.likelihood import LIKELIHOOD, Likelihoods, write_likelihoods
-    from mdnmt.decode.translator import Translator, require_precision
+    from mdnmt.decode.translator import Translator, open_run, require_precision
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.fsio import write_lines, write_sums, write_text
     from mdnmt.machine import require_address
     from mdnmt.paths import RunPaths
-    from mdnmt.pretrained.translator import open_run
     from mdnmt.tasks.task_data import TaskData
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
     from mdnmt.training_code import made_by, say_other_code

@@ -62,7 +62,7 @@ def _measure(args: argparse.Namespace, folder: str) -> tuple[str, dict[str, Any]
     make_deterministic(SEED_OF_LOADING, args.threads)
     device = choose_device(args.device)
     decoding = parse_spec(args.decoding, Decoding)
-    options: dict[str, Any] = {"device": device, "repeats": args.repeats, "pretrained": args.pretrained}
+    options: dict[str, Any] = {"device": device, "repeats": args.repeats, "root": args.pretrained}
     return str(device), measure_run(Path(folder), args.task, decoding, **options)
 
 

@@ -83,8 +83,7 @@ def _train(args: argparse.Namespace) -> None:
     from mdnmt.config.loader import parse_spec
     from mdnmt.config.run import RunSpec
     from mdnmt.machine import require_address
-    from mdnmt.pretrained.config import BUILDER
-    from mdnmt.pretrained.run import make_run
+    from mdnmt.methods import pretrained
     from mdnmt.train.run import train_run
     from mdnmt.train.trainer import RuntimeOptions
 
@@ -106,8 +105,9 @@ def _train(args: argparse.Namespace) -> None:
             args.graphs,
         ),
     }
-    if spec.builder == BUILDER:
-        make_run(spec, args.task, args.out, root=args.pretrained, **options)
+    module = pretrained(spec.builder)
+    if module is not None:
+        module.make_run(spec, args.task, args.out, root=args.pretrained, **options)
     else:
         train_run(spec, args.task, args.out, initial=args.initial, **options)
 

@@ -32,10 +32,9 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.config.decoding import Decoding
     from mdnmt.config.loader import validate_model
     from mdnmt.decode.labels import label_of, read_labels
-    from mdnmt.decode.translator import read_record, require_precision
+    from mdnmt.decode.translator import open_run, read_record, require_precision
     from mdnmt.errors import ConfigError, DataError
     from mdnmt.paths import RunPaths
-    from mdnmt.pretrained.translator import open_run
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
     from mdnmt.training_code import say_other_code
 

@@ -35,7 +35,7 @@ def known_kind(folder: Folder, kind: str) -> str:
     """
     known = kinds_in(folder)
     if kind not in known and plugins.find(kind) is None:
-        hint = did_you_mean(kind, (*known, *plugins.names(EXHIBIT)))
+        hint = did_you_mean(kind, (*known, *(one.name for one in plugins.find_all(EXHIBIT))))
         raise ValueError(
             f"no kind of {folder.removesuffix('s')} {kind!r}{hint}; kinds are: {', '.join(known)}, and your own in "
             f"plug-ins ({EXHIBIT.page})"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.checkpoints.weights import load_model
-from mdnmt.config.decoding import Decoding, Weights
+from mdnmt.config.decoding import Decoding, Split, Weights
 from mdnmt.config.loader import validate_model
 from mdnmt.config.run import RunSpec
 from mdnmt.decode.batching import translate_ids
@@ -26,12 +26,13 @@ from mdnmt.decode.likelihood import Likelihood
 from mdnmt.decode.low_precision import prepare_for_decoding, require_support
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import read_json
-from mdnmt.methods import build, validate
+from mdnmt.methods import build, pretrained, validate
 from mdnmt.methods.method import VocabSizes
 from mdnmt.models.transformer import Transformer
-from mdnmt.paths import RunPaths
+from mdnmt.paths import PRETRAINED, RunPaths
 from mdnmt.tasks.segmentation.segmenter import NoDomainError, Segmentation, Segmenter, plain_text
 from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import TaskData
 
 
 @dataclass(frozen=True)
@@ -222,6 +223,48 @@ class Translator:
     def _plain(self, ids: Sequence[int], score: float) -> Translation:
         pieces = tuple(self.target_vocab.decode(ids))
         return Translation(plain_text(pieces, self.target_lang, self._target_tokenizer), pieces, score)
+
+
+class PretrainedTranslator(Protocol):
+    """A translator of a pretrained model, which segments text itself."""
+
+    domains: tuple[str, ...]
+    source_lang: str
+    target_lang: str
+    vocabulary: str
+
+    def translate(
+        self, lines: Sequence[str], config: Decoding, domain: str | Sequence[str] | None = None, first_line: int = 1
+    ) -> list[list[Translation]]:
+        """Return the translations of each line, best first; an empty line has one, which is empty."""
+
+    def translate_split(self, data: TaskData, split: Split, config: Decoding, domain: str) -> list[list[Translation]]:
+        """Return the translations of a domain's test or validation sentences."""
+
+    def force_split(self, data: TaskData, split: Split, config: Decoding, domain: str) -> Likelihood:
+        """Return how well a domain's references are predicted."""
+
+
+def open_run(
+    run_folder: Path,
+    device: torch.device,
+    root: Path = PRETRAINED,
+    weights: Weights = "final",
+    labelled: bool = True,
+) -> Translator | PretrainedTranslator:
+    """Return the translator of a finished run of any builder; `labelled` as for `Translator`.
+
+    Raises:
+        MdnmtError: the run is not finished, or its files or weights are missing or damaged.
+    """
+    try:
+        module = pretrained(read_json(RunPaths(run_folder).record)["spec"]["builder"])
+    except (OSError, ValueError, KeyError, TypeError):
+        module = None  # the translator says what is wrong
+    if module is None:
+        return Translator(run_folder, device, weights, labelled)
+    found: PretrainedTranslator = module.open_run(run_folder, device, root, weights)
+    return found
 
 
 def require_precision(translator: object, config: Decoding) -> None:

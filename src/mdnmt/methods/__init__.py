@@ -6,7 +6,7 @@ A module is imported when a model is built, because that imports PyTorch, which 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -17,12 +17,12 @@ from mdnmt.config.architectures.architecture import Architecture, VocabSizes, wi
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import canonical_json
-from mdnmt.plugins import Kind, Plugin, changed_code, find, folder, load, names, one_line, own_code
+from mdnmt.plugins import METHOD, PRETRAINED, Plugin, changed_code, find_all, folder, load, one_line, own_code
+from mdnmt.plugins import find_own as find_plugin
 
 if TYPE_CHECKING:
     from mdnmt.methods.method import Method
 
-KIND = Kind("method", ("config_type", "build"), "docs/your-own-method.md")
 # Modules of this package. Each offers `config_type` (its Architecture) and `build(config, vocab, num_domains)`.
 BUILDERS = tuple(sorted({found.name for found in iter_modules(__path__)} - {"assembly", "meta_device", "method"}))
 
@@ -33,10 +33,13 @@ def find_own(builder: str) -> Plugin | None:
     Raises:
         ConfigError: the package has a method of this name too, or there are several plug-ins.
     """
-    plugin = find(builder)
-    if plugin is not None and builder in {*BUILDERS, "mbart50"}:
-        raise ConfigError(f"{plugin.place}: mdnmt has a method {builder!r} too; give your own one another name")
-    return plugin
+    return find_plugin(METHOD, builder)
+
+
+def pretrained(builder: str) -> ModuleType | None:
+    """Return the plug-in of a model that others trained; None if the builder is a method."""
+    plugin = find_own(builder) if builder not in BUILDERS else None
+    return load(PRETRAINED, plugin) if plugin is not None and plugin.looks_like(PRETRAINED) else None
 
 
 def code_of(builder: str) -> Mapping[str, str]:
@@ -68,7 +71,6 @@ def validate(
     options: dict[str, Any],
     *,
     where: str,
-    others: Iterable[str] = (),
     code: Mapping[str, str] | None = None,
 ) -> Architecture:
     """Return the architecture that `options` describe for `builder`.
@@ -77,7 +79,6 @@ def validate(
         builder: the name of a module here, or of a plug-in.
         options: the options to set; all others keep their defaults.
         where: names the file in errors.
-        others: builders that are not modules here, for the list in the error about an unknown one.
         code: the hashes of the code that the builder must have (`code_of`); None: any.
 
     Raises:
@@ -90,27 +91,27 @@ def validate(
             "has a copy in its folder code/) or set MDNMT_PLUGINS to a folder that has it; to train with today's code, "
             "start snakemake again"
         )
-    return validate_model(options, config_type(builder, where, others), f"{where}: architecture")
+    return validate_model(options, config_type(builder, where), f"{where}: architecture")
 
 
-def config_type(builder: str, where: str, others: Iterable[str] = ()) -> type[Architecture]:
+def config_type(builder: str, where: str) -> type[Architecture]:
     """Return the class of a builder's options; arguments and errors as in `validate`."""
     if builder in ARCHITECTURES and find_own(builder) is None:
         return architecture_type(builder)
-    kind: type[Architecture] = _builder(builder, where, others).config_type
+    kind: type[Architecture] = _builder(builder, where).config_type
     return kind
 
 
-def _builder(builder: str, where: str, others: Iterable[str] = ()) -> ModuleType:
+def _builder(builder: str, where: str) -> ModuleType:
     plugin = find_own(builder)
     if plugin is None and builder not in BUILDERS:
-        known = sorted([*BUILDERS, *names(KIND), *others])
+        known = sorted({*BUILDERS, *(one.name for kind in (METHOD, PRETRAINED) for one in find_all(kind))})
         raise ConfigError(
             f"{where}: no builder {builder!r}{did_you_mean(builder, known)}; there are: {', '.join(known)}"
         )
     if plugin is None:
         return import_module(f"{__name__}.{builder}")
-    module = load(KIND, plugin)
+    module = load(METHOD, plugin)
     if not (isinstance(module.config_type, type) and issubclass(module.config_type, Architecture)):
         raise ConfigError(f"{plugin.place}: config_type is no class that extends mdnmt.methods.method.Architecture")
     if not callable(module.build):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,7 @@ from torch import Tensor, nn
 from mdnmt.config.architectures.architecture import Architecture, VocabSizes
 from mdnmt.models.losses import Loss
 from mdnmt.models.scheduled import Scheduled
-from mdnmt.models.transformer import Transformer
-
-# What the module of a method needs, in one place.
-__all__ = ["Architecture", "Builder", "Method", "TokenCounts", "VocabSizes"]
+from mdnmt.models.transformer import Transformer, TranslationModel
 
 # What the module of a method needs, in one place.
 __all__ = ["Architecture", "Builder", "Method", "TokenCounts", "VocabSizes"]
@@ -35,8 +32,8 @@ class TokenCounts:
 
 
 @dataclass
-class Method:
-    """A model and its losses.
+class Trainable:
+    """A model and its losses, as the trainer sees them.
 
     Attributes:
         model: the translation model, with everything that is trained.
@@ -50,7 +47,7 @@ class Method:
         prepare: called once before training with the token counts of the training text; None if no loss needs them.
     """
 
-    model: Transformer
+    model: TranslationModel
     losses: Sequence[Loss]
     clip_apart: list[nn.Parameter] = field(default_factory=list)
     schedules: Sequence[Scheduled] = ()
@@ -58,8 +55,8 @@ class Method:
     packs: bool = False
     prepare: Callable[[TokenCounts], None] | None = None
 
-    def to(self, device: torch.device) -> Method:
-        """Move the model and the schedules to a device; return the method."""
+    def to(self, device: torch.device) -> Self:
+        """Move the model and the schedules to a device; return them."""
         self.model.to(device)
         for schedule in self.schedules:
             schedule.to(device)
@@ -75,6 +72,13 @@ class Method:
         apart = {id(parameter) for parameter in self.clip_apart}
         rest = [parameter for parameter in self.model.parameters() if id(parameter) not in apart]
         return [group for group in (rest, self.clip_apart) if group]
+
+
+@dataclass
+class Method(Trainable):
+    """A model that is composed of blocks, and its losses."""
+
+    model: Transformer
 
 
 # (architecture, vocabularies, number of domains) -> method

@@ -65,7 +65,25 @@ class DecodingState:
                 cache.select(sentences, cells)
 
 
-class Transformer(nn.Module):
+class TranslationModel(nn.Module):
+    """What the trainer needs of a model beside its parameters."""
+
+    @property
+    def max_source_length(self) -> int:
+        """Return the largest number of source ids, </s> included."""
+        raise NotImplementedError
+
+    @property
+    def max_target_length(self) -> int:
+        """Return the largest number of target ids, </s> included."""
+        raise NotImplementedError
+
+    def forward(self, batch: Batch) -> Output:
+        """Return the decoder's output for every label of the batch, given the true tokens before it."""
+        raise NotImplementedError
+
+
+class Transformer(TranslationModel):
     """Embeddings, encoder, decoder and output layer; the method decides which blocks they contain."""
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any
 
 from mdnmt.config.paper import Recipe
 from mdnmt.config.run import RunSpec
-from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+from mdnmt.methods import pretrained
 from mdnmt.studies.study import Study
 
 # Column of the page -> the options that it shows, of the architecture and of the training.
@@ -68,7 +68,7 @@ def _groups(study: Study, task: str) -> dict[tuple[str, ...], list[str]]:
     found: dict[tuple[str, ...], list[str]] = {}
     for run in study.runs_of(task):
         spec = run.spec or run.planned
-        if spec is None or spec.builder == PRETRAINED_BUILDER:
+        if spec is None or pretrained(spec.builder) is not None:
             continue
         names = found.setdefault(tuple(_cells(values_of(spec))), [])
         if f"`{run.method}`" not in names:

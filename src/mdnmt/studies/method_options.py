@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mdnmt.config.architectures.architecture import Architecture
+from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig, MethodIndex
@@ -14,11 +15,7 @@ from mdnmt.config.paper import Recipe
 from mdnmt.config.study import Overrides, StudyConfig
 from mdnmt.config.training import Training, merge_recipes
 from mdnmt.errors import ConfigError
-from mdnmt.methods import find_own, validate
-from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
-from mdnmt.pretrained.config import Mbart50Config
-from mdnmt.pretrained.config import validate as validate_pretrained
-from mdnmt.pretrained.weight_files import PRETRAINED, plan
+from mdnmt.methods import find_own, pretrained, validate
 from mdnmt.studies.study import Task
 from mdnmt.train.domain_sampling import check_weights
 
@@ -57,20 +54,21 @@ class Options:
         method = self.methods[name]
         find_own(method.builder)  # raises for a plug-in with the name of one of mdnmt's methods
         study = self._study(task, name).architecture
-        if method.builder != PRETRAINED_BUILDER:
+        module = pretrained(method.builder)
+        if module is None:
 
             def check(options: Given, where: str) -> Architecture:
-                return validate(method.builder, options, where=where, others=[PRETRAINED_BUILDER])
+                return validate(method.builder, options, where=where)
 
             given = {**self._recipe(task, name).architecture, **method.architecture}
             return self._checked(check, name, given, study).model_dump(mode="json"), task.missing
 
-        def check_pretrained(options: Given, where: str) -> Mbart50Config:
-            return validate_pretrained(options, where=where)
+        def check_pretrained(options: Given, where: str) -> Frozen:
+            config: Frozen = validate_model(options, module.config_type, f"{where}: architecture")
+            return config
 
-        weights, missing = plan(
+        weights, missing = module.plan(
             self._checked(check_pretrained, name, method.architecture, study),
-            PRETRAINED,
             source_lang=task.config.source_lang,
             target_lang=task.config.target_lang,
         )
@@ -112,8 +110,7 @@ class Options:
 
     def _recipe(self, task: Task, name: str) -> Recipe:
         # Pretrained weights have their own sizes and the recipe of their publication.
-        pretrained = self.methods[name].builder == PRETRAINED_BUILDER
-        if pretrained:
+        if pretrained(self.methods[name].builder) is not None:
             return Recipe()
         variant = self.config.variants.get(name)
         compared = self.compared.get(task.name, {})
@@ -122,9 +119,9 @@ class Options:
     def _study(self, task: Task, name: str) -> Overrides:
         """Return what the study sets for a method, by `all_methods`, `per_task` and `per_method`."""
         # `all_methods` and `per_task` set sizes and a recipe for training from scratch; pretrained models ignore them.
-        pretrained = self.methods[name].builder == PRETRAINED_BUILDER
+        is_pretrained = pretrained(self.methods[name].builder) is not None
         of_task = self.config.per_task.get(task.name, Overrides())
-        layers = (self._own(name),) if pretrained else (self.config.all_methods, of_task, self._own(name))
+        layers = (self._own(name),) if is_pretrained else (self.config.all_methods, of_task, self._own(name))
         return _joined(layers)
 
     def _own(self, name: str) -> Overrides:

@@ -25,9 +25,8 @@ from mdnmt.corpora.checksum_cache import ChecksumCache
 from mdnmt.corpora.corpus_lock import Lock, own_lock, read_lock
 from mdnmt.corpora.task_corpora import check_own, corpora_of
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.methods import code_of
+from mdnmt.methods import code_of, pretrained
 from mdnmt.plugins import use_folder_beside
-from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.score.metrics.comet_files import COMET, plan
 from mdnmt.studies.external_systems import check_shown, external_outputs
 from mdnmt.studies.method_options import Options
@@ -197,8 +196,8 @@ def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> 
             f"{where}: methods: {name!r} starts from the trained model of {start!r}, which is none of the study's "
             "methods; add it to them"
         )
-    pretrained = PRETRAINED_BUILDER in (methods[name].builder, methods[start].builder)
-    if pretrained or methods[start].train_on == "each" or methods[start].initialise_from is not None:
+    foreign = any(pretrained(methods[one].builder) is not None for one in (name, start))
+    if foreign or methods[start].train_on == "each" or methods[start].initialise_from is not None:
         raise ConfigError(
             f"{where}: methods: {name!r} starts from {start!r}; expected a method with train_on: all that starts from "
             "none itself, and neither of them pretrained"
@@ -236,7 +235,7 @@ def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock, prov
 def _buildable(options: Options, task: Task, name: str, where: str) -> None:
     """Check that the model can be built, and that its initial weights, if any, fit it; on the meta device."""
     method = options.methods[name]
-    if method.builder == PRETRAINED_BUILDER:
+    if pretrained(method.builder) is not None:
         return
 
     def model(of: str) -> Model:

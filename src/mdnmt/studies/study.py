@@ -21,7 +21,7 @@ from mdnmt.config.study import ExternalSystem, StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.decode.labels import translation_address
 from mdnmt.fingerprint import fingerprint
-from mdnmt.pretrained.weight_files import TOY
+from mdnmt.paths import TOY
 from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +61,9 @@ def readable(value: Any) -> Any:
 
 
 def _sentence(data: TaskData, split: Split, row: int) -> dict[str, Any]:
-    def pieces(side: str, ids: Sequence[int]) -> str | list[int]:
-        # The data of a pretrained model uses that model's ids and has no vocabulary file.
-        decode = getattr(getattr(data, f"{side}_vocab", None), "decode", None)
-        return " ".join(decode(ids)) if decode is not None else list(ids)
-
     return {
         "row": row,
         "domain": data.domains[int(split.domains[row])],
-        "source": pieces("source", split.source[row].tolist()),
-        "target": pieces("target", split.target[row].tolist()),
+        "source": " ".join(data.source_vocab.decode(split.source[row].tolist())),
+        "target": " ".join(data.target_vocab.decode(split.target[row].tolist())),
     }

@@ -9,20 +9,20 @@ import torch
 
 from mdnmt.config.training import Compile
 from mdnmt.errors import ConfigError
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.models.transformer import Transformer
 
 # Both widths of a batch are rounded up to a multiple of this: fewer shapes, and widths that suit matrix units.
 WIDTH_MULTIPLE = 8
 
 
-def width_multiple(method: Method, compile: Compile) -> int:
+def width_multiple(method: Trainable, compile: Compile) -> int:
     """Return the multiple to which batches are padded: 1 without torch.compile, or if a loss depends on padding."""
     counts_padding = any(getattr(loss, "counts_padding", False) for loss in method.losses)
     return 1 if compile == "off" or counts_padding else WIDTH_MULTIPLE
 
 
-def compile_model(method: Method, compile: Compile) -> None:
+def compile_model(method: Trainable, compile: Compile) -> None:
     """Compile the function that computes the decoder states of training batches, unless `compile` is off.
 
     Losses are not compiled: they work on the target tokens without padding, whose number differs from batch to batch.

@@ -16,7 +16,7 @@ from mdnmt import provenance
 from mdnmt.checkpoints.store import Checkpoint
 from mdnmt.config.training import Compile, Training
 from mdnmt.errors import CheckpointError
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.models.kernels import Kernels
 from mdnmt.train.device import autocast_dtype, has_native_bf16
 from mdnmt.train.kernel_choice import choose_kernels
@@ -63,7 +63,7 @@ class Conditions:
 CONDITIONS = tuple(field.name for field in fields(Conditions))
 
 
-def conditions_here(builder: str, recipe: Training, device: torch.device, method: Method) -> Conditions:
+def conditions_here(builder: str, recipe: Training, device: torch.device, method: Trainable) -> Conditions:
     """Return the conditions of a run of a method that begins on this device with this code.
 
     Raises:

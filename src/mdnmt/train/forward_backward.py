@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mdnmt.config.training import Training
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.models.batch import Batch
 from mdnmt.models.losses import Loss
 from mdnmt.train.data_parallel import GradientSum
@@ -38,7 +38,7 @@ class UpdateResult:
 
 
 def forward_backward(
-    method: Method,
+    method: Trainable,
     batches: Sequence[Batch],
     recipe: Training,
     device: torch.device,
@@ -98,7 +98,7 @@ def forward_backward(
 
 
 def batch_gradients(
-    method: Method,
+    method: Trainable,
     batch: Batch,
     dtype: torch.dtype | None,
     num_target_tokens: Tensor,
@@ -131,7 +131,7 @@ def batch_gradients(
     return {name: value.detach() for name, value in losses.items()}, of_domains
 
 
-def clip(method: Method, recipe: Training, *, want_norms: bool) -> list[Tensor]:
+def clip(method: Trainable, recipe: Training, *, want_norms: bool) -> list[Tensor]:
     """Clip the gradients and return the norm of each group before that; empty if no norm is needed."""
     if recipe.clip_norm:
         return [torch.nn.utils.clip_grad_norm_(group, recipe.clip_norm) for group in method.clip_groups()]

@@ -22,7 +22,7 @@ from torch import Tensor
 from mdnmt.checkpoints import random_state
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.models.batch import Batch
 from mdnmt.models.transformer import Transformer
 from mdnmt.train.cuda_graph import Recorder, recorder_for
@@ -72,7 +72,7 @@ class UpdateGraphs:
         num_replayed: updates so far.
     """
 
-    method: Method
+    method: Trainable
     optimiser: Optimiser
     recipe: Training
     dtype: torch.dtype | None

@@ -8,7 +8,7 @@ import torch
 
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Split
 from mdnmt.train.batches import collate
@@ -20,7 +20,7 @@ from mdnmt.train.sharding import Shard
 Layout = Literal["padded", "packed"]
 
 
-def why_padded(method: Method, recipe: Training, device: torch.device | None = None) -> str | None:
+def why_padded(method: Trainable, recipe: Training, device: torch.device | None = None) -> str | None:
     """Return why the batches of a method must be padded, at least on this device; None if they may be packed."""
     if not method.packs:
         return "a block of the method takes the shape of a padded batch for its sentences"
@@ -34,7 +34,7 @@ def why_padded(method: Method, recipe: Training, device: torch.device | None = N
     return None
 
 
-def choose_layout(method: Method, recipe: Training, device: torch.device) -> Layout:
+def choose_layout(method: Trainable, recipe: Training, device: torch.device) -> Layout:
     """Return the layout of a run that begins on a device; `auto`: packed on a GPU, if the method allows it.
 
     Raises:
@@ -49,7 +49,7 @@ def choose_layout(method: Method, recipe: Training, device: torch.device) -> Lay
 
 
 def make_batch(
-    split: Split, part: Shard, recipe: Training, method: Method, layout: Layout, bos: int, workers: int = 1
+    split: Split, part: Shard, recipe: Training, method: Trainable, layout: Layout, bos: int, workers: int = 1
 ) -> Batch:
     """Return the batch of a worker's part of some sentences.
 

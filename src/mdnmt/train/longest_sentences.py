@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mdnmt.errors import TrainingError
-from mdnmt.models.transformer import Transformer
+from mdnmt.models.transformer import TranslationModel
 from mdnmt.tasks.task_data import Indices, TaskData
 
 
-def refuse_long_sentences(data: TaskData, model: Transformer, used: Mapping[str, Sequence[Indices]]) -> None:
+def refuse_long_sentences(data: TaskData, model: TranslationModel, used: Mapping[str, Sequence[Indices]]) -> None:
     """Refuse a sentence that is too long for the model.
 
     The source side of the test sets is checked too: all will be translated, and an error now is better than one after

@@ -23,7 +23,7 @@ from mdnmt.errors import CheckpointError, DataError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.methods import build, describe_own, validate
 from mdnmt.methods.meta_device import on_meta_device
-from mdnmt.methods.method import Method, VocabSizes
+from mdnmt.methods.method import Method, Trainable, VocabSizes
 from mdnmt.models.kernels import using
 from mdnmt.paths import RunPaths
 from mdnmt.plugins import source_files
@@ -90,7 +90,7 @@ class Setup:
     """
 
     read: Callable[[RunSpec, TaskData], TaskData] = lambda spec, data: data
-    build: Callable[[RunSpec, TaskData, torch.device], Method] = build_method
+    build: Callable[[RunSpec, TaskData, torch.device], Trainable] = build_method
     copy_segmentation: Callable[[TaskData, Path], None] = copy_segmentation
     count_parameters: Callable[[RunSpec, TaskData], int] = count_parameters
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mdnmt.errors import ConfigError
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.models.losses import Loss, Reduction
 from mdnmt.tasks.task_data import Indices
 
@@ -59,7 +59,7 @@ def shard(batches: Sequence[Indices], rank: int, count: int, *, can_shard: bool)
     return [Shard(number, rows, batch) for number, rows, batch in parts if len(rows)]
 
 
-def can_shard(method: Method, count: int, accumulate_batches: int) -> bool:
+def can_shard(method: Trainable, count: int, accumulate_batches: int) -> bool:
     """Return whether the batches of a method can be split among workers.
 
     Raises:

@@ -18,7 +18,7 @@ from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, TrainingError
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
@@ -83,7 +83,7 @@ class Trainer:
         self,
         spec: RunSpec,
         data: TaskData,
-        method: Method,
+        method: Trainable,
         *,
         device: torch.device,
         store: CheckpointStore,

@@ -14,7 +14,7 @@ from sacrebleu.metrics.bleu import BLEU
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
 from mdnmt.decode.batching import length_batches, translate_ids
-from mdnmt.models.transformer import Transformer
+from mdnmt.models.transformer import Transformer, TranslationModel
 from mdnmt.tasks.segmentation.bpe import join_pieces
 from mdnmt.tasks.task_data import Indices, Split, TaskData
 from mdnmt.train.batches import collate, spread, usable
@@ -54,24 +54,26 @@ class Validation:
         }
 
     def __call__(
-        self, model: Transformer, device: torch.device, dtype: torch.dtype | None
+        self, model: TranslationModel, device: torch.device, dtype: torch.dtype | None
     ) -> dict[str, dict[str, float]]:
         """Return the measures of each domain, and under "all" those over all tokens (BLEU: the mean over domains)."""
         was_training = model.training
         model.eval()
         with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
             sums = {domain: self._sums(model, self.split, self.rows[domain], device) for domain in self.domains}
-            bleus = {domain: self._bleu(model, self.rows[domain], device) for domain in self.domains}
+            bleus = {}
+            if isinstance(model, Transformer) and self.recipe.validation_bleu_sentences:
+                bleus = {domain: self._bleu(model, self.rows[domain], device) for domain in self.domains}
         model.train(was_training)
         measures = self._by_domain(sums)
-        if self.recipe.validation_bleu_sentences:
-            for domain in self.domains:
-                measures[domain]["bleu"] = bleus[domain]
+        if bleus:
+            for domain, bleu in bleus.items():
+                measures[domain]["bleu"] = bleu
             measures["all"]["bleu"] = sum(bleus.values()) / len(bleus)
         return measures
 
     def on_training_text(
-        self, model: Transformer, device: torch.device, dtype: torch.dtype | None
+        self, model: TranslationModel, device: torch.device, dtype: torch.dtype | None
     ) -> dict[str, dict[str, float]]:
         """Return loss, NLL, perplexity and accuracy on the training sample, without dropout; empty without a sample."""
         if not any(len(rows) for rows in self.training_rows.values()):
@@ -96,7 +98,7 @@ class Validation:
         for numbers in length_batches(longer, self.recipe.max_tokens):
             yield rows[numbers]
 
-    def _sums(self, model: Transformer, split: Split, rows: Indices, device: torch.device) -> NDArray[np.float64]:
+    def _sums(self, model: TranslationModel, split: Split, rows: Indices, device: torch.device) -> NDArray[np.float64]:
         """Return [4], summed over the sentences: tokens, NLL, cross-entropy with uniform labels, correct tokens."""
         sums = np.zeros(4)
         for indices in self._batches(split, rows):

@@ -15,7 +15,7 @@ from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
-from mdnmt.pretrained.config import Mbart50Config
+from mdnmt.extras.mbart50.config import Mbart50Config
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"

@@ -24,8 +24,8 @@ from mdnmt.config.method import MethodIndex
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import load_task
+from mdnmt.extras.mbart50.config import Mbart50Config
 from mdnmt.methods.method import Architecture
-from mdnmt.pretrained.config import Mbart50Config
 from mdnmt.studies.resolve import resolve
 
 DOCS = ROOT / "docs"

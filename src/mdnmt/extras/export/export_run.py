@@ -19,8 +19,8 @@ from mdnmt.extras.export import segment
 from mdnmt.extras.export.licence_check import training_corpora
 from mdnmt.extras.export.model_card import model_card
 from mdnmt.languages import language
+from mdnmt.methods import pretrained
 from mdnmt.paths import RunPaths
-from mdnmt.pretrained.config import BUILDER as PRETRAINED
 from mdnmt.tasks.segmentation.segmenter import SEGMENTATION, Segmentation, segmentation_files
 from mdnmt.tasks.text import reversible
 
@@ -105,7 +105,7 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
     if out.is_symlink() or (out.exists() and not out.is_dir()) or (out.is_dir() and any(out.iterdir())):
         raise ConfigError(f"{out}: exists and is not an empty folder; name a new folder")
     record, spec = read_record(RunPaths(run_folder).record)
-    if spec.builder == PRETRAINED:
+    if pretrained(spec.builder) is not None:
         raise ConfigError(
             f"{run_folder}: pretrained weights have a Hugging Face format already; export a run of another method"
         )

@@ -16,14 +16,13 @@ import torch
 
 from mdnmt import fsio
 from mdnmt.config.decoding import Decoding
-from mdnmt.decode.translator import Translation, Translator
+from mdnmt.decode.translator import PretrainedTranslator, Translation, Translator, open_run
 from mdnmt.errors import ConfigError, MdnmtError
 from mdnmt.extras.serve.blend import blended, can_blend
 from mdnmt.extras.serve.decisions import decisions
 from mdnmt.extras.serve.requests import Limits, TranslateRequest
 from mdnmt.extras.serve.sentences import Sentence, split_sentences
 from mdnmt.paths import RunPaths
-from mdnmt.pretrained.translator import MbartTranslator, open_run
 
 Event = dict[str, Any]
 BLENDED = "(blend)"  # name of the additional domain label
@@ -43,7 +42,7 @@ class ServedRun:
 
     folder: Path
     name: str
-    translator: Translator | MbartTranslator
+    translator: Translator | PretrainedTranslator
     slots: tuple[str, ...] = ()
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -129,7 +128,7 @@ class Service:
         workers = max(1, min(threads, len(runs)))
         # A sentence is translated in one thread: a second one costs more than it saves (benchmarks/NOTES.md).
         # Only the matrix products of mBART-50 are large enough for several threads.
-        each = threads // workers if any(isinstance(run.translator, MbartTranslator) for run in runs) else 1
+        each = threads // workers if any(not isinstance(run.translator, Translator) for run in runs) else 1
         self._pool = ThreadPoolExecutor(workers, "run", torch.set_num_threads, (max(1, each),))
 
     def about(self) -> Event:

@@ -20,7 +20,7 @@ from mdnmt.operations.campaign.jobs import Job, Step
 
 # Imported once in the process that all jobs are forked from: these imports take longer than a small run.
 PRELOADED = [
-    "mdnmt.pretrained.run", "mdnmt.train.run", "mdnmt.pretrained.translator", "mdnmt.decode.translator",
+    "mdnmt.train.run", "mdnmt.decode.translator",
     "mdnmt.analysis.model_internals", "mdnmt.score.scores_of_domains", "sacrebleu.metrics", "sacremoses",
 ]  # fmt: skip
 SECONDS_TO_SAVE = 60.0  # a job that is asked to stop saves within this time, or is killed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
+from mdnmt.methods import pretrained
 from mdnmt.operations.campaign.jobs import Campaign, Job, Step
-from mdnmt.pretrained.config import BUILDER as PRETRAINED
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, toy_weights
@@ -47,7 +47,7 @@ def _job(study: Study, run: Run, places: ResultPaths, options: Sequence[str], sh
         task=places.task(run.task),
         steps=tuple(_steps(study, run, places, options, shown)),
         after=start.address if start is not None else "",
-        is_pretrained=run.spec.builder == PRETRAINED,
+        is_pretrained=pretrained(run.spec.builder) is not None,
     )
 
 

@@ -7,10 +7,10 @@ from mdnmt.config.cluster import ClusterConfig
 from mdnmt.config.run import RunSpec
 from mdnmt.gpu import count_visible
 from mdnmt.machine import Memory, host_memory
+from mdnmt.methods import pretrained
 from mdnmt.operations.plan.benchmark_paths import name_of
 from mdnmt.operations.plan.existing_results import run_state, vocab_sizes
 from mdnmt.operations.plan.model_work import work_of
-from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 from mdnmt.train.footprint import FLOAT, STATES, footprint
@@ -47,7 +47,7 @@ def require_memory(
         limit = host_memory()
     for run in study.makeable():
         spec = run.spec
-        if spec is None or spec.builder == PRETRAINED_BUILDER or run_state(run, places) == "done":
+        if spec is None or pretrained(spec.builder) is not None or run_state(run, places) == "done":
             continue
         if STATES * FLOAT * _matrices(spec) < _NEAR * limit.size_bytes:
             continue

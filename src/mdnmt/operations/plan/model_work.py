@@ -18,8 +18,7 @@ from mdnmt.config.architectures import ARCHITECTURES
 from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import canonical_json
-from mdnmt.methods import build, validate
-from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
+from mdnmt.methods import build, pretrained, validate
 
 if TYPE_CHECKING:
     from torch import nn
@@ -34,8 +33,6 @@ OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
 FILLED = 0.95
 # Assumed tokens per sentence, where no statistics are used.
 TOKENS_PER_SENTENCE = 30
-# mBART-50: width, width inside the feed-forward block, layers of each side, vocabulary (Tang et al. 2021).
-MBART = (1024, 4096, 12, 250_054)
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,8 @@ def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab:
     Raises:
         ConfigError: the builder or an option is unknown, for example in a record of another version.
     """
-    if builder == PRETRAINED_BUILDER:
-        return _mbart()
+    if (module := pretrained(builder)) is not None:
+        return Work(*module.work(architecture))
     return _work(builder, canonical_json(architecture), num_domains, vocab)
 
 
@@ -153,11 +150,3 @@ def _size(module: nn.Module | None) -> int:
         hidden = (one for value in lists for one in value if isinstance(one, nn.Module))
         found |= {id(parameter): parameter for one in hidden for parameter in one.parameters()}
     return sum(parameter.numel() for parameter in found.values() if parameter.dim() > 1)
-
-
-def _mbart() -> Work:
-    width, inner, layers, words = MBART
-    encoder = layers * (4 * width * width + 2 * width * inner)
-    decoder = layers * (8 * width * width + 2 * width * inner)
-    memory = layers * 2 * width * width
-    return Work(encoder + decoder + words * width, encoder + memory, decoder - memory + words * width)

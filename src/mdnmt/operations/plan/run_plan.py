@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.config.run import RunSpec
+from mdnmt.methods import pretrained
 from mdnmt.operations.plan import time_estimates
 from mdnmt.operations.plan.benchmark_paths import decode_benchmarks, name_of, train_benchmark
 from mdnmt.operations.plan.existing_results import Progress, State, is_translated, progress, run_state, size_bytes
@@ -16,7 +17,6 @@ from mdnmt.operations.plan.model_work import Work, work_of
 from mdnmt.operations.plan.run_records import TrainingRecord, benchmark_seconds
 from mdnmt.operations.plan.time_estimates import NOTHING, Estimate
 from mdnmt.paths import RunPaths
-from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
@@ -176,4 +176,5 @@ def spec_of(run: Run) -> RunSpec | None:
 
 
 def _is_untrained(spec: RunSpec) -> bool:
-    return spec.builder == PRETRAINED_BUILDER and spec.architecture.get("use") == "zero-shot"
+    module = pretrained(spec.builder)
+    return module is not None and not module.is_trained(spec.architecture)

@@ -16,9 +16,9 @@ from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
 from mdnmt.errors import MdnmtError
 from mdnmt.fsio import read_json
+from mdnmt.methods import pretrained
 from mdnmt.operations.plan.benchmark_paths import train_benchmark
 from mdnmt.operations.plan.model_work import work_of
-from mdnmt.pretrained.config import BUILDER as PRETRAINED_BUILDER
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _vocab_sizes(folders: tuple[Path, ...], source_lang: str, target_lang: str, 
     Raises:
         FileNotFoundError: no folder has them.
     """
-    if builder == PRETRAINED_BUILDER:
+    if pretrained(builder) is not None:
         return VocabSizes(1, 1, True)  # not used: `work_of` knows the size of pretrained models
     for folder in folders:
         files = [folder / f"vocab.{lang}.txt" for lang in (source_lang, target_lang)]

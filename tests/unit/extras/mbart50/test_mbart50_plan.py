@@ -10,8 +10,8 @@ import pytest
 from workflow.snakemake_project import Project
 
 from mdnmt.errors import ConfigError
-from mdnmt.pretrained.config import Mbart50Config, validate
-from mdnmt.pretrained.weight_files import folder_of, plan
+from mdnmt.extras.mbart50.config import Mbart50Config, validate
+from mdnmt.extras.mbart50.weight_files import folder_of, plan
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Run, Study
 

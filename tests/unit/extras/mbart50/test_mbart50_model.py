@@ -16,15 +16,15 @@ from transformers import MBart50Tokenizer, MBartConfig, MBartForConditionalGener
 
 from mdnmt.config.method import load_method
 from mdnmt.errors import ConfigError, DataError
+from mdnmt.extras.mbart50.config import Mbart50Config, language_codes, validate
+from mdnmt.extras.mbart50.data import MbartData, MbartTokenizer
+from mdnmt.extras.mbart50.model import Mbart, count_parameters, empty, load_pretrained
+from mdnmt.extras.mbart50.weight_files import folder_of
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
-from mdnmt.pretrained.config import BUILDER, Mbart50Config, language_codes, validate
-from mdnmt.pretrained.data import MbartData, MbartTokenizer
-from mdnmt.pretrained.model import Mbart, count_parameters, empty, load_pretrained
-from mdnmt.pretrained.weight_files import folder_of
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 
-CONFIG = Path(__file__).resolve().parents[3] / "config"
+CONFIG = Path(__file__).resolve().parents[4] / "config"
 # config.json of facebook/mbart-large-50, as far as it says how large the model is.
 PUBLISHED = {
     "vocab_size": 250054,
@@ -66,7 +66,7 @@ def test_the_published_size_has_610_9_million_parameters(tmp_path: Path) -> None
 def test_the_two_method_files_name_the_real_models() -> None:
     found = {name: load_method(CONFIG, f"mbart50-{name}") for name in ("finetuned", "zero-shot")}
     configs = {name: validate(method.architecture, where=name) for name, method in found.items()}
-    assert {method.builder for method in found.values()} == {BUILDER}
+    assert {method.builder for method in found.values()} == {"mbart50"}
     assert {config.use: config.weights for config in configs.values()} == {
         "fine-tune": "facebook/mbart-large-50",
         "zero-shot": "facebook/mbart-large-50-many-to-many-mmt",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt.errors import DataError
-from mdnmt.pretrained.weight_files import PIECES
+from mdnmt.extras.mbart50.weight_files import PIECES
+from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.task_data import Ragged, Split, TaskData
 from mdnmt.train.batches import spread
 
@@ -64,16 +64,24 @@ class MbartTokenizer:
         return text
 
 
-class MbartVocab:
-    """The part of a vocabulary that the trainer uses."""
+class MbartVocab(Vocab):
+    """The part of a vocabulary that the trainer uses: the start symbol, and the pieces of ids."""
 
     bos = MbartTokenizer.eos  # decoding starts with </s>; the language code is the first token to predict
 
+    def __init__(self, tokenizer: MbartTokenizer) -> None:
+        self._tokenizer = tokenizer
 
-class MbartData:
+    def __len__(self) -> int:
+        return len(self._tokenizer)
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Return the pieces of ids."""
+        return list(self._tokenizer.pieces(list(ids)))
+
+
+class MbartData(TaskData):
     """A task's data for the trainer, made from its plain text."""
-
-    target_vocab = MbartVocab
 
     def __init__(
         self, task: TaskData, tokenizer: MbartTokenizer, domains: Sequence[str], pairs_per_domain: int
@@ -86,19 +94,25 @@ class MbartData:
             domains: the domains to train on.
             pairs_per_domain: at most this many training pairs of each domain, spread evenly; 0: all.
         """
-        self.task, self.tokenizer, self.trained, self.pairs_per_domain = task, tokenizer, domains, pairs_per_domain
-        self.name, self.fingerprint, self.domains = task.name, task.fingerprint, task.domains
-        self.source_lang, self.target_lang = task.source_lang, task.target_lang
-        self.split = cache(self._split)
+        vocab = MbartVocab(tokenizer)
+        super().__init__(**{**vars(task), "source_vocab": vocab, "target_vocab": vocab})
+        self.tokenizer, self.trained, self.pairs_per_domain = tokenizer, domains, pairs_per_domain
+        self._splits: dict[str, Split] = {}
 
-    def _split(self, name: str) -> Split:
+    def split(self, name: str) -> Split:
+        """Return the split `train`, `valid` or `test`, segmented when it is asked for first."""
+        if name not in self._splits:
+            self._splits[name] = self._segmented(name)
+        return self._splits[name]
+
+    def _segmented(self, name: str) -> Split:
         chosen = self.trained if name == "train" else self.domains
         source: list[NDArray[np.int32]] = []
         target: list[NDArray[np.int32]] = []
         labels: list[int] = []
         for domain in chosen:
-            lines = self.task.text(name, domain, self.source_lang)
-            translations = self.task.text(name, domain, self.target_lang)
+            lines = self.text(name, domain, self.source_lang)
+            translations = self.text(name, domain, self.target_lang)
             rows = np.arange(len(lines))
             if name == "train" and self.pairs_per_domain:
                 rows = spread(rows, self.pairs_per_domain)

@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from mdnmt.checkpoints.weights import load_model
 from mdnmt.errors import DataError
+from mdnmt.extras.mbart50.weight_files import CONFIG, files_of
 from mdnmt.fsio import read_json
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext
-from mdnmt.models.transformer import Output
-from mdnmt.pretrained.weight_files import CONFIG, files_of
+from mdnmt.models.transformer import Output, TranslationModel
 
 
-class Mbart(nn.Module):
+class Mbart(TranslationModel):
     """`MBartForConditionalGeneration`; ids at padded positions do not matter, because they are masked."""
 
     def __init__(self, net: Any) -> None:

@@ -10,9 +10,9 @@ import torch
 from transformers import MBart50Tokenizer, MBartForConditionalGeneration
 
 from mdnmt.config.decoding import Decoding
-from mdnmt.pretrained.run import make_run
-from mdnmt.pretrained.translator import MbartTranslator
-from mdnmt.pretrained.weight_files import folder_of
+from mdnmt.extras.mbart50.run import make_run
+from mdnmt.extras.mbart50.translator import MbartTranslator
+from mdnmt.extras.mbart50.weight_files import folder_of
 from mdnmt.tasks.task_data import TaskData
 
 

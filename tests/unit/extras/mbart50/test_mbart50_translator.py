@@ -12,11 +12,12 @@ import torch
 from transformers import MBart50Tokenizer, MBartForConditionalGeneration
 
 from mdnmt.config.decoding import Decoding
+from mdnmt.decode.translator import open_run
 from mdnmt.errors import DataError
+from mdnmt.extras.mbart50.run import make_run
+from mdnmt.extras.mbart50.translator import MbartTranslator
+from mdnmt.extras.mbart50.weight_files import folder_of
 from mdnmt.fsio import read_json
-from mdnmt.pretrained.run import make_run
-from mdnmt.pretrained.translator import MbartTranslator, open_run
-from mdnmt.pretrained.weight_files import folder_of
 
 CPU = torch.device("cpu")
 LINES = ["bank rate price growth", "court", "judge order party rule court bank", "index survey", "price price rate"]

@@ -15,37 +15,16 @@ from mdnmt.decode.batching import length_batches
 from mdnmt.decode.forced_decoding import force_decode
 from mdnmt.decode.labels import label_of
 from mdnmt.decode.likelihood import Likelihood
-from mdnmt.decode.translator import Translation, Translator, read_record, weights_of
+from mdnmt.decode.translator import Translation, read_record, weights_of
 from mdnmt.errors import DataError
+from mdnmt.extras.mbart50.config import language_codes, validate
+from mdnmt.extras.mbart50.data import MbartTokenizer
+from mdnmt.extras.mbart50.model import Mbart, load_pretrained, load_trained
+from mdnmt.extras.mbart50.weight_files import PIECES, verified_folder
 from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import check_listed, read_json
-from mdnmt.paths import RunPaths
-from mdnmt.pretrained.config import BUILDER, language_codes, validate
-from mdnmt.pretrained.data import MbartTokenizer
-from mdnmt.pretrained.model import Mbart, load_pretrained, load_trained
-from mdnmt.pretrained.weight_files import PIECES, PRETRAINED, verified_folder
+from mdnmt.fsio import check_listed
+from mdnmt.paths import PRETRAINED, RunPaths
 from mdnmt.tasks.task_data import TaskData
-
-
-def open_run(
-    run_folder: Path,
-    device: torch.device,
-    root: Path = PRETRAINED,
-    weights: Weights = "final",
-    labelled: bool = True,
-) -> Translator | MbartTranslator:
-    """Return the translator of a finished run of any builder; `labelled` as for `Translator`.
-
-    Raises:
-        MdnmtError: as `Translator` and `MbartTranslator`.
-    """
-    try:
-        builder = read_json(RunPaths(run_folder).record)["spec"]["builder"]
-    except (OSError, ValueError, KeyError, TypeError):
-        builder = None  # the translator says what is wrong
-    if builder == BUILDER:
-        return MbartTranslator(run_folder, device, root, weights)
-    return Translator(run_folder, device, weights, labelled)
 
 
 class MbartTranslator:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from mdnmt.corpora.checksum_cache import ChecksumCache
 from mdnmt.errors import ConfigError, DataError
+from mdnmt.extras.mbart50.config import Mbart50Config, language_codes
 from mdnmt.fingerprint import sha256_file
-from mdnmt.pretrained.config import Mbart50Config, language_codes
+from mdnmt.paths import TOY
 
-# Relative to the project's folder; may be a symbolic link to a shared folder.
-PRETRAINED = Path("resources/pretrained")
 CONFIG, PIECES = "config.json", "sentencepiece.bpe.model"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that exists is used
-TOY = "toy/"  # prefix of the `weights` of toys, which are generated instead of downloaded
 PACKAGES = ("transformers", "sentencepiece")
 
 

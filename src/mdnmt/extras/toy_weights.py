@@ -13,6 +13,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Write the weights."""
-    from mdnmt.pretrained.toy import make_toy
+    from mdnmt.extras.mbart50.toy import make_toy
 
     make_toy(args.out)

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from mdnmt.extras.mbart50.weight_files import CONFIG, PIECES
 from mdnmt.fsio import write_bytes
-from mdnmt.pretrained.weight_files import CONFIG, PIECES
 
 _SIZES = {
     "d_model": 16,

@@ -12,7 +12,6 @@ from mdnmt.config.loader import validate_model
 from mdnmt.errors import ConfigError
 from mdnmt.languages import language
 
-BUILDER = "mbart50"
 # Languages of tasks, as mBART-50 calls them.
 LANGUAGE_CODES = {"de": "de_DE", "en": "en_XX", "fr": "fr_XX", "zh": "zh_CN"}
 

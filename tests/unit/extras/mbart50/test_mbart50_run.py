@@ -18,13 +18,13 @@ from mdnmt.checkpoints.weights import load_model
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
 from mdnmt.errors import ConfigError, DataError, Interrupted
+from mdnmt.extras.mbart50.config import validate
+from mdnmt.extras.mbart50.model import count_parameters, load_pretrained
+from mdnmt.extras.mbart50.run import make_run, setup
+from mdnmt.extras.mbart50.translator import MbartTranslator
+from mdnmt.extras.mbart50.weight_files import folder_of
 from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
-from mdnmt.pretrained.config import validate
-from mdnmt.pretrained.model import count_parameters, load_pretrained
-from mdnmt.pretrained.run import make_run, setup
-from mdnmt.pretrained.translator import MbartTranslator
-from mdnmt.pretrained.weight_files import folder_of
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batches import collate
 from mdnmt.train.metrics_log import read_metrics

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mdnmt.extras.mbart50.config import Mbart50Config
+from mdnmt.extras.mbart50.data import MbartTokenizer
+from mdnmt.extras.mbart50.toy import make_toy
+from mdnmt.extras.mbart50.weight_files import files_of, plan
 from mdnmt.fingerprint import sha256_file
-from mdnmt.pretrained.config import Mbart50Config
-from mdnmt.pretrained.data import MbartTokenizer
-from mdnmt.pretrained.toy import make_toy
-from mdnmt.pretrained.weight_files import files_of, plan
 
 
 def test_a_toy_is_small_and_always_the_same(tmp_path: Path) -> None:

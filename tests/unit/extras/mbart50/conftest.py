@@ -13,8 +13,8 @@ from transformers import MBart50Tokenizer, MBartConfig, MBartForConditionalGener
 
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
-from mdnmt.pretrained.config import BUILDER, Mbart50Config
-from mdnmt.pretrained.weight_files import digest_of, folder_of
+from mdnmt.extras.mbart50.config import Mbart50Config
+from mdnmt.extras.mbart50.weight_files import digest_of, folder_of
 from mdnmt.tasks.task_data import TaskData
 
 SIZES = {
@@ -100,7 +100,7 @@ def mbart_spec(toy_task: Path, pretrained_root: Path) -> Callable[..., RunSpec]:
         digest = digest_of(folder_of(config.weights, pretrained_root))
         return RunSpec(
             task_fingerprint=data.fingerprint,
-            builder=BUILDER,
+            builder="mbart50",
             architecture=config.model_copy(update={"sha256": digest}).model_dump(mode="json"),
             training=Training.model_validate({**TRAINING, **training}),
             domains=data.domains,

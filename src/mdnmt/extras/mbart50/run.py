@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -12,15 +12,14 @@ from mdnmt import fsio, provenance
 from mdnmt.checkpoints.weights import save_model
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import DataError
+from mdnmt.extras.mbart50.config import Mbart50Config, language_codes, validate
+from mdnmt.extras.mbart50.data import MbartData, MbartTokenizer
+from mdnmt.extras.mbart50.model import count_parameters, empty, load_pretrained
+from mdnmt.extras.mbart50.weight_files import CONFIG, PIECES, verified_folder
 from mdnmt.fingerprint import sha256_file
-from mdnmt.methods.method import Method
+from mdnmt.methods.method import Trainable
 from mdnmt.models.losses import LabelSmoothedCrossEntropy
-from mdnmt.models.transformer import Transformer
-from mdnmt.paths import RunPaths
-from mdnmt.pretrained.config import BUILDER, Mbart50Config, language_codes, validate
-from mdnmt.pretrained.data import MbartData, MbartTokenizer
-from mdnmt.pretrained.model import count_parameters, empty, load_pretrained
-from mdnmt.pretrained.weight_files import CONFIG, PIECES, PRETRAINED, verified_folder
+from mdnmt.paths import PRETRAINED, RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.metrics_log import write_curves
 from mdnmt.train.run import Setup, describe, train_run
@@ -49,13 +48,11 @@ def make_run(spec: RunSpec, task_folder: Path, run_folder: Path, *, root: Path =
 
 
 def setup_of(spec: RunSpec, root: Path = PRETRAINED) -> Setup | None:
-    """Return what the trainer needs for a run of any builder; None if nothing is trained.
+    """Return what the trainer needs for a run; None if nothing is trained.
 
     Raises:
         DataError: the weights that it starts from are missing or differ.
     """
-    if spec.builder != BUILDER:
-        return Setup()
     config = validate(spec.architecture, where=f"run {spec.fingerprint}")
     return setup(config, verified_folder(config, root)) if config.use == "fine-tune" else None
 
@@ -65,14 +62,11 @@ def setup(config: Mbart50Config, folder: Path) -> Setup:
 
     def read(spec: RunSpec, task: TaskData) -> TaskData:
         codes = language_codes(config, task.source_lang, task.target_lang)
-        data = MbartData(task, MbartTokenizer(folder, *codes), spec.domains, config.pairs_per_domain)
-        # It has everything that the trainer uses, except pieces for validation BLEU, which is not computed.
-        return cast(TaskData, data)
+        return MbartData(task, MbartTokenizer(folder, *codes), spec.domains, config.pairs_per_domain)
 
-    def build(spec: RunSpec, data: TaskData, device: torch.device) -> Method:
-        # The trainer only calls forward(); `MbartTranslator` translates with the finished run.
+    def build(spec: RunSpec, data: TaskData, device: torch.device) -> Trainable:
         model = load_pretrained(folder, dropout=config.dropout, attention_dropout=config.attention_dropout)
-        return Method(cast(Transformer, model.to(device)), [LabelSmoothedCrossEntropy(config.label_smoothing)])
+        return Trainable(model.to(device), [LabelSmoothedCrossEntropy(config.label_smoothing)])
 
     # config.json gives the size of the model, and the loader checks that the weights fit.
     return Setup(
