@@ -67,10 +67,13 @@ METHOD = Kind("method", ("config_type", "build"), "docs/your-own-method.md", "me
 PRETRAINED = Kind(
     "pretrained model", ("config_type", "plan", "work", "setup_of", "make_run", "open_run"), "docs/plug-ins.md"
 )
+METRIC = Kind("metric", ("INFO", "metric"), "docs/your-own-metric.md", "score/metrics/string_based")
+READER = Kind("reader", ("Options", "REQUIRED", "read"), "docs/plug-ins.md", "corpora/readers")
+PROVIDER = Kind("provider", ("Options", "download"), "docs/plug-ins.md", "corpora/providers")
 PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")
 METER = Kind("meter of energy", ("meter",), "docs/plug-ins.md")
 EVIDENCE = Kind("form of evidence", ("manifest_in", "verify"), "docs/plug-ins.md")
-KINDS = (VERB, METHOD, PRETRAINED, PLANNER, METER, EVIDENCE)
+KINDS = (VERB, METHOD, PRETRAINED, METRIC, READER, PROVIDER, PLANNER, METER, EVIDENCE)
 
 
 @dataclass(frozen=True)
@@ -273,17 +276,22 @@ def load(kind: Kind, plugin: Plugin) -> ModuleType:
     return module
 
 
-def get(kind: Kind, name: str) -> ModuleType:
-    """Return the module of a plug-in that must be there.
+def require(kind: Kind, name: str) -> Plugin:
+    """Return a plug-in that must be there.
 
     Raises:
-        ConfigError: it is not, or has a mistake.
+        ConfigError: it is not.
     """
     plugin = find_own(kind, name)
     if plugin is None:
         known = ", ".join(one.name for one in find_all(kind)) or "none"
         raise ConfigError(f"no {kind.name} {name!r} in mdnmt/extras or {folder()}; there are: {known} ({kind.page})")
-    return load(kind, plugin)
+    return plugin
+
+
+def get(kind: Kind, name: str) -> ModuleType:
+    """Return the module of a plug-in that must be there; raises as `require` and `load`."""
+    return load(kind, require(kind, name))
 
 
 class Table(Mapping[str, T]):
@@ -359,6 +367,19 @@ def _public() -> frozenset[str]:
     ours = {name: path for name, path in sources().files.items() if name.partition(".")[0] == "mdnmt"}
     committed = committed_files(sources().root)
     return frozenset(name for name, path in ours.items() if committed is None or path in committed)
+
+
+def code_of(kind: Kind, name: str) -> Mapping[str, str]:
+    """Return the code that a plug-in adds to the address of what it makes; empty for what mdnmt has itself.
+
+    Raises:
+        ConfigError: a module that it imports is missing or is not Python.
+    """
+    plugin = find_own(kind, name)
+    if plugin is None:
+        return {}
+    with one_line(plugin, "its imports cannot be read"):
+        return own_code(plugin.module)
 
 
 def changed_code(recorded: Mapping[str, str]) -> list[str]:

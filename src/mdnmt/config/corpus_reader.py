@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializeAsAny, model_validator
 
-from mdnmt.config.base import Frozen
+from mdnmt.config.base import Frozen, or_plugin
+from mdnmt.plugins import READER
 
 
 class StatcanReader(Frozen):
@@ -260,4 +261,6 @@ ReaderConfig = Annotated[
     | TsvReader
     | GeneratedReader,
     Field(discriminator="name"),
+    or_plugin(READER, "name"),
+    SerializeAsAny(),
 ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, SerializeAsAny, StringConstraints
 
-from mdnmt.config.base import Frozen
+from mdnmt.config.base import Frozen, or_plugin
+from mdnmt.plugins import PROVIDER
 
 # The patterns also refuse values that pip would read as an option, and paths that lead out of the folder.
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -114,5 +115,9 @@ FileSource = PipSource | NpmSource | AptSource | AptListSource | HttpSource
 SourceConfig = Annotated[
     PipSource | NpmSource | AptSource | AptListSource | HttpSource | ManualSource | LocalSource | GeneratedSource,
     Field(discriminator="provider"),
+    or_plugin(PROVIDER, "provider"),
+    SerializeAsAny(),
 ]
-FileSourceConfig = Annotated[FileSource, Field(discriminator="provider")]
+FileSourceConfig = Annotated[
+    FileSource, Field(discriminator="provider"), or_plugin(PROVIDER, "provider"), SerializeAsAny()
+]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any
 
-Metric = Literal["bleu", "bleu_tok", "chrf", "ter", "comet", "perplexity", "accuracy"]
+from mdnmt.plugins import METRIC, Table
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class MetricInfo:
     file: str = "scores.json"
 
 
-METRICS: Mapping[str, MetricInfo] = {
+OWN: Mapping[str, MetricInfo] = {
     "bleu": MetricInfo("BLEU"),
     "bleu_tok": MetricInfo("BLEU (tokenised)"),
     "chrf": MetricInfo("chrF"),
@@ -47,3 +47,25 @@ METRICS: Mapping[str, MetricInfo] = {
         needs_model=True,
     ),
 }
+METRICS: Mapping[str, MetricInfo] = Table(METRIC, OWN, lambda module: module.INFO)
+
+
+class _Known:
+    """Refuses the name of no metric. A command line names the metrics, so pydantic is not imported here."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(_known, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(OWN)}, {"type": "string"}]}
+
+
+def _known(name: str) -> str:
+    if name not in METRICS:
+        raise ValueError(f"{name!r} is no metric; there are: {', '.join(METRICS)}")
+    return name
+
+
+Metric = Annotated[str, _Known()]

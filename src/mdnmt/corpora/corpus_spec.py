@@ -28,6 +28,7 @@ from mdnmt.corpora.formats.text_names import stem_and_language, without_role
 from mdnmt.corpora.local_files import local_files
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import sha256_file
+from mdnmt.plugins import READER, code_of
 
 _PACKED = re.compile(r"\.(gz|xz|zst)$")
 
@@ -70,6 +71,8 @@ class CorpusSpec(Frozen):
         if isinstance(self.reader, FilesReader):
             return {"files": _renamed(files, self.reader), "reader": {"name": "plain"}}
         reader = self.reader.model_dump(mode="json")
+        if code := code_of(READER, self.reader.name.replace("-", "_")):
+            reader["code"] = dict(code)
         # Memories whose codes were removed without a blank between words are another text.
         return {"files": files, "reader": {**reader, "version": 2} if reader["name"] == "tmx" else reader}
 

@@ -32,6 +32,7 @@ from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import DataError, FetchError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import sync_directory
+from mdnmt.plugins import PROVIDER, load, one_line, require
 
 # Download a source's file into a folder and return its origin; raise FetchError with the reason on failure.
 Download = Callable[[FileSource, FileSpec, Path], str]
@@ -151,6 +152,15 @@ def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, fol
             return apt.download_list(source, folder)
         case HttpSource():
             return http.download(source, wanted, folder, bytes_max=unpacked_bytes_max)
+        case _:
+            return _download_by_plugin(source, folder)
+
+
+def _download_by_plugin(source: FileSource, folder: Path) -> str:
+    name = source.provider.replace("-", "_")
+    plugin = require(PROVIDER, name)
+    with one_line(plugin, "download fails"):
+        return str(load(PROVIDER, plugin).download(source, folder))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mdnmt import fsio
-from mdnmt.config.metrics import METRICS
+from mdnmt.config.metrics import METRICS, OWN
 from mdnmt.decode.likelihood import LIKELIHOOD
 from mdnmt.errors import ConfigError, MdnmtError, printable
 from mdnmt.exchange.bundle import MANIFEST, RUNS, SIGNATURE, STUDIES, TASKS, Bundle, key_of
@@ -173,7 +173,7 @@ def _scores(test: Path, task: Path, split: Any, absent: list[str]) -> str:
         return f"scores.json: {unscored[0]} has either translations or scores, not both"
     if not domains:
         return ""
-    metrics = DEFAULT_METRICS
+    metrics = tuple(name for name in DEFAULT_METRICS if name in OWN or name in recorded["mean"])
     if not (test / "hyp" / LIKELIHOOD).is_file():
         metrics = tuple(name for name in metrics if not METRICS[name].needs_model)
         _keep_metrics(recorded, metrics)

@@ -18,6 +18,7 @@ from mdnmt.exhibits.request import paper_figure, paper_table
 from mdnmt.exhibits.run_notes import Name, notes_on
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import RECORD
+from mdnmt.plugins import METRIC, find_all
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
@@ -39,7 +40,8 @@ WRITERS = {
 
 def code_of(made: str) -> str:
     """Return the hash of the code that writes an exhibit, or that a verb runs (`_` for `-` in its name)."""
-    return code_hash(WRITERS.get(made, f"mdnmt.commands.{made}"), chosen_from=NOT_RUN)
+    metrics = [plugin.module for plugin in find_all(METRIC)]
+    return code_hash(WRITERS.get(made, f"mdnmt.commands.{made}"), *metrics, chosen_from=NOT_RUN)
 
 
 def code_of_page(made: str, study: Study, places: ResultPaths) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.plugins import READER, find_own, load
 
 Pair = tuple[str, str]
 HELD_OUT = ("valid", "test")
@@ -66,7 +67,9 @@ class FolderReader:
 
 def reader(name: str) -> Reader:
     """Return the reader called `name`, which the configuration has checked."""
-    module: Any = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    name = name.replace("-", "_")
+    plugin = find_own(READER, name)
+    module: Any = load(READER, plugin) if plugin is not None else importlib.import_module(f"{__name__}.{name}")
     return FolderReader(module) if hasattr(module, "split_files") else cast(Reader, module)
 
 

@@ -1,7 +1,7 @@
 """Metrics that compare plain text with references, by sacreBLEU's classes: one module per metric, named after it.
 
-Each module defines `metric(target_lang, references)`, which returns sacreBLEU's metric with cached references. A metric
-also needs an entry in `mdnmt.config.metrics`. See docs/your-own-metric.md.
+Each module defines `metric(target_lang, references)`, which returns sacreBLEU's metric with cached references. A
+plug-in also defines `INFO`; those here have an entry in `mdnmt.config.metrics`. See docs/your-own-metric.md.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from mdnmt.plugins import METRIC, Table
 from mdnmt.score.metrics.score import Score, corpus_score
 from mdnmt.score.metrics.sentence_counts import Counts, counted
 
-STRING_BASED: Mapping[str, ModuleType] = {
-    found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)
-}
+STRING_BASED: Mapping[str, ModuleType] = Table(
+    METRIC,
+    {found.name: import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)},
+    lambda module: module,
+)
 
 
 def score(name: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str) -> Score:
