@@ -156,7 +156,9 @@ def tests_mirror_the_source(root: Path) -> Iterator[str]:
     yield from (f"{path}: tests are no packages" for path in tests(root) if path.name == "__init__.py")
     unit = root / "tests" / "unit"
     # What the documentation says of the configuration has no module that it could mirror.
-    rooms = {path.name for path in (root / "src" / "mdnmt").iterdir() if path.is_dir()} | {".", "config_docs"}
+    package = root / "src" / "mdnmt"
+    found = [*(path for path in package.iterdir() if path.is_dir()), *(package / "extras").glob("*/")]
+    rooms = {path.relative_to(package).as_posix() for path in found} | {".", "config_docs"}
     for folder in sorted({path.parent for path in unit.rglob("test_*.py")}):
         if folder.relative_to(unit).as_posix() not in rooms:
             yield f"{folder}: src/mdnmt has no such room"

@@ -21,7 +21,8 @@ from mdnmt import __version__, commands
 from mdnmt.errors import EXIT_USER, MdnmtError, owned_by_another, printable, refuse_special_file
 from mdnmt.machine import require_own_package, require_plain_path
 from mdnmt.paths import to_remove
-from mdnmt.plugins import VERB, Plugin, find_all, find_own, load
+from mdnmt.plugin_kinds import VERB, Plugin
+from mdnmt.plugins import find_all, find_own, load
 
 THEN = "then"  # between two verbs on one command line
 _FULL = "; files made before are untouched: make room, then start the same command again"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from mdnmt.plugins import METER, get
+from mdnmt.plugin_kinds import METER
+from mdnmt.plugins import make
 
 _JOULES_PER_WATT_HOUR = 3600
 
@@ -27,7 +28,7 @@ def energy_meter(device: str, workers: int = 1) -> Meter:
         device: the job's device, such as `cpu` or `cuda:0`.
         workers: number of processes that work together, one per GPU.
     """
-    meter: Meter = get(METER, "energy").meter(device, workers)
+    meter: Meter = make(METER, "energy", device, workers)
     return meter
 
 

@@ -1,4 +1,4 @@
-"""Find plug-ins: in mdnmt's own `extras/`, in the folder `plugins/`, and in installed packages with entry points `mdnmt`.
+"""Find plug-ins: in mdnmt's own `extras/`, in the folder `plugins/`, in installed packages with entry points `mdnmt`.
 
 A plug-in is a module. Its name is that of its file in a folder, or that of its entry point; what it defines decides of
 which kind it is (`Kind`). The code of a plug-in is part of the address of what it makes. The same holds for a module
@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points, packages_distributions
 from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mdnmt.code_hash import Sources, sources
 from mdnmt.errors import ConfigError, DataError, MdnmtError
+from mdnmt.plugin_kinds import EXTRAS, KINDS, Kind, Plugin
 from mdnmt.provenance import committed_files
 
 GROUP = "mdnmt"
@@ -36,75 +35,6 @@ LOADED_BY_NAME = ("mdnmt.config.architectures", "mdnmt.methods", "mdnmt.corpora.
 
 
 T = TypeVar("T")
-_HERE = Path(__file__).resolve().parent
-EXTRAS = _HERE / "extras"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What can be added.
-
-    Attributes:
-        name: what messages call it.
-        defines: the names that a module of this kind defines.
-        page: the page about it.
-        package: the folder of mdnmt's own in `src/mdnmt`, a module each; "" if they have none.
-    """
-
-    name: str
-    defines: tuple[str, ...]
-    page: str
-    package: str = ""
-
-    def has_own(self, name: str) -> bool:
-        """Say whether mdnmt has a module of this kind and name, outside `extras/`."""
-        inside = _HERE / self.package / name
-        return bool(self.package) and (inside.with_suffix(".py").is_file() or (inside / "__init__.py").is_file())
-
-
-VERB = Kind("verb", ("add_arguments", "run"), "docs/plug-ins.md", "commands")
-METHOD = Kind("method", ("config_type", "build"), "docs/your-own-method.md", "methods")
-PRETRAINED = Kind(
-    "pretrained model", ("config_type", "plan", "work", "setup_of", "make_run", "open_run"), "docs/plug-ins.md"
-)
-METRIC = Kind("metric", ("INFO", "metric"), "docs/your-own-metric.md", "score/metrics/string_based")
-READER = Kind("reader", ("Options", "REQUIRED", "read"), "docs/plug-ins.md", "corpora/readers")
-PROVIDER = Kind("provider", ("Options", "download"), "docs/plug-ins.md", "corpora/providers")
-PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")
-METER = Kind("meter of energy", ("meter",), "docs/plug-ins.md")
-EVIDENCE = Kind("form of evidence", ("manifest_in", "verify"), "docs/plug-ins.md")
-KINDS = (VERB, METHOD, PRETRAINED, METRIC, READER, PROVIDER, PLANNER, METER, EVIDENCE)
-
-
-@dataclass(frozen=True)
-class Plugin:
-    """A plug-in that was found.
-
-    Attributes:
-        name: as files of config/ name it.
-        module: its dotted name, for the import.
-        place: what messages and records call it: `plugins/NAME.py`, or the module and its distribution.
-        file: its source; None: it cannot be found without an import.
-    """
-
-    name: str
-    module: str
-    place: str
-    file: Path | None
-
-    @property
-    def is_extra(self) -> bool:
-        """Say whether it is one of mdnmt's own extras."""
-        return self.file is not None and self.file.is_relative_to(EXTRAS)
-
-    @cached_property
-    def text(self) -> str:
-        """Return its source; "" if it cannot be found."""
-        return self.file.read_text(encoding="utf-8-sig", errors="replace") if self.file is not None else ""
-
-    def looks_like(self, kind: Kind) -> bool:
-        """Say whether its source defines the names of a kind; nothing is imported."""
-        return all(re.search(rf"^(def |class )?{name}\b", self.text, re.MULTILINE) for name in kind.defines)
 
 
 class _Loader(SourceFileLoader):
@@ -244,14 +174,11 @@ def module_of(name: str, package: str) -> str:
 
 def find_all(kind: Kind) -> list[Plugin]:
     """Return the plug-ins that look like one of this kind, by name; nothing is imported."""
-    of_folders = (
-        plugin
-        for root, package, place in ((EXTRAS, "mdnmt.extras", "mdnmt/extras"), (folder(), PACKAGE, PACKAGE))
-        for name in {path.stem for path in root.glob("*.py")}
-        | {path.parent.name for path in root.glob("*/__init__.py")}
-        if name.isidentifier() and not name.startswith("__")
-        for plugin in _at(root, package, place, name)
-    )
+    of_folders: list[Plugin] = []
+    for root, package, place in ((EXTRAS, "mdnmt.extras", "mdnmt/extras"), (folder(), PACKAGE, PACKAGE)):
+        there = {file.stem for file in root.glob("*.py")} | {file.parent.name for file in root.glob("*/__init__.py")}
+        names = (name for name in there if name.isidentifier() and not name.startswith("__"))
+        of_folders += (plugin for name in names for plugin in _at(root, package, place, name))
     found = (plugin for plugin in (*of_folders, *_installed()) if plugin.looks_like(kind))
     return sorted(found, key=lambda plugin: plugin.name)
 
@@ -292,6 +219,18 @@ def require(kind: Kind, name: str) -> Plugin:
 def get(kind: Kind, name: str) -> ModuleType:
     """Return the module of a plug-in that must be there; raises as `require` and `load`."""
     return load(kind, require(kind, name))
+
+
+def make(kind: Kind, name: str, *arguments: Any) -> Any:
+    """Return what the function of a plug-in returns: the last of the names that its kind defines.
+
+    Raises:
+        ConfigError: there is no such plug-in, or its code fails; the line names file and line.
+    """
+    plugin = require(kind, name)
+    function = kind.defines[-1]
+    with one_line(plugin, f"{function} fails"):
+        return getattr(load(kind, plugin), function)(*arguments)
 
 
 class Table(Mapping[str, T]):

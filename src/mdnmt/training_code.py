@@ -28,7 +28,7 @@ _NO_NUMBER = (
     *("mdnmt", "mdnmt.errors", "mdnmt.fsio", "mdnmt.gpu", "mdnmt.paths", "mdnmt.provenance", "mdnmt.code_hash"),
     *("mdnmt.fingerprint", "mdnmt.config.loader", "mdnmt.checkpoints.manifest", "mdnmt.checkpoints.invalid_checkpoint"),
     *("mdnmt.energy", "mdnmt.machine", "mdnmt.train.footprint", "mdnmt.methods.meta_device", "mdnmt.training_code"),
-    "mdnmt.plugins",
+    *("mdnmt.plugin_kinds", "mdnmt.plugins"),
     *("mdnmt.train.lease", "mdnmt.train.signals", "mdnmt.train.metrics_log", "mdnmt.train.conditions"),
 )
 _CHANGE_NO_WEIGHT = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,17 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from workflow.snakemake_project import Project
 
 from mdnmt import methods, plugins
 from mdnmt.cli import main
+from mdnmt.config.corpus import CorpusConfig
+from mdnmt.corpora.checksum_cache import ChecksumCache
+from mdnmt.corpora.corpus_lock import Lock
+from mdnmt.corpora.corpus_spec import FetchSpec, corpus_spec, fetch_spec
+from mdnmt.corpora.fetch import fetch
+from mdnmt.corpora.read import read_corpus
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits.figures.architecture import ArchitectureSystem, structure_of
@@ -125,7 +133,7 @@ def test_a_mistake_is_one_line_that_names_the_file(write: Write, text: str, said
 @pytest.mark.parametrize("name", ["waldm", "mbart50"])
 def test_a_name_of_the_package_is_refused(write: Write, name: str) -> None:
     write(f"{name}.py", OWN)
-    with pytest.raises(ConfigError, match=f"plugins/{name}.py: mdnmt has a method '{name}' too"):
+    with pytest.raises(ConfigError, match=f"plugins/{name}.py(: mdnmt has a method '{name}' too|, expected one)"):
         methods.find_own(name)
 
 
@@ -328,3 +336,174 @@ def test_check_plugin(write: Write, capfd: pytest.CaptureFixture[str], text: str
     found = capfd.readouterr()
     assert status == (2 if said else 0)
     assert (said or "passed") in found.out + found.err
+
+
+VERB = """
+\"\"\"Say hello to somebody.\"\"\"
+
+def add_arguments(parser):
+    parser.add_argument("--to", default="you")
+
+def run(args):
+    print("hello", args.to)
+"""
+BLOCK = """
+from torch import nn
+
+PART = "{part}"
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.map = nn.Linear(width, width)
+
+    def forward(self, x_BTD, *context):
+        return x_BTD + self.map(x_BTD)
+
+def block(config):
+    return Block(config.model_dim)
+"""
+LOSS = """
+class Shrink:
+    name, reduction = "shrink", "sum"
+
+    def __call__(self, output, batch):
+        return output.hidden_ND.float().square().sum() * 1e-3
+
+def loss(config):
+    return Shrink()
+"""
+READER = """
+from typing import Literal
+from mdnmt.config.base import Frozen
+
+REQUIRED = ()
+
+class Options(Frozen):
+    name: Literal["pair-lines"]
+    separator: str = "|||"
+
+def read(archive, source_lang, target_lang, options):
+    [member] = archive.names()
+    for line in archive.read(member).decode().splitlines():
+        source, target = line.split(options.separator)
+        yield source.strip(), target.strip()
+"""
+PROVIDER = """
+import zipfile
+from typing import Literal
+from mdnmt.config.base import Frozen
+
+class Options(Frozen):
+    provider: Literal["made-up"]
+    file: str
+    lines: int
+    sha256: str | None = None
+    size_bytes: int | None = None
+
+def download(source, folder):
+    with zipfile.ZipFile(folder / source.file, "w") as archive:
+        archive.writestr("text", "".join(f"word {n} ||| mot {n}\\n" for n in range(source.lines)))
+    return "made up"
+"""
+
+
+def test_a_verb_of_the_folder_is_run_and_listed(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    write("say_hello.py", VERB)
+    assert main(["say-hello", "--to", "me"]) == 0 and capsys.readouterr().out == "hello me\n"
+    assert main(["--help"]) == 0
+    assert "\nPlug-ins:\n  say-hello       Say hello to somebody.\n" in capsys.readouterr().out
+    write("plan.py", VERB)
+    assert main(["plan"]) == 2
+    assert "plugins/plan.py: mdnmt has a verb 'plan' too" in capsys.readouterr().err
+    write("plan.py", OWN)  # a method may have the name of a verb
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "--help"])
+    assert ended.value.code == 0
+    write("broken.py", f"import nowhere\n{VERB}")
+    capsys.readouterr()
+    assert main(["broken"]) == 2
+    said = capsys.readouterr().err
+    assert "plugins/broken.py:1: cannot be imported" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("part", ["ffn_block", "bridge", "output_layer"])
+def test_a_block_takes_the_place_of_a_part(write: Write, part: str, capfd: pytest.CaptureFixture[str]) -> None:
+    plain = make("transformer").model.state_dict().keys()
+    path = write("own_block.py", BLOCK.format(part=part))
+    options = {"model_dim": 8, "ffn_dim": 8, "num_heads": 2, "blocks": ["own_block"]}
+    architecture = validate("transformer", options, where="x")
+    model = build("transformer", architecture, VocabSizes(9, 9, True), 2).model
+    new = {name for name in model.state_dict().keys() - plain if ".map." in name}
+    assert new and all({"ffn_block": "ffn", "bridge": "bridge", "output_layer": "output_layer"}[part] in n for n in new)
+    assert set(code_of("transformer", architecture.model_dump())) == {"plugins.own_block"}
+    assert code_of("transformer", validate("transformer", {}, where="x").model_dump()) == {}
+    try:
+        assert main(["check-plugin", str(path)]) == 0, capfd.readouterr()
+    finally:
+        os.environ.pop(plugins.VARIABLE, None)
+
+
+def test_a_loss_is_added_to_those_of_a_method(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write("shrink.py", LOSS)
+    architecture = validate("domain_tag", {"losses": ["shrink"]}, where="x")
+    method = build("domain_tag", architecture, VocabSizes(9, 9, True), 2)
+    assert [loss.name for loss in method.losses] == ["generation", "shrink"]
+    assert set(code_of("domain_tag", architecture.model_dump())) == {"plugins.shrink"}
+    try:
+        assert main(["check-plugin", str(path)]) == 0, capfd.readouterr()
+    finally:
+        os.environ.pop(plugins.VARIABLE, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"blocks": ["none"]}, "no block 'none'"),
+        ({"losses": ["own_block"]}, "plugins/own_block.py: does not define loss; a loss is a module"),
+        ({"blocks": ["misplaced"]}, "block 'misplaced': found PART 'encoder', expected one of ffn_block"),
+    ],
+)
+def test_a_block_or_loss_that_is_none_is_one_line(write: Write, options: dict[str, Any], said: str) -> None:
+    write("own_block.py", BLOCK.format(part="bridge"))
+    write("misplaced.py", BLOCK.format(part="encoder"))
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        build("transformer", validate("transformer", options, where="x"), VocabSizes(9, 9, True), 2)
+
+
+def test_a_provider_and_a_reader_fetch_and_read_a_corpus(write: Write, tmp_path: Path) -> None:
+    write("made_up.py", PROVIDER)
+    reader = write("pair_lines.py", READER)
+    source = {"provider": "made-up", "file": "x.zip", "lines": 3}
+    given = {"title": "Made up", "languages": ["en", "fr"], "source": source, "reader": {"name": "pair-lines"}}
+    corpus = CorpusConfig.model_validate(given)
+    spec = FetchSpec.model_validate_json(fetch_spec("x", corpus, tmp_path / "cache.json").model_dump_json())
+    rows = fetch(spec, tmp_path / "corpora/x")
+    assert rows["x.zip"].origin == "made up"
+    lock = Lock(corpora={"x": tuple(rows.values())})
+    of_task = corpus_spec("x", corpus, ChecksumCache(tmp_path / "cache.json"), lock)
+    of_task = type(of_task).model_validate_json(of_task.model_dump_json())
+    with read_corpus(of_task, tmp_path / "corpora/x", "en", "fr") as text:
+        assert list(text.train) == [(f"word {n}", f"mot {n}") for n in range(3)]
+    first = of_task.identity()
+    write("pair_lines.py", f"{READER}# a comment\n")
+    assert of_task.identity() == first  # the code is part of the data's address, a comment is not
+    write("pair_lines.py", READER.replace("|||", "||"))
+    assert of_task.identity() != first
+    with pytest.raises(ValidationError, match="separatr"):
+        CorpusConfig.model_validate({**given, "reader": {"name": "pair-lines", "separatr": "|"}})
+    try:
+        assert main(["check-plugin", str(reader)]) == 0
+    finally:
+        os.environ.pop(plugins.VARIABLE, None)
+
+
+def test_check_plugin_says_what_is_no_plug_in(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        assert main(["check-plugin", str(write("nothing.py", "X = 1\n"))]) == 2
+        assert "is of no kind" in capsys.readouterr().err
+        write("score.py", VERB)
+        assert main(["check-plugin", str(write("score.py", VERB))]) == 2
+        assert "mdnmt has a verb 'score' too" in capsys.readouterr().err
+    finally:
+        os.environ.pop(plugins.VARIABLE, None)

@@ -107,7 +107,8 @@ def _of_study(args: argparse.Namespace) -> tuple[Campaign, str]:
     from mdnmt.operations.campaign.study_jobs import campaign_of
     from mdnmt.operations.plan.study_plan import make_plan
     from mdnmt.paths import RunPaths
-    from mdnmt.plugins import PLANNER, VARIABLE, folder, get
+    from mdnmt.plugin_kinds import PLANNER
+    from mdnmt.plugins import VARIABLE, folder, get
 
     results = Path("results")
     opened = open_study(args.config_folder, read_given(args.config_folder, args.study, ()), args.corpora, results)

@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.plan.model_work import keep_counts
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
     from mdnmt.operations.plan.study_plan import as_json, make_plan
-    from mdnmt.plugins import PLANNER, get
+    from mdnmt.plugin_kinds import PLANNER
+    from mdnmt.plugins import get
     from mdnmt.studies.external_systems import check_external
 
     card = find_card(args.config_folder, args.card) if args.card else None

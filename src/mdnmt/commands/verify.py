@@ -31,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
     from mdnmt.exchange.bundle import MANIFEST, Bundle
     from mdnmt.exchange.signature import UNSIGNED, check_signature
     from mdnmt.exchange.verify import verify
-    from mdnmt.plugins import EVIDENCE, find_all, load
+    from mdnmt.plugin_kinds import EVIDENCE
+    from mdnmt.plugins import find_all, load
     from mdnmt.provenance import usable_cores
 
     folder, results = args.bundle.resolve(), args.results.resolve()

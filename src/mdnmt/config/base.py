@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, WrapValidator
 
-from mdnmt.plugins import Kind, find_own, load
+from mdnmt.plugin_kinds import Kind
+from mdnmt.plugins import find_own, load
 
 
 class Frozen(BaseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from mdnmt.config.base import Frozen, or_plugin
-from mdnmt.plugins import READER
+from mdnmt.plugin_kinds import READER
 
 
 class StatcanReader(Frozen):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SerializeAsAny, StringConstraints
 
 from mdnmt.config.base import Frozen, or_plugin
-from mdnmt.plugins import PROVIDER
+from mdnmt.plugin_kinds import PROVIDER
 
 # The patterns also refuse values that pip would read as an option, and paths that lead out of the folder.
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

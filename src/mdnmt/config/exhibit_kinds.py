@@ -14,10 +14,10 @@ from pydantic import AfterValidator, Field
 
 from mdnmt import plugins
 from mdnmt.config.loader import did_you_mean
+from mdnmt.plugin_kinds import EXHIBIT
 
 _EXHIBITS = Path(__file__).resolve().parents[1] / "exhibits"
 
-EXHIBIT = plugins.Kind("kind of table or figure", (), "docs/your-own-figure.md")
 Folder = Literal["tables", "figures"]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from mdnmt.plugins import METRIC, Table
+from mdnmt.plugin_kinds import METRIC
+from mdnmt.plugins import Table
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ from mdnmt.corpora.formats.text_names import stem_and_language, without_role
 from mdnmt.corpora.local_files import local_files
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.plugins import READER, code_of
+from mdnmt.plugin_kinds import READER
+from mdnmt.plugins import code_of
 
 _PACKED = re.compile(r"\.(gz|xz|zst)$")
 

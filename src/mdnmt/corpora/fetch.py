@@ -32,7 +32,8 @@ from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import DataError, FetchError
 from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import sync_directory
-from mdnmt.plugins import PROVIDER, load, one_line, require
+from mdnmt.plugin_kinds import PROVIDER
+from mdnmt.plugins import make
 
 # Download a source's file into a folder and return its origin; raise FetchError with the reason on failure.
 Download = Callable[[FileSource, FileSpec, Path], str]
@@ -153,14 +154,7 @@ def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, fol
         case HttpSource():
             return http.download(source, wanted, folder, bytes_max=unpacked_bytes_max)
         case _:
-            return _download_by_plugin(source, folder)
-
-
-def _download_by_plugin(source: FileSource, folder: Path) -> str:
-    name = source.provider.replace("-", "_")
-    plugin = require(PROVIDER, name)
-    with one_line(plugin, "download fails"):
-        return str(load(PROVIDER, plugin).download(source, folder))
+            return str(make(PROVIDER, source.provider.replace("-", "_"), source, folder))
 
 
 @contextmanager

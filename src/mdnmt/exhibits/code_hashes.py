@@ -18,7 +18,8 @@ from mdnmt.exhibits.request import paper_figure, paper_table
 from mdnmt.exhibits.run_notes import Name, notes_on
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import RECORD
-from mdnmt.plugins import METRIC, find_all
+from mdnmt.plugin_kinds import METRIC
+from mdnmt.plugins import find_all
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 

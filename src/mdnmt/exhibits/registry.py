@@ -18,11 +18,12 @@ from pydantic import BaseModel, Field
 
 from mdnmt import plugins
 from mdnmt.code_hash import code_hash
-from mdnmt.config.exhibit_kinds import EXHIBIT, Folder, known_kind
+from mdnmt.config.exhibit_kinds import Folder, known_kind
 from mdnmt.config.loader import parse_spec
 from mdnmt.config.margin import Margin
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.rows import Titled
+from mdnmt.plugin_kinds import EXHIBIT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from mdnmt import plugins
 from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.config.architectures.architecture import Architecture, VocabSizes, with_size
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import canonical_json
-from mdnmt.plugins import METHOD, PRETRAINED, Plugin, changed_code, find_all, folder, load, one_line, own_code
-from mdnmt.plugins import find_own as find_plugin
+from mdnmt.plugin_kinds import BLOCK, LOSS, METHOD, PRETRAINED, Plugin
+from mdnmt.plugins import changed_code, find_all, folder, load, one_line
 
 if TYPE_CHECKING:
     from mdnmt.methods.method import Method
@@ -33,7 +36,7 @@ def find_own(builder: str) -> Plugin | None:
     Raises:
         ConfigError: the package has a method of this name too, or there are several plug-ins.
     """
-    return find_plugin(METHOD, builder)
+    return plugins.find_own(METHOD, builder)
 
 
 def pretrained(builder: str) -> ModuleType | None:
@@ -42,26 +45,32 @@ def pretrained(builder: str) -> ModuleType | None:
     return load(PRETRAINED, plugin) if plugin is not None and plugin.looks_like(PRETRAINED) else None
 
 
-def code_of(builder: str) -> Mapping[str, str]:
-    """Return the code that is part of the address of a builder's runs, as module -> hash; empty for the package's.
+def code_of(builder: str, architecture: Mapping[str, Any] | None = None) -> Mapping[str, str]:
+    """Return the code that is part of the address of a method's runs, as module -> hash; empty for the package's.
+
+    Args:
+        builder: the method's builder.
+        architecture: its options, which may name plug-ins.
 
     Raises:
-        ConfigError: a module that the builder imports is missing or is not Python.
+        ConfigError: there is no such plug-in, or a module that it imports is missing or is not Python.
     """
     plugin = find_own(builder)
-    if plugin is None:
-        return own_code(f"{__name__}.{builder}") if builder in BUILDERS else {}
-    with one_line(plugin, "its imports cannot be read"):
-        return own_code(plugin.module)
+    own = plugins.own_code(f"{__name__}.{builder}") if plugin is None and builder in BUILDERS else {}
+    named = [(METHOD, builder)] if plugin is not None else []
+    for kind, key in ((BLOCK, "blocks"), (LOSS, "losses")):
+        named += [(kind, name) for name in (architecture or {}).get(key, ())]
+    for kind, name in named:
+        own = {**own, **plugins.code_of(kind, plugins.require(kind, name).name)}
+    return own
 
 
 def describe_own(builder: str, code: Mapping[str, str]) -> dict[str, str]:
-    """Return what a run records of a builder that is not part of the package: name, file and hash of its code."""
+    """Return what a run records of code that is not part of the package: builder, files and a hash."""
     plugin = find_own(builder)
-    place = plugin.place if plugin is not None else f"src/mdnmt/methods/{builder}.py"
     return {
         "name": builder,
-        "file": place,
+        "file": plugin.place if plugin is not None else ", ".join(code),
         "code": hashlib.sha256(canonical_json(dict(code)).encode()).hexdigest()[:16],
     }
 
@@ -130,11 +139,13 @@ def build(builder: str, architecture: Architecture, vocab: VocabSizes, num_domai
     plugin, make = find_own(builder), _builder(builder, builder).build
     sized = with_size(architecture, num_domains)
     sized.require_task(num_domains, joint=vocab.joint)
-    if plugin is None:
-        found: Method = make(sized, vocab, num_domains)
-        return found
-    with one_line(plugin, "build fails"):
+    with one_line(plugin, "build fails") if plugin is not None else nullcontext():
         method = make(sized, vocab, num_domains)
     if not isinstance(method, Method):
-        raise ConfigError(f"{plugin.place}: build returns {type(method).__name__}, expected a Method")
+        place = plugin.place if plugin is not None else builder
+        raise ConfigError(f"{place}: build returns {type(method).__name__}, expected a Method")
+    if sized.blocks or sized.losses:
+        losses = [*method.losses, *(plugins.make(LOSS, name, sized) for name in sized.losses)]
+        # Only a method of one's own can say that its blocks know packed batches.
+        return replace(method, losses=losses, packs=method.packs and not sized.blocks)
     return method

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, get_args
 
 import torch
 from torch import nn
 
+from mdnmt.errors import ConfigError
 from mdnmt.methods.method import Architecture, VocabSizes
 from mdnmt.models.attention import CrossAttention, SelfAttention
 from mdnmt.models.decoder import Decoder, DecoderLayer
@@ -19,6 +21,8 @@ from mdnmt.models.feed_forward import FeedForward
 from mdnmt.models.projection import Linear, ProjectionFactory
 from mdnmt.models.residual import Residual, ResidualFactory
 from mdnmt.models.transformer import Transformer
+from mdnmt.plugin_kinds import BLOCK
+from mdnmt.plugins import get, make
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class LayerParts:
         out: the output projection of an attention, (D, D).
         ffn: the two maps of the feed-forward block.
         ffn_block: makes a block, called with (x, context), in place of the whole feed-forward block.
+        output_layer: makes what the last states of the decoder pass, called with (states, context), before the product
+            with the output weights.
         residual: makes what wraps each block; None: the plain residual connection.
         conditioner: makes the block that computes the domain proportions for the layer's projections.
     """
@@ -42,11 +48,13 @@ class LayerParts:
     out: ProjectionFactory = Linear
     ffn: ProjectionFactory = Linear
     ffn_block: Callable[[], nn.Module] | None = None
+    output_layer: Callable[[], nn.Module] | None = None
     residual: ResidualFactory | None = None
     conditioner: Callable[[], nn.Module | None] = lambda: None
 
 
 PLAIN = LayerParts()
+Part = Literal["ffn_block", "bridge", "output_layer"]  # what the block of a plug-in may replace in any method
 
 
 def make_encoder(config: Architecture, parts: LayerParts = PLAIN) -> Encoder:
@@ -85,8 +93,14 @@ def make_decoder(
             conditioner=parts.conditioner(),
         )
 
-    layers = (layer() for _ in range(config.decoder_layers))
-    return Decoder(layers, model_dim=config.model_dim, norm_order=config.norm, memory_conditioner=memory_conditioner)
+    output_layer = parts.output_layer() if parts.output_layer is not None else None
+    return Decoder(
+        (layer() for _ in range(config.decoder_layers)),
+        model_dim=config.model_dim,
+        norm_order=config.norm,
+        memory_conditioner=memory_conditioner,
+        output_layer=own_block(config, "output_layer") or output_layer,
+    )
 
 
 def assemble(
@@ -130,10 +144,25 @@ def assemble(
         decoder=decoder,
         output_weight=output_weight,
         domain_tag=domain_tag,
-        bridge=bridge,
+        bridge=own_block(config, "bridge") or bridge,
         classifiers=classifiers,
         block_choice=block_choice,
     )
+
+
+def own_block(config: Architecture, part: Part) -> nn.Module | None:
+    """Return a new block of the plug-in among `blocks` that takes the place of a part; None if none does.
+
+    Raises:
+        ConfigError: there is no such plug-in, it is for no part that can be replaced, or its code fails.
+    """
+    of_part = {}
+    for name in config.blocks:
+        found = get(BLOCK, name).PART
+        if found not in get_args(Part):
+            raise ConfigError(f"block {name!r}: found PART {found!r}, expected one of {', '.join(get_args(Part))}")
+        of_part[found] = name
+    return make(BLOCK, of_part[part], config) if part in of_part else None
 
 
 def _self_attention(config: Architecture, parts: LayerParts) -> SelfAttention:
@@ -147,6 +176,8 @@ def _self_attention(config: Architecture, parts: LayerParts) -> SelfAttention:
 
 
 def _feed_forward(config: Architecture, parts: LayerParts) -> nn.Module:
+    if (block := own_block(config, "ffn_block")) is not None:
+        return block
     if parts.ffn_block is not None:
         return parts.ffn_block()
     return FeedForward(config.model_dim, config.ffn_dim, projection=parts.ffn, dropout=config.activation_dropout)

@@ -96,11 +96,13 @@ class Decoder(nn.Module):
         model_dim: int,
         norm_order: NormOrder,
         memory_conditioner: nn.Module | None = None,
+        output_layer: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(model_dim) if norm_order == "pre" else None
         self.memory_conditioner = memory_conditioner
+        self.output_layer = output_layer
 
     def remember(self, output_BSD: Tensor, mask_BS: Tensor, context: DomainContext) -> Memory:
         """Project the encoder's output to the keys and values of every layer; all share one proportion per token."""
@@ -117,4 +119,5 @@ class Decoder(nn.Module):
         for index, layer in enumerate(self.layers):
             cache = caches[index] if caches is not None else None
             x_BTD = layer(x_BTD, memory.keys_values[index], mask_B11S, context, cache)
-        return self.norm(x_BTD) if self.norm is not None else x_BTD
+        x_BTD = self.norm(x_BTD) if self.norm is not None else x_BTD
+        return self.output_layer(x_BTD, context) if self.output_layer is not None else x_BTD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -65,22 +66,22 @@ class DecodingState:
                 cache.select(sentences, cells)
 
 
-class TranslationModel(nn.Module):
+class TranslationModel(nn.Module, ABC):
     """What the trainer needs of a model beside its parameters."""
 
     @property
+    @abstractmethod
     def max_source_length(self) -> int:
         """Return the largest number of source ids, </s> included."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def max_target_length(self) -> int:
         """Return the largest number of target ids, </s> included."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forward(self, batch: Batch) -> Output:
         """Return the decoder's output for every label of the batch, given the true tokens before it."""
-        raise NotImplementedError
 
 
 class Transformer(TranslationModel):

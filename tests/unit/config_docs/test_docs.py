@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import re
 import shlex
 import shutil
@@ -17,6 +16,7 @@ import pytest
 import yaml
 from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, spans
 
+from mdnmt import cli
 from mdnmt.cli import verbs
 from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.config.loader import load_yaml, validate_model
@@ -38,7 +38,8 @@ def make_targets() -> set[str]:
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
-    module = importlib.import_module(f"mdnmt.commands.{verb.replace('-', '_')}")
+    module = cli.module_of(verb)
+    assert module is not None, verb
     parser = argparse.ArgumentParser(prog=verb, exit_on_error=False)
     module.add_arguments(parser)
     return parser

@@ -12,13 +12,13 @@ import torch
 import yaml
 from pages import DOCS_METHOD, named_files
 
-from mdnmt import plugins
+from mdnmt import plugin_kinds, plugins
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.paper import PaperConfig
 from mdnmt.decode.beam import beam_search
-from mdnmt.methods import KIND, find_own, validate
+from mdnmt.methods import find_own, validate
 from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
 from mdnmt.models.projection import MixedLinear
@@ -34,7 +34,7 @@ def own_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Modu
     monkeypatch.setenv(plugins.VARIABLE, str(tmp_path))
     plugin = find_own("ffn_mixing")
     assert plugin is not None and plugin.place == MODULE
-    yield plugins.load(KIND, plugin)
+    yield plugins.load(plugin_kinds.METHOD, plugin)
     plugins.forget()
 
 

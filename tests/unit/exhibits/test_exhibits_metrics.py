@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from published_tables import build, row, run_of, spec, write
 
-from mdnmt.config.metrics import METRICS, Metric
+from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.report.render_text import to_csv
 from mdnmt.report.table_summary import summarise
@@ -28,8 +28,7 @@ def both(law: float, news: float) -> dict[str, float]:
     return {"law": law, "news": news}
 
 
-def test_every_metric_that_may_be_named_is_described() -> None:
-    assert set(METRICS) == set(get_args(Metric))
+def test_every_metric_has_a_label_of_its_own() -> None:
     assert len({about.label for about in METRICS.values()}) == len(METRICS)
 
 

@@ -25,7 +25,7 @@ class Architecture(Frozen):
 
     # Left out of a run's identity at their default: runs trained before the option existed keep their addresses.
     # A method with such options of its own extends the set.
-    younger_options: ClassVar[frozenset[str]] = frozenset({"first_position"})
+    younger_options: ClassVar[frozenset[str]] = frozenset({"first_position", "blocks", "losses"})
 
     size: Literal["base", "enlarged", "big"] = Field(
         "base",
@@ -48,6 +48,9 @@ class Architecture(Frozen):
     first_position: int = Field(
         0, ge=0, le=1_000_000, description="position of a sentence's first piece; fairseq counts from 2"
     )
+
+    blocks: tuple[str, ...] = Field((), description="plug-ins whose blocks take the place of parts of the model")
+    losses: tuple[str, ...] = Field((), description="plug-ins whose losses are added to those of the method")
 
     @model_serializer(mode="wrap")
     def _without_younger_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.plugins import READER, find_own, load
+from mdnmt.plugin_kinds import READER
+from mdnmt.plugins import find_own, load
 
 Pair = tuple[str, str]
 HELD_OUT = ("valid", "test")

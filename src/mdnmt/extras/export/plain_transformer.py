@@ -62,7 +62,7 @@ def plain_transformer(folder: Path, translator: Translator, format_name: str) ->
         ConfigError: its method computes something else.
     """
     record, spec = read_record(RunPaths(folder).record)
-    if spec.builder not in BUILDERS:
+    if spec.builder not in BUILDERS or spec.architecture.get("blocks"):
         raise ConfigError(
             f"{folder}: the method {record.get('method', spec.builder)} (builder {spec.builder}) is not a plain "
             f"Transformer, which is all that {format_name} can represent; expected one of {', '.join(BUILDERS)}; "

@@ -1,4 +1,4 @@
-"""Which claims a study can decide, and which runs decide the most of them: `mdnmt plan --power`, --budget and --next."""
+"""Which claims a study can decide, and which runs decide the most: `mdnmt plan --power`, `--budget` and `--next`."""
 
 from __future__ import annotations
 

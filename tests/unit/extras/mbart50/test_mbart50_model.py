@@ -95,7 +95,7 @@ def test_languages(weights: str, source: str, target: str, expected: Any) -> Non
 
 
 def test_text_is_read_as_the_own_tokenizer_reads_it(folder: Path, tokenizer: MbartTokenizer, data: MbartData) -> None:
-    lines = [*data.task.text("train", "law", "en"), "", "  bank   é ü", "a", "Bank, the party"]
+    lines = [*data.text("train", "law", "en"), "", "  bank   é ü", "a", "Bank, the party"]
     own = MBart50Tokenizer(str(folder / "sentencepiece.bpe.model"), src_lang="en_XX", tgt_lang="fr_XX")
     found = tokenizer.encode(lines, "en_XX")
     assert [ids.tolist() for ids in found] == own(lines)["input_ids"]

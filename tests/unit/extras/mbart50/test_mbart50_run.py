@@ -202,7 +202,7 @@ def test_time_and_memory_are_measured_as_those_of_every_run(
     trained: RunPaths, mbart_spec: Any, toy_task: Path, pretrained_root: Path, tmp_path: Path
 ) -> None:
     zero = make(mbart_spec("zero-shot"), toy_task, tmp_path / "zero", pretrained_root).folder
-    options: dict[str, Any] = {"device": CPU, "repeats": 1, "pretrained": pretrained_root}
+    options: dict[str, Any] = {"device": CPU, "repeats": 1, "root": pretrained_root}
     tuned, plain = (measure_run(folder, toy_task, DECODING, **options) for folder in (trained.folder, zero))
     assert tuned["train_tokens_per_second"] > 0 and tuned["num_parameters"] == plain["num_parameters"]
     assert plain.keys() == {key for key in tuned if "train" not in key and not key.startswith("epoch_")}

@@ -12,15 +12,19 @@ import pytest
 import torch
 from page_server import service_of
 
+from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.extras.serve.requests import Blend, Limits, TranslateRequest
 from mdnmt.extras.serve.service import ServedRun, Service
 
 
-class Loaded:
+class Loaded(Translator):
     """Stands in for a translator of one language pair."""
 
     source_lang, target_lang, domains = "en", "fr", ("law",)
+
+    def __init__(self) -> None:
+        pass
 
 
 class Slow(ServedRun):

@@ -13,7 +13,8 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from mdnmt.plugins import METRIC, Table
+from mdnmt.plugin_kinds import METRIC
+from mdnmt.plugins import Table
 from mdnmt.score.metrics.score import Score, corpus_score
 from mdnmt.score.metrics.sentence_counts import Counts, counted
 
