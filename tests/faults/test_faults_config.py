@@ -46,7 +46,7 @@ FILES: dict[str, tuple[Callable[[], Any], set[str], set[str], tuple[int, int, in
     "config.yaml": (read_study, set(), set(), (8, 12, 8), ()),
     "studies/tiny.yaml": (
         read_study,
-        {"tables", "figures", "per_method"},
+        {"tables", "figures"},
         set(),
         (40, 50, 20),
         ("title", "description", "tables.jiang2020-table2.task"),
@@ -156,8 +156,11 @@ def with_changes(project: Project, file: str, *changes: tuple[str, Any]) -> byte
     for place, new in changes:
         parent, *parts = value, *place.split(".")
         for part in parts[:-1]:
-            parent = parent.setdefault(part, {})
-        parent[parts[-1]] = new
+            parent = parent[int(part)] if isinstance(parent, list) else parent.setdefault(part, {})
+        if isinstance(parent, list):
+            parent.insert(int(parts[-1]), new)
+        else:
+            parent[parts[-1]] = new
     return dump(value)
 
 
@@ -186,19 +189,22 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     (STUDY, {"tasks": ["$(touch hacked)"]}, "$(touch hacked)"),
     (STUDY, {"tables": {"jiang2020-table2": {"task": "tinny"}}}, "jiang2020-table2.task"),
     (STUDY, {"tables": {"jiang2020": {"task": "tiny"}}}, "tables.jiang2020"),
-    (STUDY, {"per_task": {"big": {}}}, "per_task"),
+    (STUDY, {"per_task": {"big": {}}}, "unknown key 'per_task'; write options: [{match: {task: NAME}, set: ...}]"),
+    (STUDY, {"options.1": {"match": {"task": "big"}, "set": {}}}, "options.1.match.task: 'big'"),
+    (STUDY, {"options.1": {"match": {"family": "tags"}, "set": {}}}, "options.1.match.family: 'tags'"),
+    (STUDY, {"options.1": {"match": {}}}, "options.1.set"),
     (STUDY, {"like": "tiny"}, "like"),
     (STUDY, {"like": "nowhere"}, "like"),
     (STUDY, {"variants": {"mixed": {"method": "mixed", "label": "x"}}}, "variants.mixed"),
     (STUDY, {"variants": {"other": {"method": "mixed"}}}, "variants.other.label"),
-    (STUDY, {"all_methods.architecture.num_heads": 3}, "num_heads"),
-    (STUDY, {"all_methods.architecture.model_dim": 0}, "model_dim"),
-    (STUDY, {"all_methods.architecture.model_dim": 10**12}, "model_dim"),
-    (STUDY, {"all_methods.architecture.encoder_layers": 100_000}, "encoder_layers"),
-    (STUDY, {"all_methods.training.adam_betas": [0.9]}, "adam_betas"),
-    (STUDY, {"all_methods.training.adam_betas": [0.9, 1.0]}, "adam_betas"),
-    (STUDY, {"all_methods.training.learning_rate": float("nan")}, "learning_rate"),
-    (STUDY, {"all_methods.training.precision": "fp16"}, "precision"),
+    (STUDY, {"options.0.set.architecture.num_heads": 3}, "num_heads"),
+    (STUDY, {"options.0.set.architecture.model_dim": 0}, "model_dim"),
+    (STUDY, {"options.0.set.architecture.model_dim": 10**12}, "model_dim"),
+    (STUDY, {"options.0.set.architecture.encoder_layers": 100_000}, "encoder_layers"),
+    (STUDY, {"options.0.set.training.adam_betas": [0.9]}, "adam_betas"),
+    (STUDY, {"options.0.set.training.adam_betas": [0.9, 1.0]}, "adam_betas"),
+    (STUDY, {"options.0.set.training.learning_rate": float("nan")}, "learning_rate"),
+    (STUDY, {"options.0.set.training.precision": "fp16"}, "precision"),
     (TASK, {"target_lang": "en"}, "target_lang"),
     (TASK, {"target_lang": "english"}, "target_lang"),
     (TASK, {"target_lang": "de"}, "'de'"),

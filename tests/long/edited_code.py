@@ -143,7 +143,7 @@ def create(folder: Path) -> Project:
         STUDY,
         combine_jobs=True,
         methods=["mixed", "domain-tag", "waldm-edc", "ffn-mixing"],
-        all_methods={"architecture": SIZES, "training": training},
+        options=[{"set": {"architecture": SIZES, "training": training}}],
         tables={
             "jiang2020-table2": {"task": "tiny", "rows": [{"group": "Ours", "method": "ffn-mixing"}]},
             "mdnmt-labels": {"task": "tiny"},

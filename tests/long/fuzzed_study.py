@@ -30,7 +30,7 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "title": ("config/studies/tiny.yaml", {"title": "Other title"}),
     "beam": ("config/studies/tiny.yaml", {"decoding__beam_size": 1}),
     "one method": ("config/studies/tiny.yaml", {"methods": ["mixed"], "figures": {}}),
-    "updates": ("config/studies/tiny.yaml", {"all_methods__training__max_updates": 7}),
+    "updates": ("config/studies/tiny.yaml", {"options__0__set__training__max_updates": 7}),
     "merges": ("config/tasks/tiny.yaml", {"segmentation__bpe_merge_operations": 30}),
 }
 # The other code: tables end differently, and so does the syntax tree of training, which computes the same.
@@ -96,7 +96,8 @@ class Laboratory:
             audit.unlink()  # reading them is most of the time that Snakemake takes
         chosen = {"tables": {"jiang2020-table2": {"task": "tiny"}}, "figures": {"jiang2020-figure8": {"task": "tiny"}}}
         training = {**TRAINING, "validation_bleu_sentences": 0}
-        made.update("config/studies/tiny.yaml", **chosen, all_methods={"architecture": SIZES, "training": training})
+        options = [{"set": {"architecture": SIZES, "training": training}}]
+        made.update("config/studies/tiny.yaml", **chosen, options=options)
         self.servers["own"] = Server(self.folder / "own")
         self.make(made.folder, "own")
         self.warm("own")

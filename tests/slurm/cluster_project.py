@@ -175,7 +175,7 @@ def undisturbed_project(folder: Path) -> ClusterProject:
         return ClusterProject(Project(folder))
     project = Project.create(folder)
     training = {"max_updates": UPDATES, "validate_every": UPDATES // 3, "log_every": 5, "average_checkpoints": 1}
-    changes = {f"all_methods__training__{key}": value for key, value in training.items()}
+    changes = {f"options__0__set__training__{key}": value for key, value in training.items()}
     project.update("config/studies/tiny.yaml", methods=["mixed"], tables={}, figures={}, **changes)
     # A GPU of the nodes is no GPU for torch; every run asks for one all the same.
     sizes = {"tiny": {"up_to_parameters": 10**6, "mem_mb": 1000, "train_minutes": 30, "translate_minutes": 30}}

@@ -31,7 +31,7 @@ STUDY: dict[str, object] = {
     "description": "Generated text and toy sizes.",
     "combine_jobs": True,
     "tables": {"jiang2020-table2": {"task": "toy-jiang-en-de"}},
-    "all_methods": {"architecture": SIZES, "training": TRAINING},
+    "options": [{"set": {"architecture": SIZES, "training": TRAINING}}],
     "decoding": {"beam_size": 2, "max_length_ratio": 1.0, "max_length_extra": 5, "batch_tokens": 2000},
     "comparison": {"num_resamples": 20},
 }

@@ -49,7 +49,7 @@ STUDY: dict[str, object] = {
     "description": "Generated text and toy sizes.",
     "tasks": ["tiny"],
     "methods": ["mixed", "waldm-edc"],
-    "all_methods": {"architecture": SIZES, "training": TRAINING},
+    "options": [{"set": {"architecture": SIZES, "training": TRAINING}}],
     "decoding": {"beam_size": 2},
     "comparison": {"num_resamples": 20},
     "analysis": {"proportion_sentences": 4, "vector_sentences": 5, "sample_sentences": 2},
@@ -128,13 +128,16 @@ class Project:
         self.path(name).write_text(text.replace(old, new))
 
     def update(self, name: str, **changes: object) -> None:
-        """Set values in a YAML file; `a__b=1` sets the key b under a."""
+        """Set values in a YAML file; `a__b=1` sets the key b under a, `a__0=1` the first value of a list."""
         value = yaml.safe_load(self.path(name).read_text())
         for key, change in changes.items():
             place, parts = value, key.split("__")
             for part in parts[:-1]:
-                place = place.setdefault(part, {})
-            place[parts[-1]] = change
+                place = place[int(part)] if isinstance(place, list) else place.setdefault(part, {})
+            if isinstance(place, list):
+                place[int(parts[-1]) :] = [change, *place[int(parts[-1]) + 1 :]]
+            else:
+                place[parts[-1]] = change
         self.write(name, value)
 
     def with_sitecustomize(self, code: str) -> None:

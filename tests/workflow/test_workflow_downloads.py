@@ -25,7 +25,7 @@ STUDY = {
     "description": "The tasks of `open`, one method, few tables.",
     "tasks": ["jiang-en-de", "zhang-en-fr", "song-en-fr"],  # and phan-en-de has the corpora of the first
     "methods": ["mixed"],
-    "all_methods": {"architecture": SIZES, "training": {**TRAINING, "max_updates": 2, "validate_every": 1}},
+    "options": [{"set": {"architecture": SIZES, "training": {**TRAINING, "max_updates": 2, "validate_every": 1}}}],
     "decoding": {"beam_size": 1, "max_sentences": 2},
     "comparison": {"num_resamples": 10},
     "tables": {

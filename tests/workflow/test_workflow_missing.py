@@ -77,7 +77,7 @@ def test_a_dry_run_for_a_cluster_says_what_jobs_ask_for_and_what_is_not_here(tmp
     assert "[on this machine]" not in here and "MB, " not in here and "cannot be made: 1 run of tiny" in here
     # Its nodes decide what fits.
     width = {"model_dim": 4096, "ffn_dim": 16384, "encoder_layers": 12, "decoder_layers": 12}  # 7 billion parameters
-    project.update("config/studies/tiny.yaml", methods=["mixed"], all_methods__architecture={**SIZES, **width})
+    project.update("config/studies/tiny.yaml", methods=["mixed"], options__0__set__architecture={**SIZES, **width})
     printed = project.snakemake("-n", "--profile", "workflow/profiles/slurm", status=1)
     assert "run tiny/mixed/seed1: training needs about" in printed and "the largest class of jobs" in printed
 

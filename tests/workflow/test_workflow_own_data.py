@@ -46,7 +46,7 @@ def mine(tmp_path: Path) -> Project:
     for name, text in FILES.items():
         project.path(name).write_text(re.sub(r"\b500\b", "5", text))
     project.update("config/tasks/my-en-fr.yaml", segmentation__bpe_merge_operations=25)
-    project.update("config/studies/my-study.yaml", all_methods={"architecture": SIZES, "training": TRAINING})
+    project.update("config/studies/my-study.yaml", options=[{"set": {"architecture": SIZES, "training": TRAINING}}])
     project.update("config/studies/my-study.yaml", comparison={"num_resamples": 20}, measure_repeats=1)
     return project
 
@@ -88,6 +88,6 @@ def test_the_page_has_a_folder_for_each_command_and_each_domain() -> None:
     folders = [domain["folder"] for domain in task["domains"].values()]
     assert [fetch[fetch.index("--text") + 1] for fetch in FETCHES] == folders
     assert len(FILES["config/tasks/my-en-fr.yaml"].splitlines()) <= 10
-    small = next(block.text for block in blocks(PAGE, "yaml") if block.text.startswith("all_methods:"))
+    small = next(block.text for block in blocks(PAGE, "yaml") if block.text.startswith("options:"))
     study = yaml.safe_load(FILES["config/studies/my-study.yaml"])
     assert set(yaml.safe_load(small)) <= {*study, "decoding"}

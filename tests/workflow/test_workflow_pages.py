@@ -38,10 +38,10 @@ BEFORE = {
     "mdnmt bundle demo --bundle path/to/bundle\nrm -r docs/replication/bundle\nmdnmt bundle demo",
 }
 # What a page asks for between two of its commands.
-_RATE = "{waldm-edc: {training: {learning_rate: 0.002}}}"
+_RATE = r"\n- match: {method: waldm-edc}\n  set: {training: {learning_rate: 0.002}}"
 AFTER = {
     "cp config/studies/demo.yaml config/studies/demo-lr.yaml": (
-        f"sed -i 's/^per_method: {{}}/per_method: {_RATE}/' config/studies/demo-lr.yaml"
+        f"sed -i 's/^decoding:/{_RATE}\\n&/' config/studies/demo-lr.yaml"
     )
 }
 
@@ -53,7 +53,7 @@ def small_zhang2021(project: Project) -> Iterator[None]:
     task |= {f"domains__{name}__{split}": 3 for name in ("ecb", "kde4", "iwslt") for split in ("valid", "test")}
     project.update("config/tasks/zhang-en-fr.yaml", **task)
     training = {**TRAINING, "max_updates": 2, "validate_every": 1}
-    options = {"all_methods": {"architecture": SIZES, "training": training}, "decoding": {"beam_size": 1}}
+    options = {"options": [{"set": {"architecture": SIZES, "training": training}}], "decoding": {"beam_size": 1}}
     project.update("config/studies/zhang2021.yaml", seeds=1, comparison={"num_resamples": 10}, **options)
     by_hand = project.path("resources/manual/UM-Corpus.zip")
     by_hand.parent.mkdir(parents=True)
@@ -97,8 +97,8 @@ def _make_demo(project: Project) -> None:
     project.environment["BROWSER"] = "true"  # `make serve` opens one
     project.write("config/tasks/demo-en-fr.yaml", TASK)
     small = {"architecture": {**SIZES, "share_embeddings": "all"}, "training": TRAINING}
-    project.update("config/studies/demo.yaml", all_methods=small, decoding={"beam_size": 2}, combine_jobs=True)
-    project.update("config/studies/demo.yaml", comparison={"num_resamples": 20}, per_method={}, measure_repeats=1)
+    project.update("config/studies/demo.yaml", options=[{"set": small}], decoding={"beam_size": 2}, combine_jobs=True)
+    project.update("config/studies/demo.yaml", comparison={"num_resamples": 20}, measure_repeats=1)
     tables = {name: {"task": "demo-en-fr"} for name in ("jiang2020-table2", "song2026-table5")}
     figures = {"jiang2020-figure9": {"task": "demo-en-fr"}}
     project.update("config/studies/demo.yaml", methods=["mixed", "waldm-edc"], tables=tables, figures=figures)

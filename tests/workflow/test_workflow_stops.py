@@ -34,7 +34,7 @@ def long_project(project: Project) -> Project:
     """Return a project whose study `long` trains one run, long enough to be found at work."""
     project.path("config/studies/long.yaml").write_text(project.path("config/studies/tiny.yaml").read_text())
     training = {"max_updates": UPDATES, "validate_every": UPDATES // 3, "log_every": 1, "average_checkpoints": 1}
-    changes = {f"all_methods__training__{key}": value for key, value in training.items()}
+    changes = {f"options__0__set__training__{key}": value for key, value in training.items()}
     project.update("config/studies/long.yaml", methods=["mixed"], tables={}, figures={}, **changes)
     project.edit("config/config.yaml", "study: tiny", "study: long")
     return project

@@ -24,10 +24,9 @@ def small(tmp_path: Path) -> Project:
     project.update(
         STUDY,
         methods=["mixed"],
-        per_method={},
         tasks=["synthetic-2"],
         variants={"wide": {"method": "mixed", "label": "Wide", "architecture": {"ffn_dim": 40}}},
-        all_methods={"architecture": SIZES, "training": TRAINING},
+        options=[{"set": {"architecture": SIZES, "training": TRAINING}}],
         tables={"synthetic-words2": {"task": "synthetic-2", "rows": [{"group": "Ours", "method": "wide"}]}},
         figures={"synthetic-smoothing2": {"task": "synthetic-2"}},
     )

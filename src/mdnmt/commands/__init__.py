@@ -2,7 +2,7 @@
 
 # Sections of `mdnmt --help`, before those of plug-ins; the workflow calls every verb that is in none of them.
 _STUDY = "init doctor plan run watch exhibit compare translate retrain bundle verify clean"
-_MORE = "check-plugin fetch campaign unlock rates"
+_MORE = "explain check-plugin fetch campaign unlock rates"
 SECTIONS = {
     "A study, from your text to its page": _STUDY.split(),
     "More": _MORE.split(),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.loader import find_named, load_model
+from mdnmt.config.loader import find_named, load_model, named_in
 from mdnmt.errors import ConfigError
 
 FOLDER = "learning-rates"
@@ -62,31 +62,23 @@ def with_sweep(study: dict[str, Any]) -> dict[str, Any]:
     return {**study, "variants": {**swept, **study.get("variants", {})}}
 
 
-def load_rates(config_folder: Path, given: RatesFrom | None) -> LearningRates | None:
-    """Return the table of learning rates that a study names; None if it names none.
+def chosen_rates(config_folder: Path, given: RatesFrom, where: str) -> tuple[LearningRates, dict[str, str]]:
+    """Return a table of learning rates, and method -> the swept method whose rate it uses, often its own.
+
+    Args:
+        config_folder: the project's config/.
+        given: which table, and which methods have the rates of others.
+        where: the place that names it, for errors.
 
     Raises:
-        ConfigError: there is no such file, or a mistake in it.
+        ConfigError: there is no such table, it has a mistake, or `same_as` names a method that has no rate.
     """
-    if given is None:
-        return None
-    return load_model(find_named(config_folder / FOLDER, given.file, "table of learning rates"), LearningRates)
-
-
-def chosen_rates(table: LearningRates | None, given: RatesFrom | None, where: str) -> dict[str, float]:
-    """Return method -> learning rate, for methods with a sweep and for those that use the rate of another method.
-
-    Raises:
-        ConfigError: `same_as` names a method that has no rate.
-    """
-    if table is None or given is None:
-        return {}
-    rates = {method: chosen.learning_rate for method, chosen in table.methods.items()}
-    swept = dict(rates)
-    for method, other in given.same_as.items() if swept else ():
-        if method in swept:
-            raise ConfigError(f"{where}: learning_rates.same_as: {method!r} has its own rate in {given.file}.yaml")
-        if other not in swept:
-            raise ConfigError(f"{where}: learning_rates.same_as.{method}: {other!r} has no rate in {given.file}.yaml")
-        rates[method] = swept[other]
-    return rates
+    with named_in(where):
+        table = load_model(find_named(config_folder / FOLDER, given.file, "table of learning rates"), LearningRates)
+    for method, other in given.same_as.items() if table.methods else ():
+        if method in table.methods:
+            raise ConfigError(f"{where}: same_as: {method!r} has its own rate in {given.file}.yaml")
+        if other not in table.methods:
+            raise ConfigError(f"{where}: same_as.{method}: {other!r} has no rate in {given.file}.yaml")
+    of_others = {method: other for method, other in given.same_as.items() if table.methods}
+    return table, {method: method for method in table.methods} | of_others

@@ -6,8 +6,9 @@ import difflib
 import json
 import re
 import types
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -21,7 +22,14 @@ MAX_VALUES = 100_000
 # Larger files go to the slow loader: libyaml's crashes on values that are nested some ten thousand deep.
 MOST_OPENED, MOST_FAST = 4000, 1_000_000
 PROJECT = "config.yaml"  # of the folder config
-RENAMED = {"in_one_process": "combine_jobs"}  # key of earlier versions -> its name today
+# Key of earlier versions -> what to write today.
+REPLACED = {
+    "in_one_process": "it is called 'combine_jobs' now",
+    "all_methods": "write options: [{set: {architecture: ..., training: ...}}]",
+    "per_task": "write options: [{match: {task: NAME}, set: ...}]",
+    "per_method": "write options: [{match: {method: NAME}, set: ...}]",
+    "learning_rates": "write options: [{set: {learning_rates: ...}}]",
+}
 # A file name has at most 255 bytes, and logs and temporary files join several names.
 NAME_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]{0,79}$")
 NAME_RULE = "1 to 80 lower-case letters, digits and dashes"
@@ -116,6 +124,37 @@ def _value(loader: Any) -> Any:
     node = loader.get_single_node()
     _refuse_bomb(node, {})
     return loader.construct_document(node) if node is not None else None
+
+
+def line_of(path: Path, keys: Sequence[str | int]) -> int | None:
+    """Return the line in a YAML file, from 1, that `keys` lead to, each inside the one before it; None: none."""
+    node = _composed(path.read_text(encoding="utf-8"))
+    line = None
+    for key in keys:
+        node, line = _inside_node(node, key)
+        if line is None:
+            return None
+    return line
+
+
+@cache
+def _composed(text: str) -> yaml.Node | None:
+    return yaml.compose(text, Loader=_FastLoader)
+
+
+def _inside_node(node: yaml.Node | None, key: str | int) -> tuple[yaml.Node | None, int | None]:
+    if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
+        return node.value[key], node.value[key].start_mark.line + 1
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    for name, value in pairs:
+        if name.value == key:
+            return value, name.start_mark.line + 1
+    merged = [value for name, value in pairs if name.tag == "tag:yaml.org,2002:merge"]
+    for one in (inner for value in merged for inner in (value.value if value.id == "sequence" else [value])):
+        found, line = _inside_node(one, key)
+        if line is not None:
+            return found, line
+    return None, None
 
 
 def load_mapping(path: Path) -> dict[str, Any]:
@@ -238,8 +277,8 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
     key = ".".join(keys) or "the file"
     if detail["type"] == "extra_forbidden":
         allowed = sorted(beside)
-        if keys[-1] in RENAMED:
-            return f"unknown key {key!r}; it is called {RENAMED[keys[-1]]!r} now"
+        if keys[-1] in REPLACED:
+            return f"unknown key {key!r}; {REPLACED[keys[-1]]}"
         return f"unknown key {key!r}{did_you_mean(keys[-1], allowed)}; allowed: {', '.join(allowed)}"
     if detail["type"] == "missing":
         return f"the key {key!r} is missing"

@@ -8,9 +8,10 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
+from mdnmt.config.layers import Layer, architecture_of, training_of
 from mdnmt.config.loader import check_name, load_mapping, no_such_name, require_project, validate_model
 from mdnmt.config.task import Name
-from mdnmt.config.training import Training, merge_recipes
+from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
 
 LABEL = "as printed in tables; {domain} is replaced by the domain of a single-domain run"
@@ -61,13 +62,18 @@ class MethodFile(MethodOptions):
     def method(self, name: str) -> MethodConfig:
         """Return the method of this name, which is in the file."""
         own = self.methods.get(name)
-        layers = [self, own] if own is not None else [self]
         given: dict[str, Any] = {}
-        for layer in layers:
-            given |= {key: getattr(layer, key) for key in layer.model_fields_set - {"methods"}}
-        given["architecture"] = {key: value for layer in layers for key, value in layer.architecture.items()}
-        given["training"] = merge_recipes(layer.training for layer in layers)
-        return MethodConfig(**given)
+        for part in [self, own] if own is not None else [self]:
+            given |= {key: getattr(part, key) for key in part.model_fields_set - {"methods"}}
+        layers = self.layers(Path(), name)
+        return MethodConfig(**given | {"architecture": architecture_of(layers), "training": training_of(layers)})
+
+    def layers(self, path: Path, name: str) -> list[Layer]:
+        """Return the options of the family, then those of the method; `path` is this file."""
+        found = [Layer(path, (), self.architecture, self.training)]
+        if own := self.methods.get(name):
+            found.append(Layer(path, ("methods", name), own.architecture, own.training))
+        return found
 
 
 class MethodIndex:
@@ -83,6 +89,7 @@ class MethodIndex:
         if not self.folder.is_dir():
             require_project(config_folder)
         self._contents = {path: load_mapping(path) for path in sorted(self.folder.glob("*.yaml"))}
+        self._files: dict[Path, MethodFile] = {}
         self._paths: dict[str, Path] = {}
         for path, content in self._contents.items():
             members = content.get("methods")
@@ -116,12 +123,24 @@ class MethodIndex:
         Raises:
             ConfigError: there is none of this name, or its file has a mistake.
         """
+        for layer in self.layers(name):
+            keys = ".".join(map(str, [*layer.keys, "training"]))
+            validate_model(layer.training, Training, f"{layer.file}: {keys}")
+        return self._file(name).method(name)
+
+    def layers(self, name: str) -> list[Layer]:
+        """Return the options of a method's family and its own, each with its place.
+
+        Raises:
+            ConfigError: there is no method of this name, or its file has a mistake.
+        """
+        return self._file(name).layers(self.path(name), name)
+
+    def _file(self, name: str) -> MethodFile:
         path = self.path(name)
-        file = validate_model(self._contents[path], MethodFile, str(path))
-        validate_model(file.training, Training, f"{path}: training")
-        if own := file.methods.get(name):
-            validate_model(own.training, Training, f"{path}: methods.{name}.training")
-        return file.method(name)
+        if path not in self._files:
+            self._files[path] = validate_model(self._contents[path], MethodFile, str(path))
+        return self._files[path]
 
 
 def load_method(config_folder: Path, name: str) -> MethodConfig:

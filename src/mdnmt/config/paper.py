@@ -11,6 +11,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.corpus import Language
 from mdnmt.config.decoding import Decoding, Labels, Split
 from mdnmt.config.exhibit_kinds import FigureKind, TableKind
+from mdnmt.config.layers import Layer, training_of
 from mdnmt.config.loader import find_named, load_model, named_in, validate_model
 from mdnmt.config.method import MethodIndex
 from mdnmt.config.metrics import METRICS, Metric
@@ -238,21 +239,28 @@ def load_paper(config_folder: Path, name: str) -> PaperConfig:
     return paper
 
 
-def compared_recipes(config_folder: Path, name: str, paper: PaperConfig, methods: MethodIndex) -> dict[str, Recipe]:
-    """Return method -> recipe, for the systems that a paper compares itself with.
-
-    Decoding options are left out: all systems of a task are decoded alike.
+def recipe_layers(
+    config_folder: Path, name: str, paper: PaperConfig, methods: MethodIndex
+) -> dict[str | None, tuple[Layer, ...]]:
+    """Return method -> its recipe in a paper, for systems that the paper compares itself with; None: for all others.
 
     Raises:
         ConfigError: an unknown method or paper, or an invalid option of a recipe.
     """
-    where = f"{config_folder}/papers/{name}.yaml: compared"
-    found = {}
-    for method, own in paper.compared.items():
+
+    def layer(of: str, recipe: Recipe) -> Layer:
+        file = config_folder / "papers" / f"{of}.yaml"
+        return Layer(file, ("recipe",), recipe.architecture, recipe.training, recipe.decoding)
+
+    own = layer(name, paper.recipe)
+    found: dict[str | None, tuple[Layer, ...]] = {None: (own,)}
+    where = f"{own.file}: compared"
+    for method, compared in paper.compared.items():
+        base = own
         with named_in(where):
             methods.path(method)
-            base = load_paper(config_folder, own.recipe_of).recipe if own.recipe_of else paper.recipe
-        training = merge_recipes([base.training, own.training])
-        validate_model(training, Training, f"{where}.{method}.training")
-        found[method] = Recipe(architecture={**base.architecture, **own.architecture}, training=training)
+            if of := compared.recipe_of:
+                base = layer(of, load_paper(config_folder, of).recipe)
+        found[method] = (base, Layer(own.file, ("compared", method), compared.architecture, compared.training))
+        validate_model(training_of(found[method]), Training, f"{where}.{method}.training")
     return found

@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[type[BaseModel], str]] = {
     "claims": (ClaimsConfig, "claims/*.yaml"),
 }
 # Models whose key `training` takes any of the options of `Training`, all of which have defaults.
-_WITH_TRAINING = ("MethodFile", "FamilyMember", "Overrides", "Variant")
+_WITH_TRAINING = ("MethodFile", "FamilyMember", "SetOptions", "Variant")
 
 
 def json_schema() -> dict[str, Any]:
@@ -52,9 +52,6 @@ def json_schema() -> dict[str, Any]:
         options = definitions["$defs"][name]["properties"]["training"]
         described = {key: options[key] for key in ("description", "title") if key in options}
         definitions["$defs"][name]["properties"]["training"] = {"$ref": "#/$defs/Training", **described}
-    # In a study that inherits from another (`like`), null removes an inherited key.
-    for name in ("StudyConfig", "Overrides"):
-        _allow_null(definitions["$defs"][name]["properties"])
     return {
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "Files of config/",
@@ -64,15 +61,6 @@ def json_schema() -> dict[str, Any]:
         "properties": {kind: _reference("", model) for kind, (model, _) in KINDS.items()},
         **definitions,
     }
-
-
-def _allow_null(properties: dict[str, Any]) -> None:
-    for key, value in properties.items():
-        for pattern, inner in value.get("patternProperties", {}).items():
-            value["patternProperties"][pattern] = {"anyOf": [inner, {"type": "null"}]}
-        if isinstance(value.get("additionalProperties"), dict):
-            value["additionalProperties"] = {"anyOf": [value["additionalProperties"], {"type": "null"}]}
-        properties[key] = {"anyOf": [value, {"type": "null"}]}
 
 
 def editor_schema(kind: str) -> dict[str, Any]:

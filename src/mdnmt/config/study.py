@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.learning_rates import Rate, RatesFrom, with_sweep
-from mdnmt.config.loader import find_named, load_mapping, named_in, validate_model
+from mdnmt.config.loader import did_you_mean, find_named, load_mapping, named_in, validate_model
 from mdnmt.config.margin import Margin
 from mdnmt.config.metrics import Metric
 from mdnmt.config.paper import TableRow
@@ -30,8 +31,35 @@ class Overrides(Frozen):
     training: dict[str, Any] = Field({}, description="options of the recipe (Training)")
 
 
+class SetOptions(Overrides):
+    """What an entry of `options` sets."""
+
+    learning_rates: RatesFrom | None = Field(
+        None, description="a learning rate for each method that a sweep chose one for; above `training`"
+    )
+
+
+class Match(Frozen):
+    """Which runs an entry of `options` is about: those that agree with all its keys."""
+
+    method: str | tuple[str, ...] | None = Field(
+        None, description="a method or variant, or a list; a variant also agrees with the method that it starts from"
+    )
+    family: str | tuple[str, ...] | None = Field(None, description="a file of config/methods/, or a list")
+    task: str | tuple[str, ...] | None = Field(
+        None, description="a task, or a list; a task of `stand_ins` agrees with the name of the one that it replaces"
+    )
+
+
+class StudyOptions(Frozen):
+    """Options that a study sets for the runs that match; a later entry overrides an earlier one."""
+
+    match: Match = Field(Match(), description="none: all runs, but those of pretrained weights")
+    set: SetOptions = Field(description="the options")
+
+
 class Variant(Overrides):
-    """A method with other options: a point of a sweep, or an ablation. Tables use it like any method."""
+    """A method with other options, above `options`: a point of a sweep, or an ablation. It is a row of its own."""
 
     method: str = Field(description="of config/methods/")
     label: str | None = Field(None, min_length=1, description="as printed in tables; null: the method's own")
@@ -148,16 +176,16 @@ class StudyConfig(Seeds):
     like: Name | tuple[Name, ...] | None = Field(
         None, description="the study to inherit from; of a list of studies, a later one wins"
     )
+    inherit: tuple[str, ...] = Field((), description="the keys that are inherited; none: all")
     tasks: tuple[str, ...] = Field((), description="each with all methods; none: those that tables and figures name")
     methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
     stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
-    use_recipes: bool = Field(False, description="of each task's paper (`of` in its file), beneath `all_methods`")
+    use_recipes: bool = Field(False, description="of each task's paper (`of` in its file), beneath `options`")
     combine_jobs: bool = Field(False, description="one job for the data of a task; one for all COMET, figures, tables")
-    all_methods: Overrides = Field(Overrides(), description="options of all methods, below `per_task` and `per_method`")
-    per_task: dict[Name, Overrides] = Field({}, description="task -> options that it sets for methods")
-    per_method: dict[str, Overrides] = Field({}, description="method -> options of it alone; above all others")
+    options: tuple[StudyOptions, ...] = Field(
+        (), description="of methods, over their files: entries in order, those of `like` first (docs/studies.md)"
+    )
     rate_sweep: tuple[Rate, ...] = Field((), description="each of `methods` is trained with these learning rates too")
-    learning_rates: RatesFrom | None = Field(None, description="rates of methods, below what `per_method` sets")
     variants: dict[Name, Variant] = Field({}, description="further methods: name -> a method and its other options")
     decoding: Decoding = Field(Decoding(), description="how test sets are translated")
     comparison: Comparison = Field(Comparison(), description="the baseline, and the significance tests")
@@ -174,6 +202,14 @@ class StudyConfig(Seeds):
         (), description="<paper>-<table> that this study leaves out: a claim on several tables is decided on the others"
     )
 
+    @field_validator("inherit")
+    @classmethod
+    def _keys_exist(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        for key in keys:
+            if key not in cls.model_fields:
+                raise ValueError(f"{key!r} is no key of a study{did_you_mean(key, cls.model_fields)}")
+        return keys
+
     @field_validator("tasks", "methods")
     @classmethod
     def _names_are_unique(cls, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -187,39 +223,89 @@ class StudyConfig(Seeds):
         return tuple(range(1, self.seeds + 1)) if isinstance(self.seeds, int) else self.seeds
 
 
-def load_study(config_folder: Path, name: str) -> StudyConfig:
-    """Return config/studies/<name>.yaml, merged over the studies that its key `like` names.
+@dataclass(frozen=True)
+class StudyFiles:
+    """The file of a study, and those that it inherits from.
 
-    Mappings are merged key by key; any other value replaces the inherited one, and null removes a key.
+    Attributes:
+        parts: (file, those of its keys that are used); a later one overrides earlier ones, and the last is the study's.
+    """
+
+    parts: tuple[tuple[Path, dict[str, Any]], ...]
+
+    @property
+    def path(self) -> Path:
+        """Return the study's own file."""
+        return self.parts[-1][0]
+
+    @property
+    def entries(self) -> list[tuple[Path, int]]:
+        """Return where each entry of `options` is: its file, and its number there, from 0."""
+        return [(path, number) for path, keys in self.parts for number in range(len(keys.get("options", ())))]
+
+    def last_with(self, *keys: str) -> Path | None:
+        """Return the last file that has these keys, each inside the one before it; None: no file has."""
+
+        def has(value: Any) -> bool:
+            for key in keys:
+                if not isinstance(value, dict) or key not in value:
+                    return False
+                value = value[key]
+            return True
+
+        return next((path for path, content in reversed(self.parts) if has(content)), None)
+
+    def config(self) -> StudyConfig:
+        """Return the study: mappings merged key by key, `options` joined, any other value replaced by a later one.
+
+        Raises:
+            ConfigError: a mistake in one of the files.
+        """
+        merged: dict[str, Any] = {}
+        for path, keys in self.parts:
+            earlier, own = merged.get("options"), keys.get("options")
+            merged = _merged(merged, keys, str(path))
+            if isinstance(earlier, list) and isinstance(own, list):
+                merged["options"] = [*earlier, *own]
+        return validate_model(with_sweep(merged), StudyConfig, str(self.path))
+
+
+def load_study(config_folder: Path, name: str) -> StudyConfig:
+    """Return config/studies/<name>.yaml, laid over the studies that its key `like` names.
 
     Raises:
         ConfigError: there is no such file, it has a mistake, or studies inherit from each other in a circle.
     """
-    path = find_named(config_folder / "studies", name, "study")
-    return validate_model(with_sweep(_merge_base(config_folder, name, ())), StudyConfig, str(path))
+    return study_files(config_folder, name).config()
 
 
-def _merge_base(config_folder: Path, name: str, above: tuple[str, ...]) -> dict[str, Any]:
+def study_files(config_folder: Path, name: str, above: tuple[str, ...] = ()) -> StudyFiles:
+    """Return the files that make a study; `above` are the studies that inherit from it.
+
+    Raises:
+        ConfigError: there is no such file, or studies inherit from each other in a circle.
+    """
     path = find_named(config_folder / "studies", name, "study")
     own = load_mapping(path)
-    like = own.get("like")
-    bases = like if isinstance(like, list) else [] if like is None else [like]
-    below: dict[str, Any] = {}
-    for base in bases:
+    like, inherit = own.get("like"), own.get("inherit")
+    found: list[tuple[Path, dict[str, Any]]] = []
+    for base in like if isinstance(like, list) else [] if like is None else [like]:
         if not isinstance(base, str) or base in (*above, name):
             raise ConfigError(f"{path}: like: {base!r} leads back to this study; expected another one")
         with named_in(f"{path}: like"):
-            below = _merged(below, _merge_base(config_folder, base, (*above, name)))
-    return _merged(below, own)
+            parts = study_files(config_folder, base, (*above, name)).parts
+        wanted = inherit if isinstance(inherit, list) and inherit else None
+        found += [(file, {key: keys[key] for key in keys if wanted is None or key in wanted}) for file, keys in parts]
+    return StudyFiles((*found, (path, own)))
 
 
-def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merged(below: dict[str, Any], above: dict[str, Any], where: str) -> dict[str, Any]:
     found = dict(below)
     for key, value in above.items():
-        if value is None:
-            found.pop(key, None)
-        elif isinstance(value, dict) and isinstance(found.get(key), dict):
-            found[key] = _merged(found[key], value)
+        if isinstance(found.get(key), dict) and value is None:
+            raise ConfigError(f"{where}: {key}: found null; leave it out, and name the keys to inherit in `inherit`")
+        if isinstance(found.get(key), dict) and isinstance(value, dict):
+            found[key] = _merged(found[key], value, where)
         else:
             found[key] = value
     return found

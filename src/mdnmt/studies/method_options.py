@@ -1,26 +1,26 @@
-"""The options of a method in a study: those of its file, overridden by those of the study."""
+"""The options of the methods of a study: the paper's recipe, the method's file, and the study's own, in this order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from mdnmt.config.architectures.architecture import Architecture
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Decoding
-from mdnmt.config.loader import validate_model
+from mdnmt.config.layers import Layer, architecture_of, training_of
+from mdnmt.config.learning_rates import FOLDER, LearningRates
+from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.method import MethodConfig, MethodIndex
-from mdnmt.config.paper import Recipe
-from mdnmt.config.study import Overrides, StudyConfig
-from mdnmt.config.training import Training, merge_recipes
+from mdnmt.config.study import Match, StudyConfig, StudyFiles
+from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
 from mdnmt.methods import find_own, pretrained, validate
 from mdnmt.studies.study import Task
+from mdnmt.studies.study_exhibits import split_key
 from mdnmt.train.domain_sampling import check_weights
 
 T = TypeVar("T")
-Given = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -29,46 +29,45 @@ class Options:
 
     Attributes:
         config: the study.
+        files: the files that it is made from.
         methods: its methods and variants.
-        recipes: task -> the recipe of its paper, which everything else overrides; only for tasks that use one.
-        compared: task -> method of another paper -> its recipe there, used instead of the task's.
-        where: the study's file.
-        index: where the methods are.
-        rates: method -> the learning rate that a sweep chose.
+        index: all methods.
+        table_of: method that is the variant of a table -> that table.
+        recipes: task -> method -> the layers of its recipe, None for methods without one of their own; only for tasks
+            that use recipes.
+        rates: entry of the study's `options` -> the rates that a sweep chose, and method -> the swept one whose rate
+            it has.
     """
 
     config: StudyConfig
+    files: StudyFiles
     methods: dict[str, MethodConfig]
-    recipes: dict[str, Recipe]
-    compared: dict[str, dict[str, Recipe]]
-    where: str
     index: MethodIndex
-    rates: dict[str, float]
+    table_of: dict[str, str]
+    recipes: dict[str, dict[str | None, tuple[Layer, ...]]]
+    rates: dict[int, tuple[LearningRates, dict[str, str]]]
 
-    def architecture(self, task: Task, name: str) -> tuple[Given, str | None]:
+    def architecture(self, task: Task, name: str) -> tuple[dict[str, Any], str | None]:
         """Return the complete options of a method's model, and why its runs cannot be made (None: they can).
 
         Raises:
             ConfigError: an option that the builder does not know, or a value that is not allowed.
         """
-        method = self.methods[name]
-        find_own(method.builder)  # raises for a plug-in with the name of one of mdnmt's methods
-        study = self._study(task, name).architecture
-        module = pretrained(method.builder)
+        builder = self.methods[name].builder
+        find_own(builder)  # raises for a plug-in with the name of one of mdnmt's methods
+        module = pretrained(builder)
         if module is None:
+            model = self._checked(
+                task, name, lambda layers, where: validate(builder, architecture_of(layers), where=where)
+            )
+            return model.model_dump(mode="json"), task.missing
 
-            def check(options: Given, where: str) -> Architecture:
-                return validate(method.builder, options, where=where)
-
-            given = {**self._recipe(task, name).architecture, **method.architecture}
-            return self._checked(check, name, given, study).model_dump(mode="json"), task.missing
-
-        def check_pretrained(options: Given, where: str) -> Frozen:
-            config: Frozen = validate_model(options, module.config_type, f"{where}: architecture")
+        def check(layers: Sequence[Layer], where: str) -> Frozen:
+            config: Frozen = validate_model(architecture_of(layers), module.config_type, f"{where}: architecture")
             return config
 
         weights, missing = module.plan(
-            self._checked(check_pretrained, name, method.architecture, study),
+            self._checked(task, name, check),
             source_lang=task.config.source_lang,
             target_lang=task.config.target_lang,
         )
@@ -80,22 +79,13 @@ class Options:
         Raises:
             ConfigError: an unknown key, or a value that is not allowed.
         """
-
-        def check(options: Given, where: str) -> Training:
-            return validate_model(options, Training, f"{where}: training")
-
-        given = merge_recipes([self._recipe(task, name).training, self.methods[name].training])
-        study = self._study(task, name).training
-        try:
-            found = check(merge_recipes([given, study]), f"{self.where}: {name}")
-        except ConfigError:
-            check(given, self._file(name))
-            raise
-        with_place = f"{self.where}: {name}, task {task.name}"
+        found = self._checked(
+            task, name, lambda layers, where: validate_model(training_of(layers), Training, f"{where}: training")
+        )
         try:
             check_weights(found.domain_sampling, list(task.config.domains))
         except ConfigError as error:
-            raise ConfigError(f"{with_place}: {error}") from None
+            raise ConfigError(f"{self.files.path}: {name}, task {task.name}: {error}") from None
         return found
 
     def decoding(self, task: Task) -> Decoding:
@@ -104,52 +94,103 @@ class Options:
         Raises:
             ConfigError: a recipe has an unknown key, or a value that is not allowed.
         """
-        recipe = self.recipes.get(task.name, Recipe()).decoding
-        own = self.config.decoding.model_dump(exclude_unset=True)
-        return validate_model({**recipe, **own}, Decoding, f"{self.where}: decoding")
+        found = {key: value for layer in self.decoding_layers(task) for key, value in layer.decoding.items()}
+        return validate_model(found, Decoding, f"{self.files.path}: decoding")
 
-    def _recipe(self, task: Task, name: str) -> Recipe:
+    def layers(self, task: Task, name: str) -> list[Layer]:
+        """Return what sets options of a method on a task; a later layer overrides the earlier ones."""
+        base, recipes = self._base(name), self.recipes.get(task.name, {})
         # Pretrained weights have their own sizes and the recipe of their publication.
-        if pretrained(self.methods[name].builder) is not None:
-            return Recipe()
+        found = [] if self._is_pretrained(name) else [*(recipes.get(base) or recipes.get(None, ()))]
+        found += self.index.layers(base)
+        for number, entry in enumerate(self.config.options):
+            if self._matches(entry.match, task, name):
+                file, place = self.files.entries[number]
+                found.append(Layer(file, ("options", place, "set"), entry.set.architecture, entry.set.training))
+                found += self._swept(number, name)
         variant = self.config.variants.get(name)
-        compared = self.compared.get(task.name, {})
-        return compared.get(variant.method if variant else name) or self.recipes.get(task.name, Recipe())
+        return found if variant is None else [*found, self._variant(name, variant.architecture, variant.training)]
 
-    def _study(self, task: Task, name: str) -> Overrides:
-        """Return what the study sets for a method, by `all_methods`, `per_task` and `per_method`."""
-        # `all_methods` and `per_task` set sizes and a recipe for training from scratch; pretrained models ignore them.
-        is_pretrained = pretrained(self.methods[name].builder) is not None
-        of_task = self.config.per_task.get(task.name, Overrides())
-        layers = (self._own(name),) if is_pretrained else (self.config.all_methods, of_task, self._own(name))
-        return _joined(layers)
+    def decoding_layers(self, task: Task) -> list[Layer]:
+        """Return what sets options of translation on a task."""
+        own = self.config.decoding.model_dump(exclude_unset=True)
+        study = [
+            Layer(self.files.last_with("decoding", key) or self.files.path, ("decoding",), decoding={key: value})
+            for key, value in own.items()
+        ]
+        return [*self.recipes.get(task.name, {}).get(None, ()), *study]
 
-    def _own(self, name: str) -> Overrides:
-        """Return what the study sets for one method; a variant's options override those of its method."""
+    def check_matches(self, tasks: Iterable[str]) -> None:
+        """Check that the study's own entries of `options` name what it has; inherited ones may name more.
+
+        Raises:
+            ConfigError: a method, family or task that the study does not have.
+        """
+        bases = {self._base(name) for name in self.methods}
+        families = {self.index.path(name).stem for name in bases}
+        known = {"method": {*self.methods, *bases}, "family": families, "task": {*tasks, *self.config.stand_ins}}
+        for entry, (file, place) in zip(self.config.options, self.files.entries, strict=True):
+            for key, there in known.items() if file == self.files.path else ():
+                for name in _names(getattr(entry.match, key)) or ():
+                    if name not in there:
+                        raise ConfigError(
+                            f"{file}: options.{place}.match.{key}: {name!r} is none of the study's"
+                            f"{did_you_mean(name, there)}; they are: {', '.join(sorted(there))}"
+                        )
+
+    def _base(self, name: str) -> str:
+        """Return the method that a variant starts from; a method is its own."""
         variant = self.config.variants.get(name)
-        rate = self.rates.get(name, self.rates.get(variant.method) if variant else None)
-        swept = Overrides(training={} if rate is None else {"learning_rate": rate})
-        layers = [self.config.per_method.get(variant.method), variant] if variant else []
-        found = [layer for layer in (swept, *layers, self.config.per_method.get(name)) if layer is not None]
-        return _joined(found)
+        return variant.method if variant else name
 
-    def _checked(self, check: Callable[[Given, str], T], name: str, method: Given, study: Given) -> T:
-        """Return the checked options; errors name the method's file if the mistake is there."""
+    def _is_pretrained(self, name: str) -> bool:
+        return pretrained(self.methods[name].builder) is not None
+
+    def _matches(self, match: Match, task: Task, name: str) -> bool:
+        methods, families, tasks = _names(match.method), _names(match.family), _names(match.task)
+        # Options for all methods are sizes and a recipe for training from scratch.
+        if methods is None and families is None and self._is_pretrained(name):
+            return False
+        base = self._base(name)
+        return (
+            (methods is None or name in methods or base in methods)
+            and (families is None or self.index.path(base).stem in families)
+            and (tasks is None or task.name in (self.config.stand_ins.get(one, one) for one in tasks))
+        )
+
+    def _swept(self, number: int, name: str) -> list[Layer]:
+        """Return the learning rate that an entry of `options` takes from a sweep, if it has one for a method."""
+        table, same_as = self.rates.get(number, (None, {}))
+        swept = same_as.get(name) or same_as.get(self._base(name))
+        if table is None or swept is None:
+            return []
+        rates = self.config.options[number].set.learning_rates
+        file = self.index.folder.parent / FOLDER / f"{rates.file if rates else ''}.yaml"
+        return [Layer(file, ("methods", swept), training={"learning_rate": table.methods[swept].learning_rate})]
+
+    def _variant(self, name: str, architecture: dict[str, Any], training: dict[str, Any]) -> Layer:
+        """Return the layer that makes a variant: of the study, of a table, or of the sweep of rates."""
+        if key := self.table_of.get(name):
+            paper, item = split_key(key)
+            file = self.index.folder.parent / "papers" / f"{paper}.yaml"
+            return Layer(file, ("tables", item, "variant"), architecture, training)
+        if own := self.files.last_with("variants", name):
+            return Layer(own, ("variants", name), architecture, training)
+        return Layer(self.files.last_with("rate_sweep") or self.files.path, ("rate_sweep",), architecture, training)
+
+    def _checked(self, task: Task, name: str, check: Callable[[Sequence[Layer], str], T]) -> T:
+        """Return the checked options; an error names the file that has the mistake."""
+        layers = self.layers(task, name)
         try:
-            return check({**method, **study}, f"{self.where}: {name}")
+            return check(layers, f"{self.files.path}: {name}")
         except ConfigError:
-            check(method, self._file(name))
+            base = self._base(name)
+            own = self.index.layers(base)
+            check(own, str(own[0].file) if len(own) == 1 else f"{own[0].file}: {base}")
+            for layer in reversed(layers):
+                check([*own, layer], f"{layer.file}: {name}")
             raise
 
-    def _file(self, name: str) -> str:
-        variant = self.config.variants.get(name)
-        return str(self.index.path(variant.method if variant else name))
 
-
-def _joined(layers: Iterable[Overrides]) -> Overrides:
-    """Merge all layers; later ones override earlier ones."""
-    found = list(layers)
-    return Overrides(
-        architecture={key: value for layer in found for key, value in layer.architecture.items()},
-        training=merge_recipes(layer.training for layer in found),
-    )
+def _names(value: str | tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return (value,) if isinstance(value, str) else value

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims, uses
 from mdnmt.config.comet import CometConfig
-from mdnmt.config.learning_rates import chosen_rates, load_rates
-from mdnmt.config.loader import did_you_mean, named_in, validate_model
+from mdnmt.config.layers import Layer
+from mdnmt.config.learning_rates import LearningRates, chosen_rates
+from mdnmt.config.loader import named_in, validate_model
 from mdnmt.config.method import MethodConfig, MethodIndex
-from mdnmt.config.paper import PaperConfig, Recipe, compared_recipes, load_paper
+from mdnmt.config.paper import PaperConfig, load_paper, recipe_layers
 from mdnmt.config.published import load_published
 from mdnmt.config.run import RunSpec
-from mdnmt.config.study import Seeds, StudyConfig, load_study
+from mdnmt.config.study import Seeds, StudyConfig, study_files
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import (
     first_downloads,
@@ -67,11 +69,24 @@ def resolve(
     Raises:
         ConfigError: a mistake in a file that the study names; something that is only unavailable raises no error.
     """
-    config = with_stand_ins(load_study(config_folder, name))
+    return resolve_options(config_folder, name, corpora_folder, seeds, provisional=provisional)[0]
+
+
+def resolve_options(
+    config_folder: Path,
+    name: str,
+    corpora_folder: Path,
+    seeds: int | tuple[int, ...] | None = None,
+    *,
+    provisional: bool = False,
+) -> tuple[Study, Options]:
+    """Return a study and where the options of its runs come from; arguments and errors as in `resolve`."""
+    files = study_files(config_folder, name)
+    config = with_stand_ins(files.config())
     if seeds is not None:
         said = validate_model({"seeds": seeds}, Seeds, "config/config.yaml or --config seeds")
         config = config.model_copy(update=dict(said))
-    where = f"{config_folder}/studies/{name}.yaml"
+    where = str(files.path)
     use_folder_beside(config_folder)
     with named_in(where):
         papers = load_papers(config_folder, config, where)
@@ -79,12 +94,13 @@ def resolve(
         read_task_lock(path)  # only jobs need it, but a mistake in it is reported before they start
     index = MethodIndex(config_folder)
     _variants_are_new(index, config, where)
-    config = config.model_copy(update={"variants": {**config.variants, **table_variants(config, papers)}})
+    of_tables = table_variants(config, papers)
+    added = {name: variant for name, (_, variant) in of_tables.items()}
+    config = config.model_copy(update={"variants": {**config.variants, **added}})
     wanted = {task: methods_of(config, papers, task) for task in tasks_of(config)}
     _something_is_made(wanted, where)
     with named_in(where):
         methods = _methods(index, config, wanted)
-    check_known(config.per_method, methods, f"{where}: per_method")
     check_known([config.comparison.baseline], methods, f"{where}: comparison.baseline")
     if methods[config.comparison.baseline].train_on == "each":
         raise ConfigError(
@@ -100,10 +116,16 @@ def resolve(
     check_rows(config_folder, config, papers, {name: method.train_on for name, method in methods.items()}, where)
     external = external_outputs(config, tasks, where)
     check_shown(config, papers, {*index.names, *methods}, tasks, where)
-    recipes, compared = _recipes(config_folder, config, tasks, papers, index)
-    rate_table = load_rates(config_folder, config.learning_rates)
-    rates = chosen_rates(rate_table, config.learning_rates, where)
-    options = Options(config, methods, recipes, compared, where, index, rates)
+    options = Options(
+        config,
+        files,
+        methods,
+        index,
+        {name: key for name, (key, _) in of_tables.items()},
+        _recipes(config_folder, config, tasks, papers, index),
+        _rates(config_folder, config, where),
+    )
+    options.check_matches(tasks)
     runs = tuple(
         run for task, names in wanted.items() for method in names for run in _runs(options, tasks[task], method, where)
     )
@@ -111,9 +133,11 @@ def resolve(
     published = {paper: load_published(config_folder, paper) for paper in papers}
     comet, no_comet = _comet(config)
     claims = {paper: _claims(config_folder, paper, papers[paper], index) for paper in papers}
-    return Study(
-        name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs, rate_table, external
+    rates = next((table for table, _ in reversed(options.rates.values())), None)
+    study = Study(
+        name, config, tasks, methods, papers, published, claims, decoding, comet, no_comet, runs, rates, external
     )
+    return study, options
 
 
 def _claims(config_folder: Path, name: str, paper: PaperConfig, methods: MethodIndex) -> dict[str, Claim]:
@@ -165,15 +189,25 @@ def _recipes(
     tasks: dict[str, Task],
     papers: dict[str, PaperConfig],
     methods: MethodIndex,
-) -> tuple[dict[str, Recipe], dict[str, dict[str, Recipe]]]:
-    """Return the recipe of each task's paper, and of other papers' systems on it, if the study uses recipes."""
+) -> dict[str, dict[str | None, tuple[Layer, ...]]]:
+    """Return task -> method -> the layers of its recipe in the task's paper, if the study uses recipes."""
     if not config.use_recipes:
-        return {}, {}
+        return {}
     of = {name: task.config.of for name, task in tasks.items() if task.config.of is not None}
-    found = {paper: papers.get(paper) or load_paper(config_folder, paper) for paper in of.values()}
-    compared = {paper: compared_recipes(config_folder, paper, config, methods) for paper, config in found.items()}
-    return {name: found[paper].recipe for name, paper in of.items()}, {
-        name: compared[paper] for name, paper in of.items()
+    found = {
+        paper: recipe_layers(config_folder, paper, papers.get(paper) or load_paper(config_folder, paper), methods)
+        for paper in of.values()
+    }
+    return {name: found[paper] for name, paper in of.items()}
+
+
+def _rates(config_folder: Path, config: StudyConfig, where: str) -> dict[int, tuple[LearningRates, dict[str, str]]]:
+    """Return entry of `options` -> the learning rates that it takes from a sweep; a sweep itself takes none."""
+    given = {} if config.rate_sweep else dict(enumerate(entry.set.learning_rates for entry in config.options))
+    return {
+        number: chosen_rates(config_folder, rates, f"{where}: options.{number}.set.learning_rates")
+        for number, rates in given.items()
+        if rates is not None
     }
 
 
@@ -182,9 +216,6 @@ def _tasks_are_there(config: StudyConfig, tasks: dict[str, Task], where: str) ->
         for key, choice in shown.items():
             if choice.task not in tasks:
                 raise ConfigError(f"{where}: {kind}.{key}.task: {choice.task!r} is none of the study's tasks")
-    for name in config.per_task:
-        if name not in tasks and name not in config.stand_ins:
-            raise ConfigError(f"{where}: per_task: {name!r} is none of the study's tasks{did_you_mean(name, tasks)}")
 
 
 def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> None:
@@ -232,23 +263,21 @@ def _task(config_folder: Path, name: str, corpora_folder: Path, lock: Lock, prov
     return Task(name, config, corpora, None, missing)
 
 
-def _buildable(options: Options, task: Task, name: str, where: str) -> None:
+def _buildable(options: Options, task: Task, name: str, architecture: dict[str, Any], where: str) -> None:
     """Check that the model can be built, and that its initial weights, if any, fit it; on the meta device."""
     method = options.methods[name]
     if pretrained(method.builder) is not None:
         return
 
-    def model(of: str) -> Model:
-        architecture, _ = options.architecture(task, of)
-        return Model.of(
-            options.methods[of].builder, architecture, len(task.config.domains), joint=task.config.vocabulary.joint
-        )
+    def model(of: str, built: dict[str, Any]) -> Model:
+        joint = task.config.vocabulary.joint
+        return Model.of(options.methods[of].builder, built, len(task.config.domains), joint=joint)
 
     start = method.initialise_from
     try:
-        check_built(model(name))
+        check_built(model(name, architecture))
         if start is not None:
-            check_started(model(name), model(start), start)
+            check_started(model(name, architecture), model(start, options.architecture(task, start)[0]), start)
     except ConfigError as error:
         raise ConfigError(f"{where}: {name}, task {task.name}: {error}") from None
 
@@ -260,7 +289,7 @@ def _runs(options: Options, task: Task, name: str, where: str) -> list[Run]:
     all_domains = tuple(task.config.domains)
     architecture, missing = options.architecture(task, name)
     training = options.training(task, name)
-    _buildable(options, task, name, where)
+    _buildable(options, task, name, architecture, where)
     subsets = [all_domains] if method.train_on == "all" else [(domain,) for domain in all_domains]
     runs = []
     for domains in subsets:

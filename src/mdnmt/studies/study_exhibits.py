@@ -31,7 +31,6 @@ def with_stand_ins(config: StudyConfig) -> StudyConfig:
             "figures": {
                 key: shown.model_copy(update={"task": stand_in(shown.task)}) for key, shown in config.figures.items()
             },
-            "per_task": {stand_in(task): overrides for task, overrides in config.per_task.items()},
         }
     )
 
@@ -82,12 +81,14 @@ def _varied(table: PaperTable) -> PaperTable:
     return table.model_copy(update={"rows": tuple(named(row) for row in table.rows)})
 
 
-def table_variants(config: StudyConfig, papers: dict[str, PaperConfig], task: str | None = None) -> dict[str, Variant]:
-    """Return the methods of tables with a variant (of all tasks, or of one) as variants of the study.
+def table_variants(
+    config: StudyConfig, papers: dict[str, PaperConfig], task: str | None = None
+) -> dict[str, tuple[str, Variant]]:
+    """Return the methods of tables with a variant (of all tasks, or of one): name -> table, variant of the study.
 
     If the study lists its methods, only these.
     """
-    found = {}
+    found: dict[str, tuple[str, Variant]] = {}
     for key, shown in config.tables.items():
         paper, item = split_key(key)
         table = papers[paper].tables[item]
@@ -97,12 +98,8 @@ def table_variants(config: StudyConfig, papers: dict[str, PaperConfig], task: st
         for name in [*(name for row in table.rows for name in row.methods), f"{config.comparison.baseline}{suffix}"]:
             method = name.removesuffix(suffix)
             if not config.methods or method in config.methods:
-                found[name] = Variant(
-                    method=method,
-                    label=None,
-                    architecture=table.variant.architecture,
-                    training=table.variant.training,
-                )
+                options = {"architecture": table.variant.architecture, "training": table.variant.training}
+                found[name] = key, Variant(method=method, **options)
     return found
 
 

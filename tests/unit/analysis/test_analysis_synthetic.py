@@ -56,7 +56,7 @@ def measured(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 
     def measure(name: str) -> dict[str, float]:
         if name not in found:
-            method, common = load_method(CONFIG, name), study["all_methods"]
+            method, common = load_method(CONFIG, name), study["options"][0]["set"]
             architecture = {**method.architecture, **common["architecture"], **SIZES}
             spec = RunSpec(
                 task_fingerprint=data["fingerprint"],

@@ -34,7 +34,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def study(folder: Path, **keys: object) -> Study:
-    value = {"title": "t", "description": "d", "tasks": ["synthetic-2"], "all_methods": {"architecture": SMALL}}
+    value = {"title": "t", "description": "d", "tasks": ["synthetic-2"], "options": [{"set": {"architecture": SMALL}}]}
     text = yaml.safe_dump({**value, **keys})
     (folder / "studies" / "some.yaml").write_text(text, encoding="utf-8")
     return resolve(folder, "some", folder / "corpora-there")
@@ -69,7 +69,8 @@ def test_a_sweep_trains_each_method_with_each_rate(config: Path) -> None:
 
 
 def test_the_lowest_loss_wins_and_of_equal_losses_the_lower_rate(config: Path, tmp_path: Path) -> None:
-    sweep = study(config, **{**SWEEP, "all_methods": {"architecture": SMALL, "training": {"learning_rate": 0.001}}})
+    options = [{"set": {"architecture": SMALL, "training": {"learning_rate": 0.001}}}]
+    sweep = study(config, **SWEEP, options=options)
     losses = {"mixed": 3.0, "mixed-rate-0-0005": 3.2, "mixed-rate-0-004": 2.9}
     losses |= {"dsa": 2.5, "dsa-rate-0-0005": 2.5, "dsa-rate-0-004": 2.6}
     finish(sweep, tmp_path / "results", losses)
@@ -79,14 +80,20 @@ def test_the_lowest_loss_wins_and_of_equal_losses_the_lower_rate(config: Path, t
     path.write_text(as_yaml(table), encoding="utf-8")
     assert load_model(path, LearningRates) == table
 
-    reads = {"learning_rates": {"file": "some", "same_as": {"domain-tag": "mixed"}}}
+    reads = {"set": {"learning_rates": {"file": "some", "same_as": {"domain-tag": "mixed"}}}}
     variants = {"smooth": {"method": "domain-tag", "label": "s"}, "own": {"method": "dsa", "label": "o"}}
     variants["own"]["training"] = {"learning_rate": 0.25}  # type: ignore[assignment]
-    per_method = {"mixed": {"training": {"learning_rate": 0.125}}}
+    one = {"match": {"method": "mixed"}, "set": {"training": {"learning_rate": 0.125}}}
     methods = ["mixed", "dsa", "domain-tag", "mtl"]
-    found = rates(study(config, methods=methods, variants=variants, per_method=per_method, **reads))
+    small = {"set": {"architecture": SMALL}}
+    found = rates(study(config, methods=methods, variants=variants, options=[small, reads, one]))
     expected = {"mixed": 0.125, "dsa": 0.0005, "domain-tag": 0.004, "mtl": 0.0005, "smooth": 0.004, "own": 0.25}
     assert found == expected
+    # Later entries win, and a study that sweeps rates itself takes none.
+    found = rates(study(config, methods=methods, options=[small, one, reads]))
+    assert found == {"mixed": 0.004, "dsa": 0.0005, "domain-tag": 0.004, "mtl": 0.0005}
+    found = rates(study(config, methods=["mixed"], options=[small, reads], rate_sweep=[0.001]))
+    assert found == {"mixed": 0.0005, "mixed-rate-0-001": 0.001}
 
 
 def test_a_sweep_that_is_not_finished_chooses_nothing(config: Path, tmp_path: Path) -> None:
@@ -122,20 +129,21 @@ def test_mistakes_are_named(config: Path) -> None:
     (config / "learning-rates" / "some.yaml").write_text(table, encoding="utf-8")
     for same_as, said in (({"dsa": "mtl"}, "'mtl' has no rate"), ({"mixed": "mixed"}, "has its own rate")):
         with pytest.raises(ConfigError, match=said):
-            study(config, methods=["mixed"], learning_rates={"file": "some", "same_as": same_as})
+            options = [{"set": {"learning_rates": {"file": "some", "same_as": same_as}}}]
+            study(config, methods=["mixed"], options=options)
     with pytest.raises(ConfigError, match="table of learning rates"):
-        study(config, methods=["mixed"], learning_rates={"file": "other"})
+        study(config, methods=["mixed"], options=[{"set": {"learning_rates": {"file": "other"}}}])
 
 
 def test_every_method_of_the_replication_has_a_rate_of_its_own_or_of_another_one() -> None:
     found = resolve(HERE, "replication", Path("resources/corpora"))
-    assert found.config.learning_rates is not None
-    sweep = resolve(HERE, found.config.learning_rates.file, Path("resources/corpora"))
+    [chosen] = [entry.set.learning_rates for entry in found.config.options if entry.set.learning_rates]
+    sweep = resolve(HERE, chosen.file, Path("resources/corpora"))
     swept = set(sweep.config.methods)
-    given = swept | set(found.config.learning_rates.same_as)
+    given = swept | set(chosen.same_as)
     for run in found.runs:
         variant = found.config.variants.get(run.method)
         method = variant.method if variant else run.method
         assert method in given or method.startswith("mbart50"), method
-    assert set(found.config.learning_rates.same_as.values()) <= swept
+    assert set(chosen.same_as.values()) <= swept
     assert {run.seed for run in sweep.runs}.isdisjoint(run.seed for run in found.runs)

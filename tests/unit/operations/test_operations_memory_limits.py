@@ -22,7 +22,7 @@ HUGE = {"model_dim": 8192, "ffn_dim": 32768, "num_heads": 8, "encoder_layers": 2
 def huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Return a project whose models have some 40 billion parameters, on a machine of 32 GB without a GPU."""
     project = Project.create(tmp_path / "project")
-    project.update("config/studies/tiny.yaml", all_methods__architecture=HUGE)
+    project.update("config/studies/tiny.yaml", options__0__set__architecture=HUGE)
     monkeypatch.chdir(project.folder)
     monkeypatch.setattr(memory_limits, "host_memory", lambda: Memory(32 * 10**9, "this machine"))
     monkeypatch.setattr(memory_limits, "count_visible", lambda device: 0)

@@ -108,7 +108,7 @@ def test_every_key_of_the_recipe_of_a_method_makes_its_runs_and_no_others(projec
     spec = before.runs[0].spec
     assert spec is not None
     changed = other(key, spec.training.model_dump()[key])
-    project.update(STUDY, **{f"per_method__waldm-edc__training__{key}": changed})
+    project.update(STUDY, options__1={"match": {"method": "waldm-edc"}, "set": {"training": {key: changed}}})
     after = look()
     assert [run for run in runs(before) if runs(before)[run] != runs(after)[run]] == [("waldm-edc", 1)]
     assert after.tasks["tiny"].fingerprint == before.tasks["tiny"].fingerprint

@@ -34,7 +34,7 @@ def test_a_run_is_planned_with_the_address_of_its_start(project: Project) -> Non
         assert study.start_of(first) == mixed and study.start_of(mixed) is None and study.start_of(plain) is None
         assert first.fingerprint != plain.fingerprint
     before = {(run.method, run.seed): run.fingerprint for run in study.runs}
-    project.update(STUDY, per_method__mixed={"training": {"clip_norm": 3.0}})
+    project.update(STUDY, options__1={"match": {"method": "mixed"}, "set": {"training": {"clip_norm": 3.0}}})
     after = {(run.method, run.seed): run.fingerprint for run in look().runs}
     # Another start is another run, although its own options are the same.
     assert {method for method, seed in before if before[method, seed] != after[method, seed]} == {

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mdnmt.config.study import load_study
+from mdnmt.config.decoding import Decoding
+from mdnmt.config.study import load_study, study_files
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.comparison import comparison, table_runs
 from mdnmt.studies.resolve import resolve
@@ -27,32 +28,45 @@ BELOW = {
     "description": "d",
     "seeds": 3,
     "methods": ["a", "b"],
-    "all_methods": {"training": {"max_updates": 5, "max_tokens": 7}, "architecture": {"norm": "pre"}},
+    "options": [{"set": {"training": {"max_updates": 5}}}],
     "tables": {"p-one": {"task": "t"}, "p-two": {"task": "t"}},
     "decoding": {"beam_size": 3, "length_penalty": 0.5},
 }
 
 
-def test_mappings_are_merged_lists_replaced_and_null_takes_away(tmp_path: Path) -> None:
+def test_mappings_are_merged_options_joined_and_other_values_replaced(tmp_path: Path) -> None:
     write(tmp_path, "below", BELOW)
     over = {
         "like": "below",
         "title": "Over",
-        "description": "e",
         "methods": ["c"],
-        "seeds": None,
-        "all_methods": {"training": {"max_updates": 9}, "architecture": None},
-        "tables": {"p-one": None, "p-three": {"task": "u"}},
+        "options": [{"match": {"task": "t"}, "set": {"training": {"max_updates": 9}}}],
+        "tables": {"p-one": {"task": "u"}, "p-three": {"task": "u"}},
         "decoding": {"beam_size": 1},
     }
     write(tmp_path, "over", over)
-    study = load_study(tmp_path, "over")
-    assert (study.title, study.methods, study.seeds) == ("Over", ("c",), 1)
-    assert study.all_methods.training == {"max_updates": 9, "max_tokens": 7}
-    assert study.all_methods.architecture == {}
-    assert {key: shown.task for key, shown in study.tables.items()} == {"p-two": "t", "p-three": "u"}
+    study, files = load_study(tmp_path, "over"), study_files(tmp_path, "over")
+    assert (study.title, study.description, study.methods, study.seeds) == ("Over", "d", ("c",), 3)
+    assert [(entry.match.task, entry.set.training) for entry in study.options] == [
+        (None, {"max_updates": 5}),
+        ("t", {"max_updates": 9}),
+    ]
+    below, own = (tmp_path / "studies" / f"{name}.yaml" for name in ("below", "over"))
+    assert files.entries == [(below, 0), (own, 0)] and files.path == own
+    assert files.last_with("decoding", "length_penalty") == below and files.last_with("comet") is None
+    assert {key: shown.task for key, shown in study.tables.items()} == {"p-one": "u", "p-two": "t", "p-three": "u"}
     assert study.decoding.model_dump(exclude_unset=True) == {"beam_size": 1, "length_penalty": 0.5}
     assert load_study(tmp_path, "below").title == "Below"
+
+
+def test_a_study_may_inherit_some_keys_alone(tmp_path: Path) -> None:
+    write(tmp_path, "below", BELOW)
+    write(tmp_path, "middle", {"like": "below", "options": [{"set": {"training": {"max_tokens": 7}}}]})
+    own = {"like": "middle", "inherit": ["options", "seeds"], "title": "Top", "description": "e", "tasks": ["t"]}
+    write(tmp_path, "top", own)
+    study = load_study(tmp_path, "top")
+    assert [entry.set.training for entry in study.options] == [{"max_updates": 5}, {"max_tokens": 7}]
+    assert (study.seeds, study.methods, study.tables, study.decoding) == (3, (), {}, Decoding())
 
 
 def test_three_studies_deep(tmp_path: Path) -> None:
@@ -83,6 +97,15 @@ def test_of_a_list_of_studies_a_later_one_wins_and_the_study_itself_wins_over_al
         ({"like": "first"}, BELOW, "leads back"),
         ({"like": "secondd"}, BELOW, "no study 'secondd' (did you mean 'second'?)"),
         ({"like": 3}, BELOW, "like"),
+        (
+            {"like": "second", "inherit": ["decodng"], "title": "t", "description": "d"},
+            BELOW,
+            "'decodng' is no key of a study (did you mean 'decoding'?)",
+        ),
+        ({"like": "second", "inherit": 3}, BELOW, "inherit"),
+        ({"like": "second", "options": 3}, BELOW, "options"),
+        ({"like": "second", "tables": {"p-one": None}}, BELOW, "p-one: found null; leave it out, and name the keys to"),
+        ({"like": "second", "decoding": None}, BELOW, "decoding: found null; leave it out, and name the keys to"),
     ],
 )
 def test_mistakes(tmp_path: Path, first: dict[str, Any], second: dict[str, Any], said: str) -> None:

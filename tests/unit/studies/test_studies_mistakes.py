@@ -28,7 +28,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
         ({"tables": {"jiang2020-table9": {"task": "tiny"}}}, "tables.jiang2020-table9: jiang2020 has no 'table9'"),
         ({"tables": {"jang2020-table2": {"task": "tiny"}}}, "no paper 'jang2020' (did you mean 'jiang2020'?)"),
         ({"figures": {"jiang2020-figure8": {"task": "big"}}}, "figures.jiang2020-figure8.task: 'big' is none of"),
-        ({"per_method": {"single": {}}}, "per_method: 'single' is none of the study's methods"),
+        (
+            {"options__1": {"match": {"method": "single"}, "set": {}}},
+            "options.1.match.method: 'single' is none of the study's",
+        ),
         ({"comparison": {"baseline": "single"}}, "comparison.baseline: 'single' is none of the study's methods"),
         (
             {"methods": ["single", "mixed"], "comparison": {"baseline": "single"}},
@@ -50,10 +53,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
             },
             "tables.synthetic-gates2.rows: the file: best_of belongs in tables of kind scores or resources",
         ),
-        ({"per_method__mixed": {"training": {"learning_rat": 1}}}, "mixed: training: unknown key 'learning_rat'"),
-        ({"per_method__mixed": {"architecture": {"mixed_sides": "both"}}}, "mixed: architecture: unknown key"),
-        ({"all_methods__architecture__model_dim": 15}, "architecture"),
-        ({"all_methods__training__learning_rate": "fast"}, "training: learning_rate: input should be a valid number"),
+        ({"options__0__set__training__learning_rat": 1}, "mixed: training: unknown key 'learning_rat'"),
+        ({"options__0__set__architecture__mixed_sides": "both"}, "mixed: architecture: unknown key"),
+        ({"options__0__set__architecture__model_dim": 15}, "architecture"),
+        (
+            {"options__0__set__training__learning_rate": "fast"},
+            "training: learning_rate: input should be a valid number",
+        ),
     ],
 )
 def test_mistakes_of_a_study_are_one_line(project: Project, changes: dict[str, Any], said: str) -> None:
@@ -71,17 +77,21 @@ def test_mistakes_of_a_study_are_one_line(project: Project, changes: dict[str, A
         (
             MIXED,
             {"builder": "transformr"},
-            f"{MIXED}: no builder 'transformr' (did you mean 'transformer'?); there are",
+            f"{MIXED}: mixed: no builder 'transformr' (did you mean 'transformer'?); there are",
         ),
-        (MIXED, {"builder": "mbart5"}, f"{MIXED}: no builder 'mbart5' (did you mean 'mbart50'?); there are"),
-        (MIXED, {"architecture": {"model_dimm": 8}}, f"{MIXED}: architecture: unknown key 'model_dimm'"),
-        (MIXED, {"architecture": {"norm": "per"}}, f"{MIXED}: architecture: norm: found 'per'"),
+        (MIXED, {"builder": "mbart5"}, f"{MIXED}: mixed: no builder 'mbart5' (did you mean 'mbart50'?); there are"),
+        (MIXED, {"architecture": {"model_dimm": 8}}, f"{MIXED}: mixed: architecture: unknown key 'model_dimm'"),
+        (MIXED, {"architecture": {"norm": "per"}}, f"{MIXED}: mixed: architecture: norm: found 'per'"),
         (MIXED, {"training": {"warm": 8}}, f"{MIXED}: training: unknown key 'warm'"),
-        (MIXED, {"builder": "mbart50", "architecture": {"use": "no"}}, f"{MIXED}: architecture: use: found 'no'"),
+        (
+            MIXED,
+            {"builder": "mbart50", "architecture": {"use": "no"}},
+            f"{MIXED}: mixed: architecture: use: found 'no'",
+        ),
         (
             "config/methods/waldm-edc.yaml",
             {"architecture": {"labels": "unused_open", "weighted_loss": "aligned"}},
-            "config/methods/waldm-edc.yaml: architecture",
+            "config/methods/waldm-edc.yaml: waldm-edc: architecture",
         ),
         ("config/corpora/tiny-law.yaml", {"reader__name": "statcan"}, "is read by the reader 'plain'"),
     ],
@@ -96,23 +106,23 @@ def test_mistakes_of_the_files_it_names(project: Project, name: str, changes: di
 def test_a_variants_mistake_in_its_methods_file_is_blamed_on_that(project: Project) -> None:
     project.update("config/methods/dsa.yaml", architecture__placement="left")
     project.update(STUDY, variants={"half": {"method": "dsa", "label": "x"}})
-    with pytest.raises(ConfigError, match=r"^config/methods/dsa.yaml: architecture: placement: found 'left'"):
+    with pytest.raises(ConfigError, match=r"^config/methods/dsa.yaml: dsa: architecture: placement: found 'left'"):
         resolve(Path("config"), "tiny", Path("resources/corpora"))
 
 
 def test_what_is_only_wrong_with_the_studys_sizes_is_the_studys(project: Project) -> None:
     # 24 heads divide the study's width and not the default one: no mistake.
     project.update(MIXED, architecture__num_heads=24)
-    project.update(STUDY, all_methods__architecture={"model_dim": 48, "ffn_dim": 24, "max_positions": 64})
+    project.update(STUDY, options__0__set__architecture={"model_dim": 48, "ffn_dim": 24, "max_positions": 64})
     assert resolve(Path("config"), "tiny", Path("resources/corpora")).makeable()
-    project.update(STUDY, all_methods__architecture__ffn_dim=-1)
+    project.update(STUDY, options__0__set__architecture__ffn_dim=-1)
     with pytest.raises(ConfigError, match=r"^config/studies/tiny.yaml: waldm-edc: architecture: ffn_dim"):
         project.update(STUDY, methods=["waldm-edc"], comparison__baseline="waldm-edc", tables={}, figures={})
         resolve(Path("config"), "tiny", Path("resources/corpora"))
 
 
 def test_one_embedding_for_two_vocabularies_is_found_before_anything_is_made(project: Project) -> None:
-    project.update(STUDY, all_methods__architecture__share_embeddings="all")
+    project.update(STUDY, options__0__set__architecture__share_embeddings="all")
     resolve(Path("config"), "tiny", Path("resources/corpora"))
     project.update(TASK, vocabulary__joint=False)
     with pytest.raises(

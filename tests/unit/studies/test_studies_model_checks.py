@@ -49,7 +49,9 @@ def look() -> Study:
     ],
 )
 def test_it_is_one_line_with_file_and_method(project: Project, method: str, options: dict[str, Any], said: str) -> None:
-    project.update(STUDY, methods=["mixed", method], per_method={method: {"architecture": options}})
+    project.update(
+        STUDY, methods=["mixed", method], options__1={"match": {"method": method}, "set": {"architecture": options}}
+    )
     with pytest.raises(ConfigError) as caught:
         look()
     assert str(caught.value).startswith(f"config/studies/tiny.yaml: {method}") and said in str(caught.value)
@@ -58,7 +60,9 @@ def test_it_is_one_line_with_file_and_method(project: Project, method: str, opti
 
 def test_the_number_of_domains_is_the_tasks(project: Project) -> None:
     project.update(
-        STUDY, methods=["mixed", "dsa-guided"], per_method={"dsa-guided": {"architecture": {"num_clusters": 2}}}
+        STUDY,
+        methods=["mixed", "dsa-guided"],
+        options__1={"match": {"method": "dsa-guided"}, "set": {"architecture": {"num_clusters": 2}}},
     )
     assert len(look().makeable()) == 2
     law = {"corpora": ["tiny-law"], "train": 9, "valid": 2, "test": 2}
@@ -69,13 +73,17 @@ def test_the_number_of_domains_is_the_tasks(project: Project) -> None:
 
 def test_it_is_found_of_a_task_that_cannot_be_had_as_well(project: Project) -> None:
     project.update("config/corpora/tiny-law.yaml", source__folder="nowhere")
-    project.update(STUDY, methods=["mixed", "damha"], per_method={"damha": {"architecture": {"top_k": 5}}})
+    project.update(
+        STUDY,
+        methods=["mixed", "damha"],
+        options__1={"set": {"architecture": {"top_k": 5}}, "match": {"family": "damha"}},
+    )
     with pytest.raises(ConfigError, match="damha, task tiny: top_k"):
         look()
 
 
 def test_sizes_that_fit_start(project: Project) -> None:
-    project.update(STUDY, methods=["mixed", "waldm-edc-init"], all_methods__architecture__ffn_dim=40)
+    project.update(STUDY, methods=["mixed", "waldm-edc-init"], options__0__set__architecture__ffn_dim=40)
     assert len(look().makeable()) == 2
 
 
@@ -87,7 +95,7 @@ def test_only_a_pair_of_models_is_built_to_compare_shapes(project: Project, monk
         return methods.build(builder, *rest)
 
     monkeypatch.setattr(model_checks, "build", counted)
-    project.update(STUDY, methods=["single", "mixed", "waldm-edc"], all_methods__architecture__ffn_dim=56, seeds=3)
+    project.update(STUDY, methods=["single", "mixed", "waldm-edc"], options__0__set__architecture__ffn_dim=56, seeds=3)
     assert len(look().runs) == 12
     assert built == []  # options alone show that these can be built
     # Sizes that no other test has: what was compared stays known.

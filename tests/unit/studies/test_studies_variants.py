@@ -48,7 +48,10 @@ def test_a_variant_is_a_method_with_other_options(project: Project) -> None:
 def test_its_options_win_over_all_others(project: Project) -> None:
     project.update(
         STUDY,
-        per_method={"waldm-edc": {"architecture": {"ffn_dim": 40, "proportion_smoothing": 0.2}}},
+        options__1={
+            "match": {"method": "waldm-edc"},
+            "set": {"architecture": {"ffn_dim": 40, "proportion_smoothing": 0.2}},
+        },
         variants={"half": variant(architecture={"ffn_dim": 48}, training={"max_updates": 9})},
     )
     study = look()

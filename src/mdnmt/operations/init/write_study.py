@@ -147,17 +147,18 @@ def study_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         f"methods: [{', '.join(choices.methods)}]    # of config/methods",
         f"seeds: {choices.seeds}{'':<32}# with 3 or more, differences between systems get an interval",
         "",
-        "all_methods:",
-        f"  architecture:{'':<26}# {size.why}",
-        *(f"    {key}: {value}" for key, value in size.model.items()),
-        "    norm: pre                            # trains reliably at every size",
-        f"    share_embeddings: {'all' if shared else 'decoder'}",
-        "    dropout: 0.1",
-        "  training:",
-        *(f"    {key}: {value}" for key, value in size.training.items()),
-        "    average_checkpoints: 5               # the final weights are their mean",
-        "",
+        "options:",
+        "  - set:",
+        f"      architecture:{'':<22}# {size.why}",
+        *(f"        {key}: {value}" for key, value in size.model.items()),
+        "        norm: pre                        # trains reliably at every size",
+        f"        share_embeddings: {'all' if shared else 'decoder'}",
+        "        dropout: 0.1",
+        "      training:",
+        *(f"        {key}: {value}" for key, value in size.training.items()),
+        "        average_checkpoints: 5           # the final weights are their mean",
         *_further(choices, size),
+        "",
         *(
             ["decoding:", f"  max_sentences: {choices.max_sentences:<23}# of each domain's test text", ""]
             if choices.max_sentences
@@ -174,7 +175,7 @@ def study_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
 
 
 def _further(choices: Choices, size: Size) -> list[str]:
-    """Return the recipe of each method that starts from the trained model of another one."""
+    """Return the entry with the recipe of methods that start from the trained model of another one."""
     started = [name for name, method in choices.methods.items() if method.initialise_from is not None]
     if not started:
         return []
@@ -188,9 +189,9 @@ def _further(choices: Choices, size: Size) -> list[str]:
     }
     text = ", ".join(f"{key}: {value}" for key, value in options.items())
     return [
-        "per_method:                              # fewer updates and a smaller rate for what is trained already",
-        *(f"  {name}:\n    training: {{{text}, average_checkpoints: 0}}" for name in started),
-        "",
+        f"  - match: {{method: [{', '.join(started)}]}}",
+        "    set:                                 # fewer updates and a smaller rate for what is trained already",
+        f"      training: {{{text}, average_checkpoints: 0}}",
     ]
 
 

@@ -61,7 +61,7 @@ def test_with_weights_all_rows_are_made_and_the_study_sets_neither_sizes_nor_rec
     mixed, tuned = specs["mixed"], specs["mbart50-finetuned"]
     assert mixed is not None and mixed.training.max_updates == 6  # as the study says for all methods
     assert tuned is not None and (tuned.training.max_updates, tuned.training.schedule) == (40_000, "polynomial")
-    project.update(TINY, per_method={"mbart50-finetuned": {"training": {"max_updates": 7}}})
+    project.update(TINY, options__1={"match": {"family": "mbart50"}, "set": {"training": {"max_updates": 7}}})
     own = run_of("mbart50-finetuned").spec
     assert own is not None and own.training.max_updates == 7
 
@@ -125,6 +125,7 @@ def test_without_the_package_the_row_says_so(pretrained_root: Path, monkeypatch:
 
 
 def test_mistakes_in_the_options_are_one_line(project: Project) -> None:
-    project.update(TINY, per_method={"mbart50-finetuned": {"architecture": {"model_dim": 5}}})
+    wrong = {"match": {"method": "mbart50-finetuned"}, "set": {"architecture": {"model_dim": 5}}}
+    project.update(TINY, options__1=wrong)
     with pytest.raises(ConfigError, match="mbart50-finetuned: architecture: unknown key 'model_dim'"):
         planned()
