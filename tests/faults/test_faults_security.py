@@ -65,7 +65,7 @@ def test_a_pickle_in_place_of_weights_is_not_opened(
 
 def test_a_pickle_among_pretrained_weights_is_not_opened(tmp_path: Path) -> None:
     from mdnmt.extras.mbart50.model import load_pretrained
-    from mdnmt.extras.mbart50.toy import make_toy
+    from mdnmt.extras.toy_weights import make_toy
 
     proof, folder = tmp_path / "proof", tmp_path / "toy"
     make_toy(folder)

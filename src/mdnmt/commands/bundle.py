@@ -32,9 +32,8 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import ConfigError
     from mdnmt.exchange.bundle import MANIFEST, Bundle
     from mdnmt.exchange.pack_study import drop_other_runs, pack_study
-    from mdnmt.exchange.results_page import results_page, systems
+    from mdnmt.exchange.results_page import fill, results_page, systems
     from mdnmt.exchange.signature import name_of_key, sign
-    from mdnmt.exchange.systems_table import fill
     from mdnmt.fsio import write_text
     from mdnmt.studies.resolve import resolve
 

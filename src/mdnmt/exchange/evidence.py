@@ -19,7 +19,6 @@ from mdnmt.config.claims import load_claims, without_tables
 from mdnmt.config.loader import parse_spec
 from mdnmt.errors import DataError
 from mdnmt.exchange.bundle import RUNS, STUDIES, TASKS, Bundle, write_back
-from mdnmt.exchange.licences import open_domains, withheld_corpora, withheld_systems
 from mdnmt.exhibits import save_figure
 from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.figure_request import figure_spec
@@ -37,8 +36,9 @@ from mdnmt.statements.claims.decide import VERSION, decide
 from mdnmt.statements.claims.outcome import Outcomes
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.statements.claims.spec import ClaimsSpec
+from mdnmt.studies.external_systems import external_of_table
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Study
+from mdnmt.studies.study import Study, Task
 
 SPECS = "specs.json"
 KINDS = ("significance", "tables", "figures", "claims", "numbers")  # in the order in which they are made
@@ -296,3 +296,27 @@ def unpacked(bundle: Bundle, kinds: Iterable[str] = (RUNS, TASKS)) -> Iterator[P
             if key.partition("/")[0] in kinds:
                 bundle.restore_all(key, Path(folder, "results"))
         yield Path(folder)
+
+
+# Files of an analysis that hold text: sample sentences, and words in the order of their first occurrence.
+WITH_WORDS = frozenset({"sentences.json", "lexicon.json"})
+
+
+def withheld_corpora(task: Task) -> tuple[str, ...]:
+    """Return the corpora of a task whose text must not be in a bundle."""
+    return tuple(
+        name
+        for name, corpus in sorted(task.corpora.items())
+        if not corpus.redistributable and corpus.source.provider != "generated"
+    )
+
+
+def withheld_systems(study: Study, key: str) -> tuple[str, ...]:
+    """Return the external systems of a table whose translations must not be in a bundle."""
+    return tuple(name for name in external_of_table(study, key) if not study.config.external[name].redistributable)
+
+
+def open_domains(task: Task) -> tuple[str, ...]:
+    """Return the domains of a task whose whole text may be in a bundle."""
+    withheld = set(withheld_corpora(task))
+    return tuple(name for name, domain in task.config.domains.items() if withheld.isdisjoint(domain.corpora))

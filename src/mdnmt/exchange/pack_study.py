@@ -5,11 +5,69 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from mdnmt.config.metrics import METRICS
+from mdnmt.decode.likelihood import LIKELIHOOD
 from mdnmt.exchange.bundle import Bundle
-from mdnmt.exchange.evidence import bundle_exhibits, bundle_tasks
-from mdnmt.exchange.finished_runs import bundle_finished
-from mdnmt.studies.result_paths import result_paths
-from mdnmt.studies.study import Study
+from mdnmt.exchange.evidence import WITH_WORDS, bundle_exhibits, bundle_tasks, withheld_corpora
+from mdnmt.exhibits.combined_jobs import analysed_runs
+from mdnmt.exhibits.figure_request import figure_spec
+from mdnmt.paths import RunPaths
+from mdnmt.studies.label_conditions import translations_of
+from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.study import NOT_TRAINED, Run, Study
+from mdnmt.studies.study_exhibits import tables_of
+
+
+def first_missing_result(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
+    """Return the first result that the study needs and the run still lacks; None if it is finished."""
+    folder = Path(places.run(run))
+    if not RunPaths(folder).record.is_file():
+        return NOT_TRAINED
+    for one in translations_of(study, run):
+        test = Path(places.test(one))
+        for name in ("hyp/sums.json", "scores.json"):
+            if not (test / name).is_file():
+                return f"has no {test.name}/{name} yet (labels: {one.labels}, split: {one.split})"
+    analysis = places.analysis(run)
+    if analysis in analyses and not Path(analysis, "sums.json").is_file():
+        return f"has no {Path(analysis).name} yet"
+    return None
+
+
+def _shown_files(study: Study, places: ResultPaths) -> set[Path]:
+    """Return the files that the study's figures read; of an analysis, the bundle takes only these."""
+    return {path for key in study.config.figures for path in figure_spec(study, key, places).inputs()}
+
+
+def _tests_need_likelihoods(study: Study) -> bool:
+    """Return whether a table tests a metric that resamples likelihoods of sentences: perplexity or accuracy."""
+    tables = tables_of(study.config, study.papers)
+    return any(METRICS[metric].needs_model for _, table in tables for metric in table.metrics)
+
+
+def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
+    """Add the study's finished runs to the bundle, and new files of runs that it has already.
+
+    Files that no exhibit of the study reads are left out: of the analyses, and the likelihoods of references.
+
+    Returns:
+        Addresses of runs that were added or updated; and for trained but unfinished runs, address -> what is missing.
+    """
+    analyses = analysed_runs(study, places)
+    shown = _shown_files(study, places)
+    keep_likelihoods = _tests_need_likelihoods(study)
+    finished, waiting = [], {}
+    for run in study.makeable():
+        missing = first_missing_result(study, run, places, analyses)
+        if missing is None:
+            folder, withheld = Path(places.run(run)), withheld_corpora(study.tasks[run.task])
+            analysed = [path for path in folder.glob("analysis-*/*") if path.name != "sums.json"]
+            left_out = {path for path in analysed if path not in shown or (withheld and path.name in WITH_WORDS)}
+            left_out |= set() if keep_likelihoods else set(folder.glob(f"*/hyp/{LIKELIHOOD}"))
+            finished.append((run.address, folder, {path.relative_to(folder).as_posix() for path in left_out}))
+        elif missing != NOT_TRAINED and run.address not in bundle.runs:
+            waiting[run.address] = missing
+    return bundle.add_all(finished), waiting
 
 
 def drop_other_runs(study: Study, bundle: Bundle) -> list[str]:

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from mdnmt.corpora.providers.download_progress import INTERVAL_S, ProgressLines
+from mdnmt.corpora.providers.http import INTERVAL_S, ProgressLines
 
 
 @pytest.mark.parametrize(

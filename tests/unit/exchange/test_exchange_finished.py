@@ -15,7 +15,7 @@ from mdnmt.cli import main
 from mdnmt.decode.likelihood import LIKELIHOOD, Likelihood, Likelihoods, write_likelihoods
 from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
 from mdnmt.exchange.evidence import exhibit_specs
-from mdnmt.exchange.finished_runs import bundle_finished
+from mdnmt.exchange.pack_study import bundle_finished
 from mdnmt.exchange.verify import verify
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths

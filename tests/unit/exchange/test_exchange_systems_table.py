@@ -10,8 +10,7 @@ from scipy.stats import ttest_ind
 
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle
-from mdnmt.exchange.results_page import systems
-from mdnmt.exchange.systems_table import END, begin_mark, fill, systems_table
+from mdnmt.exchange.results_page import END, begin_mark, fill, systems, systems_table
 
 ROOT = Path(__file__).resolve().parents[3]
 SCORES = {

@@ -12,21 +12,76 @@ import os
 import re
 import socket
 import ssl
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
+
+from tqdm import tqdm
 
 from mdnmt import __version__, fsio
 from mdnmt.config.corpus_source import HttpSource
 from mdnmt.corpora.corpus_spec import FileSpec
-from mdnmt.corpora.providers.download_progress import progress
 from mdnmt.errors import FetchError
 from mdnmt.machine import require_space
+
+INTERVAL_S = 10.0
+
+
+def progress(name: str, begins: int, total: int | None) -> AbstractContextManager[Any]:
+    """Return a context whose value has `update(bytes)`.
+
+    Args:
+        name: name of the file.
+        begins: bytes that an earlier attempt downloaded.
+        total: size of the whole file in bytes; None if the server does not say.
+    """
+    if not sys.stderr.isatty():
+        return ProgressLines(name, begins, total, sys.stderr)
+    bar: AbstractContextManager[Any] = tqdm(
+        desc=name, initial=begins, total=total, unit="B", unit_scale=True, file=sys.stderr
+    )
+    return bar
+
+
+class ProgressLines:
+    """Print a complete line at most every `INTERVAL_S` seconds."""
+
+    def __init__(
+        self,
+        name: str,
+        begins: int,
+        total: int | None,
+        out: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name, self._total, self._out, self._clock = name, total, out, clock
+        self._bytes = self._last_bytes = begins
+        self._last = clock()
+
+    def __enter__(self) -> ProgressLines:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Do nothing: the caller reports how the download ended."""
+
+    def update(self, count: int) -> None:
+        """Count `count` more bytes."""
+        self._bytes += count
+        now = self._clock()
+        if now - self._last < INTERVAL_S:
+            return
+        rate = (self._bytes - self._last_bytes) / (now - self._last)
+        self._last, self._last_bytes = now, self._bytes
+        whole = f" of {self._total / 1e6:.1f} MB ({100 * self._bytes / self._total:.0f} %)" if self._total else " MB"
+        print(f"{self._name}: {self._bytes / 1e6:.1f}{whole}, {rate / 1e6:.1f} MB/s", file=self._out, flush=True)
+
 
 TIMEOUT_S = 60.0  # without data before an attempt fails
 PAUSES_S = (1.0, 3.0, 9.0, 27.0)  # between attempts without progress

@@ -16,8 +16,7 @@ from mdnmt import fsio
 from mdnmt.decode.translator import Translator, read_record
 from mdnmt.errors import ConfigError
 from mdnmt.extras.export import segment
-from mdnmt.extras.export.licence_check import training_corpora
-from mdnmt.extras.export.model_card import model_card
+from mdnmt.extras.export.model_card import model_card, training_corpora
 from mdnmt.languages import language
 from mdnmt.methods import pretrained
 from mdnmt.paths import RunPaths

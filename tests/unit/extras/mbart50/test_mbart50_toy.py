@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mdnmt.extras.mbart50.config import Mbart50Config
 from mdnmt.extras.mbart50.data import MbartTokenizer
-from mdnmt.extras.mbart50.toy import make_toy
 from mdnmt.extras.mbart50.weight_files import files_of, plan
+from mdnmt.extras.toy_weights import make_toy
 from mdnmt.fingerprint import sha256_file
 
 
