@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     study, options = resolve_options(args.config_folder, name, args.corpora, provisional=True)
     found = {one.key: one for one in explain(study, options, task, method)}
     if args.key is None:
-        lines = [f"{key} = {one.value}  {one.settings[-1].place}" for key, one in found.items() if one.settings]
+        lines = [f"{key}: {one.value}  {one.settings[-1].place}" for key, one in found.items() if one.is_set]
         print(printable_lines("\n".join(lines)))
         return
     wanted = [one for key, one in found.items() if args.key in (key, key.partition(".")[2])]
@@ -39,8 +39,7 @@ def run(args: argparse.Namespace) -> None:
     for one in wanted:
         lines = [f"{one.key} of {task}/{method} in the study {name}: {one.value}"]
         for number, setting in enumerate(reversed(one.settings)):
-            what = "sets it" if number == 0 else "is overridden"
-            other = "" if one.key.endswith(f".{setting.option}") else f"{setting.option}: "
-            lines.append(f"  {setting.place}: {other}{setting.value} {what}")
-        lines.append(f"  default: {one.default}" + ("" if one.settings else ", which nothing overrides"))
+            what = "overridden" if number else "decides" if one.is_set else "decides, in its place"
+            lines.append(f"  {setting.place}: {setting.option}: {setting.value} ({what})")
+        lines.append(f"  default: {one.default}" + ("" if one.settings else " (decides)"))
         print(printable_lines("\n".join(lines)))

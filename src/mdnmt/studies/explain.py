@@ -49,6 +49,11 @@ class Explained:
     default: Any
     settings: tuple[Setting, ...]
 
+    @property
+    def is_set(self) -> bool:
+        """Return whether a file sets the option itself, and none sets one that excludes it later on."""
+        return bool(self.settings) and self.key.endswith(f".{self.settings[-1].option}")
+
 
 def explain(study: Study, options: Options, task: str, method: str) -> Iterator[Explained]:
     """Yield every option of the runs of a method on a task.
