@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from mdnmt.analysis.model_internals import PLACES, analyse
-from mdnmt.analysis.resources import measure_run
+from mdnmt.analysis.resources import measure_run, parameters_of_a_domain
 from mdnmt.cli import main
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.study import AnalysisConfig
@@ -123,6 +123,14 @@ def test_measuring_counts_parameters_and_changes_nothing(runs: dict[str, Path], 
 
 
 @pytest.mark.slow
+def test_parameters_of_one_domain_are_those_that_no_other_shares(random_method: Any) -> None:
+    adapters, plain = random_method("adapters", num_domains=3).model, random_method("transformer").model
+    own = sum(part.numel() for name, part in adapters.named_parameters() if ".adapters." in name)
+    assert parameters_of_a_domain(adapters, 3) == {"parameters_per_domain": own / 3}
+    assert parameters_of_a_domain(plain, 1) == {"parameters_per_domain": sum(one.numel() for one in plain.parameters())}
+    assert parameters_of_a_domain(plain, 3) == {}
+
+
 def test_the_verb_measures_each_run_in_a_process_of_its_own(
     runs: dict[str, Path], toy_task: Path, tmp_path: Path
 ) -> None:
