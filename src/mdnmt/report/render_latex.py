@@ -57,8 +57,13 @@ def _columns(grid: Grid) -> str:
     return "l" + "".join(wide if header.is_text else "r" for header in grid.headers)
 
 
-def to_latex(grid: Grid) -> str:
-    r"""Return the table as a LaTeX `table` with booktabs rules; its first line names the packages it needs."""
+def to_latex(grid: Grid, name: str = "") -> str:
+    r"""Return the table as a LaTeX `table` with booktabs rules; its first line names the packages it needs.
+
+    Args:
+        grid: the table.
+        name: of its file, for `\label{tab:<name>}`; "": no label.
+    """
     wide = len(grid.headers) > WIDE
     environment = "table*" if wide else "table"
     lines = [
@@ -66,6 +71,7 @@ def to_latex(grid: Grid) -> str:
         rf"\begin{{{environment}}}[t]",
         r"\centering\small",
         rf"\caption{{{escape.latex(grid.full_title)}}}",
+        *([rf"\label{{tab:{name}}}"] if name else []),
         *([r"\resizebox{\linewidth}{!}{%"] if wide else []),
         rf"\begin{{tabular}}{{{_columns(grid)}}}",
         r"\toprule",

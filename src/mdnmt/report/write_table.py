@@ -45,7 +45,8 @@ def write_table(spec: TableSpec, paths: Mapping[str, Path]) -> None:
     drawn = [path for ending, path in paths.items() if ending != JSON]
     for ending, path in paths.items():
         if ending != JSON:
-            fsio.write_text(path, FORMATS[ending](grid))
+            text = render_latex.to_latex(grid, path.stem) if ending == "tex" else FORMATS[ending](grid)
+            fsio.write_text(path, text)
     if JSON in paths:
         # The report refuses a table made from other runs, and one whose CSV, Markdown, LaTeX or HTML was edited.
         made_from = [*drawn, *fsio.sealed(spec.inputs())]

@@ -337,6 +337,7 @@ def test_every_format_is_written(tmp_path):
     path = write_scores(tmp_path, "a", {"law": 1.0, "news": 2.0})
     paths = {ending: tmp_path / f"out.{ending}" for ending in ("csv", "md", "tex", "html", "json")}
     write_table(table_spec([row("a", [path])]), paths)
+    assert rf"\label{{tab:{paths['tex'].stem}}}" in paths["tex"].read_text()
     assert all(path.stat().st_size > 50 for path in paths.values())
 
 
