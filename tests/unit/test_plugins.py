@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 from pydantic import ValidationError
+from unit.config_docs.pages import ROOT, named_files
 from workflow.snakemake_project import Project
 
 from mdnmt import methods, plugins
@@ -27,6 +28,7 @@ from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.read import read_corpus
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError, DataError
+from mdnmt.exhibits import code_hashes
 from mdnmt.exhibits.figures.architecture import ArchitectureSystem, structure_of
 from mdnmt.methods import build, code_of, validate
 from mdnmt.methods.method import VocabSizes
@@ -373,22 +375,6 @@ class Shrink:
 def loss(config):
     return Shrink()
 """
-READER = """
-from typing import Literal
-from mdnmt.config.base import Frozen
-
-REQUIRED = ()
-
-class Options(Frozen):
-    name: Literal["pair-lines"]
-    separator: str = "|||"
-
-def read(archive, source_lang, target_lang, options):
-    [member] = archive.names()
-    for line in archive.read(member).decode().splitlines():
-        source, target = line.split(options.separator)
-        yield source.strip(), target.strip()
-"""
 PROVIDER = """
 import zipfile
 from typing import Literal
@@ -473,9 +459,15 @@ def test_a_block_or_loss_that_is_none_is_one_line(write: Write, options: dict[st
 
 def test_a_provider_and_a_reader_fetch_and_read_a_corpus(write: Write, tmp_path: Path) -> None:
     write("made_up.py", PROVIDER)
-    reader = write("pair_lines.py", READER)
+    text_of_reader = named_files(ROOT / "docs/plug-ins.md")["plugins/pair_lines.py"]
+    reader = write("pair_lines.py", text_of_reader)
     source = {"provider": "made-up", "file": "x.zip", "lines": 3}
-    given = {"title": "Made up", "languages": ["en", "fr"], "source": source, "reader": {"name": "pair-lines"}}
+    given = {
+        "title": "Made up",
+        "languages": ["en", "fr"],
+        "source": source,
+        "reader": {"name": "pair-lines", "member": "text"},
+    }
     corpus = CorpusConfig.model_validate(given)
     spec = FetchSpec.model_validate_json(fetch_spec("x", corpus, tmp_path / "cache.json").model_dump_json())
     rows = fetch(spec, tmp_path / "corpora/x")
@@ -486,16 +478,27 @@ def test_a_provider_and_a_reader_fetch_and_read_a_corpus(write: Write, tmp_path:
     with read_corpus(of_task, tmp_path / "corpora/x", "en", "fr") as text:
         assert list(text.train) == [(f"word {n}", f"mot {n}") for n in range(3)]
     first = of_task.identity()
-    write("pair_lines.py", f"{READER}# a comment\n")
+    write("pair_lines.py", f"{text_of_reader}# a comment\n")
     assert of_task.identity() == first  # the code is part of the data's address, a comment is not
-    write("pair_lines.py", READER.replace("|||", "||"))
+    write("pair_lines.py", text_of_reader.replace("|||", "||"))
     assert of_task.identity() != first
     with pytest.raises(ValidationError, match="separatr"):
-        CorpusConfig.model_validate({**given, "reader": {"name": "pair-lines", "separatr": "|"}})
+        CorpusConfig.model_validate({**given, "reader": {"name": "pair-lines", "member": "text", "separatr": "|"}})
     try:
         assert main(["check-plugin", str(reader)]) == 0
     finally:
         os.environ.pop(plugins.VARIABLE, None)
+
+
+def test_an_edit_of_a_metric_scores_again(write: Write) -> None:
+    metric = named_files(ROOT / "docs/your-own-metric.md")["plugins/chrf_plus.py"]
+    without = code_hashes.code_of("score")
+    write("chrf_plus.py", metric)
+    first = code_hashes.code_of("score")
+    write("chrf_plus.py", f"{metric}# a comment\n")
+    assert code_hashes.code_of("score") == first != without
+    write("chrf_plus.py", metric.replace("word_order=2", "word_order=3"))
+    assert code_hashes.code_of("score") not in (first, without)
 
 
 def test_check_plugin_says_what_is_no_plug_in(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

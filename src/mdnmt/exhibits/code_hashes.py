@@ -19,7 +19,7 @@ from mdnmt.exhibits.run_notes import Name, notes_on
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import RECORD
 from mdnmt.plugin_kinds import METRIC
-from mdnmt.plugins import find_all
+from mdnmt.plugins import find_all, module_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
@@ -41,7 +41,7 @@ WRITERS = {
 
 def code_of(made: str) -> str:
     """Return the hash of the code that writes an exhibit, or that a verb runs (`_` for `-` in its name)."""
-    metrics = [plugin.module for plugin in find_all(METRIC)]
+    metrics = [module_of(plugin.name, "") for plugin in find_all(METRIC)]
     return code_hash(WRITERS.get(made, f"mdnmt.commands.{made}"), *metrics, chosen_from=NOT_RUN)
 
 
