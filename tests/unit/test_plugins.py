@@ -291,6 +291,18 @@ def test_an_edit_makes_another_run_beside_the_old_one(write: Write, tmp_path: Pa
     # No option changes: their values are part of the address anyway.
     second = addresses(OWN.replace("itertools.count()", "itertools.count(3)"))
     assert second["mixed"] == first["mixed"] and second["own"] != first["own"]
+    project.path("plugins/shrink.py").write_text(LOSS)
+    mixed = {"label": "Shrunk", "builder": "transformer", "architecture": {"losses": ["shrink"]}}
+    project.write("config/methods/shrunk.yaml", mixed)
+    project.update("config/studies/tiny.yaml", methods=["mixed", "shrunk"])
+    with_loss = addresses(OWN)
+    assert with_loss["mixed"] == first["mixed"]
+    project.path("plugins/shrink.py").write_text(LOSS.replace("1e-3", "2e-3"))
+    edited = addresses(OWN)
+    assert edited["mixed"] == first["mixed"] and edited["shrunk"] != with_loss["shrunk"] != first["mixed"]
+    project.path("plugins/shrink.py").unlink()
+    with pytest.raises(ConfigError, match="no loss 'shrink'"):
+        addresses(OWN)
 
 
 def test_a_run_records_its_own_code_and_is_used_with_no_other(
@@ -440,6 +452,24 @@ def test_a_loss_is_added_to_those_of_a_method(write: Write, capfd: pytest.Captur
         assert main(["check-plugin", str(path)]) == 0, capfd.readouterr()
     finally:
         os.environ.pop(plugins.VARIABLE, None)
+
+
+def test_a_run_with_a_block_and_a_loss_is_trained_and_keeps_their_code(
+    write: Write, tmp_path: Path, make_spec: Any, toy_task: Path
+) -> None:
+    write("own_block.py", BLOCK.format(part="output_layer"))
+    write("shrink.py", LOSS)
+    options = {"blocks": ["own_block"], "losses": ["shrink"]}
+    spec = make_spec("transformer", architecture=options, max_updates=4, validate_every=4)
+    spec = spec.model_copy(update={"code": dict(code_of("transformer", spec.architecture))})
+    run = RunPaths(tmp_path / "run")
+    train_run(spec, toy_task, run.folder, device="cpu")
+    assert sorted(path.name for path in (run.code / "plugins").iterdir()) == ["own_block.py", "shrink.py"]
+    assert json.loads(run.record.read_text())["plugin"]["file"] == "plugins.own_block, plugins.shrink"
+    assert "decoder.output_layer.map.weight" in Translator(run.folder, torch.device("cpu")).model.state_dict()
+    write("shrink.py", LOSS.replace("1e-3", "2e-3"))
+    with pytest.raises(ConfigError, match=r"plugins\.shrink, found other code"):
+        Translator(run.folder, torch.device("cpu"))
 
 
 @pytest.mark.parametrize(
