@@ -103,9 +103,9 @@ class Options:
         # Pretrained weights have their own sizes and the recipe of their publication.
         found = [] if self._is_pretrained(name) else [*(recipes.get(base) or recipes.get(None, ()))]
         found += self.index.layers(base)
-        for number, entry in enumerate(self.config.options):
+        entries = zip(self.config.options, self.files.entries, strict=True)
+        for number, (entry, (file, place)) in enumerate(entries):
             if self._matches(entry.match, task, name):
-                file, place = self.files.entries[number]
                 found.append(Layer(file, ("options", place, "set"), entry.set.architecture, entry.set.training))
                 found += self._swept(number, name)
         variant = self.config.variants.get(name)

@@ -14,7 +14,7 @@ from mdnmt.config.method import MethodConfig, MethodIndex
 from mdnmt.config.paper import PaperConfig, load_paper, recipe_layers
 from mdnmt.config.published import load_published
 from mdnmt.config.run import RunSpec
-from mdnmt.config.study import Seeds, StudyConfig, study_files
+from mdnmt.config.study import Seeds, StudyConfig, StudyFiles, study_files
 from mdnmt.config.task import load_task
 from mdnmt.corpora.availability import (
     first_downloads,
@@ -123,7 +123,7 @@ def resolve_options(
         index,
         {name: key for name, (key, _) in of_tables.items()},
         _recipes(config_folder, config, tasks, papers, index),
-        _rates(config_folder, config, where),
+        _rates(config_folder, config, files),
     )
     options.check_matches(tasks)
     runs = tuple(
@@ -196,19 +196,21 @@ def _recipes(
     of = {name: task.config.of for name, task in tasks.items() if task.config.of is not None}
     found = {
         paper: recipe_layers(config_folder, paper, papers.get(paper) or load_paper(config_folder, paper), methods)
-        for paper in of.values()
+        for paper in dict.fromkeys(of.values())
     }
     return {name: found[paper] for name, paper in of.items()}
 
 
-def _rates(config_folder: Path, config: StudyConfig, where: str) -> dict[int, tuple[LearningRates, dict[str, str]]]:
+def _rates(
+    config_folder: Path, config: StudyConfig, files: StudyFiles
+) -> dict[int, tuple[LearningRates, dict[str, str]]]:
     """Return entry of `options` -> the learning rates that it takes from a sweep; a sweep itself takes none."""
-    given = {} if config.rate_sweep else dict(enumerate(entry.set.learning_rates for entry in config.options))
-    return {
-        number: chosen_rates(config_folder, rates, f"{where}: options.{number}.set.learning_rates")
-        for number, rates in given.items()
-        if rates is not None
-    }
+    found = {}
+    for number, (entry, (file, place)) in enumerate(zip(config.options, files.entries, strict=True)):
+        if entry.set.learning_rates is not None and not config.rate_sweep:
+            where = f"{file}: options.{place}.set.learning_rates"
+            found[number] = chosen_rates(config_folder, entry.set.learning_rates, where)
+    return found
 
 
 def _tasks_are_there(config: StudyConfig, tasks: dict[str, Task], where: str) -> None:
