@@ -11,16 +11,15 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/inputs.smk"
 include: "workflow/rules/downloads.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/tasks.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/bundled.smk"
-include: "workflow/rules/labels.smk"
 include: "workflow/rules/decode.smk"
+include: "workflow/rules/words_and_labels.smk"
 include: "workflow/rules/score.smk"
-include: "workflow/rules/comet.smk"
-include: "workflow/rules/external.smk"
 
 
 if STUDY.config.combine_jobs:
@@ -29,13 +28,7 @@ if STUDY.config.combine_jobs:
     include: "workflow/rules/combined_exhibits.smk"
 
 
-include: "workflow/rules/significance.smk"
-include: "workflow/rules/ambiguity.smk"
-include: "workflow/rules/tables.smk"
-include: "workflow/rules/figures.smk"
-include: "workflow/rules/numbers.smk"
-include: "workflow/rules/claims.smk"
-include: "workflow/rules/report.smk"
+include: "workflow/rules/exhibits.smk"
 
 
 onstart:

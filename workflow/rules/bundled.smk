@@ -3,7 +3,7 @@
 # the bundle has the likelihoods, which perplexity needs, only of some studies; `mdnmt verify` makes the others again.
 rule bundled_record:
     input:
-        archive=lambda w: ancient(bundled(w, "run.json", "curves.tsv")),
+        archive=bundled("run.json", "curves.tsv"),
     output:
         record="results/runs/{task}/{method}/seed{seed}-{fp}/run.json",
         curves="results/runs/{task}/{method}/seed{seed}-{fp}/curves.tsv",
@@ -24,7 +24,7 @@ rule bundled_record:
 
 rule bundled_translations:
     input:
-        archive=lambda w: ancient(bundled(w, f"{w.split}-{w.test_fp}/hyp", f"{w.split}-{w.test_fp}/scores.json")),
+        archive=bundled("{w.split}-{w.test_fp}/hyp", "{w.split}-{w.test_fp}/scores.json"),
     output:
         folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp"),
         scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
@@ -46,7 +46,7 @@ rule bundled_translations:
 
 rule bundled_analysis:
     input:
-        archive=lambda w: ancient(bundled(w, f"analysis-{w.test_fp}")),
+        archive=bundled("analysis-{w.test_fp}"),
     output:
         folder=directory("results/runs/{task}/{method}/seed{seed}-{fp}/analysis-{test_fp}"),
     log:

@@ -63,7 +63,7 @@ rule figures:
         runtime=JOBS.minutes(120),
         study=STUDY_OPTIONS,
     params:
-        specs=lambda w: ",".join(identity(figure_spec(STUDY, key, PLACES)) for key in STUDY.config.figures),
+        specs=planned_figures,
         code=[code_of_figure(STUDY, key) for key in STUDY.config.figures],
     message:
         "All figures of the study"
@@ -92,7 +92,7 @@ rule tables:
     resources:
         study=STUDY_OPTIONS,
     params:
-        specs=lambda w: ",".join(identity(table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables),
+        specs=planned_tables,
         code=[code_of_table(STUDY, key, PLACES) for key in STUDY.config.tables],
     message:
         "All tables of the study"

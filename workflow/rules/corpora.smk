@@ -11,13 +11,10 @@ rule fetch:
     resources:
         lock=str(CONFIG / "corpora.lock.yaml"),
     params:
-        # The second argument makes this param derived: Snakemake does not compare derived params with the last job's. It
-        # contains what the lock knows; `declared` and `lost` tell whether the job must run again.
-        spec=lambda w, threads: spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA).model_dump_json(),
-        folder=lambda w: f"resources/corpora/{w.corpus}",
-        declared=lambda w: declared_corpus(STUDY, w.corpus),
-        # With only a manifest, Snakemake would not notice that the files are gone.
-        lost=lambda w: why_lost(spec_to_fetch(STUDY, w.corpus, CONFIG, CORPORA), CORPORA / w.corpus),
+        spec=corpus_spec,
+        folder=subpath(output.manifest, parent=True),
+        declared=corpus_declared,
+        lost=corpus_lost,
     message:
         "Fetching and verifying corpus {wildcards.corpus}"
     shell:
@@ -28,7 +25,7 @@ rule fetch:
 # For tasks with a corpus whose checksum is not known yet. On the next call it is known, and this job disappears.
 checkpoint first_downloads:
     input:
-        lambda w: [f"{CORPORA}/{name}/corpus.json" for name in DOWNLOADS.pending[w.task]],
+        pending_manifests,
     output:
         "resources/first-downloads/{task}.txt",
     log:
@@ -39,7 +36,7 @@ checkpoint first_downloads:
     resources:
         config=str(CONFIG),
     params:
-        corpora=lambda w: DOWNLOADS.pending[w.task],
+        corpora=pending_corpora,
     message:
         "The corpora of task {wildcards.task} are recorded; planning its runs"
     shell:

@@ -21,10 +21,10 @@ rule decode:
         gpu=JOBS.gpu(run_of),
         device=PROJECT.device,
     params:
-        spec=lambda w: STUDY.decoding_of(labelled_run(w)).model_dump_json(),
+        spec=decoding_spec,
         data=data_folder,
         run=run_folder,
-        predicted=lambda w, input: ["--predicted", input.predicted] if input.predicted else [],
+        predicted=predicted_option,
     message:
         "Translating the {wildcards.split} sets of {wildcards.task} with {wildcards.method}, seed {wildcards.seed}"
     shell:

@@ -1,49 +1,96 @@
-# Scores of hypotheses, and of the copied source as the lowest reference.
+# Scores of translations: those of a run, those of an external system, and the copied source as the lowest reference.
 rule score:
     input:
-        task=data_record,
-        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/hyp",
+        task=text_record,
+        hypotheses="results/{text}/hyp",
     output:
-        scores="results/runs/{task}/{method}/seed{seed}-{fp}/{split}-{test_fp}/scores.json",
+        scores="results/{text}/scores.json",
     log:
-        "logs/score/{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.log",
+        "logs/score/{text}.log",
     wildcard_constraints:
-        fp=NOT_BUNDLED,
+        text=SCORED,
     localrule: True
     params:
-        data=data_folder,
-        limit=limit,
+        data=text_data,
+        split=split_of_text,
+        limit=limit_of_text,
         # Scores are beside the hypotheses; changed code replaces them.
         code=code_of("score"),
     message:
-        "Scoring {wildcards.method} on the {wildcards.split} sets of {wildcards.task}, seed {wildcards.seed}"
+        "Scoring results/{wildcards.text}"
     shell:
-        "mdnmt score --task {params.data:q} --split {wildcards.split:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
+        "mdnmt score --task {params.data:q} --split {params.split:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
         " --out {output.scores:q} > {log:q} 2>&1"
 
 
 # Only for tables that name TER, because tercom's search is slow.
 rule ter:
     input:
-        task=data_record,
-        hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
+        task=text_record,
+        hypotheses="results/{text}/hyp",
     output:
-        scores="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/ter.json",
+        scores="results/{text}/ter.json",
     log:
-        "logs/ter/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
+        "logs/ter/{text}.log",
+    wildcard_constraints:
+        text=TRANSLATED,
     resources:
         **JOBS.sbatch(),
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        data=data_folder,
-        limit=limit,
+        data=text_data,
+        limit=limit_of_text,
         code=code_of("score"),
     message:
-        "TER of {wildcards.method} on {wildcards.task}, seed {wildcards.seed}"
+        "TER of results/{wildcards.text}"
     shell:
         "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
         " --metrics ter > {log:q} 2>&1"
+
+
+# Only for tables that show COMET. It needs a large model.
+rule comet:
+    input:
+        task=text_record,
+        hypotheses="results/{text}/hyp",
+        weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
+    output:
+        scores="results/{text}/comet-{comet_fp}.json",
+        segments="results/{text}/comet-{comet_fp}.segments.json",
+    log:
+        "logs/comet/{text}-{comet_fp}.log",
+    wildcard_constraints:
+        text=TRANSLATED,
+    threads: PROJECT.threads
+    resources:
+        **JOBS.sbatch(run_of_text),
+        mem_mb=JOBS.memory(run_of_text, least=6000),
+        runtime=JOBS.time_to_translate(run_of_text),
+        gpu=JOBS.gpu(run_of_text),
+        device=PROJECT.device,
+    params:
+        spec=STUDY.comet.model_dump_json(),
+        data=text_data,
+        limit=limit_of_text,
+        version=STAGE_VERSIONS["score"],
+    message:
+        "COMET of results/{wildcards.text}"
+    shell:
+        "mdnmt comet --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --spec {params.spec:q}"
+        " --out {output.scores:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
+
+
+rule toy_comet:
+    output:
+        folder=directory(TOY_COMET),
+    log:
+        "logs/comet/toy.log",
+    localrule: True
+    message:
+        "Writing a toy model in place of COMET's weights"
+    shell:
+        "mdnmt comet --make-toy {output.folder:q} > {log:q} 2>&1"
 
 
 # On generated text: which words are right, and how the model's layers treat them.
@@ -92,3 +139,26 @@ rule score_copy:
     shell:
         "mdnmt score --copy-source --task {params.data:q} --hypotheses {output.hypotheses:q} {params.limit:q}"
         " --out {output.scores:q} > {log:q} 2>&1"
+
+
+# Translations of external systems, checked against the test sets (docs/external.md).
+rule external:
+    input:
+        task=data_record,
+    output:
+        hypotheses=directory("results/tasks/{task}-{fp}/external-{system}-{test_fp}/hyp"),
+    log:
+        "logs/external/{task}-{fp}-{system}-{test_fp}.log",
+    localrule: True
+    params:
+        folder=external_folder,
+        # The folder's name contains a hash of the files, which must not have changed since.
+        sums=external_sums,
+        data=data_folder,
+        limit=limit,
+        code=code_of("external"),
+    message:
+        "Checking the translations of {wildcards.task} by {wildcards.system}, which is not trained here"
+    shell:
+        "mdnmt external {params.folder:q} --task {params.data:q} --sums {params.sums:q} {params.limit:q}"
+        " --out {output.hypotheses:q} > {log:q} 2>&1"

@@ -16,7 +16,7 @@ rule train:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
     wildcard_constraints:
         fp=NOT_BUNDLED,
-    priority: lambda w: JOBS.training_priority(run_of(w))
+    priority: training_priority
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of, "--open-mode=append"),
@@ -26,10 +26,10 @@ rule train:
         device=PROJECT.device,
         training_options=training_options,
     params:
-        spec=lambda w: run_of(w).spec.model_dump_json(),
+        spec=run_spec,
         data=data_folder,
         folder=run_folder,
-        initial=lambda w, input: ["--initial", input.initial] if input.initial else [],
+        initial=initial_option,
     message:
         "Training {wildcards.method} on {wildcards.task}, seed {wildcards.seed} (watch {log})"
     shell:
@@ -57,7 +57,7 @@ rule toy_weights:
 # Measure time and memory, one run after the other. The job takes all cores, so nothing else runs beside it.
 rule measure:
     input:
-        records=lambda w: [ancient(f"{run_dir(run)}/run.json") for run in task_selection.measured_runs(STUDY, w.task)],
+        records=measured_records,
     output:
         resources=f"results/{STUDY.name}/measure/{{task}}.json",
     log:
@@ -72,8 +72,8 @@ rule measure:
         gpu=JOBS.gpu(measured_run),
         device=PROJECT.device,
     params:
-        runs=lambda w: json.dumps({run.directory: run_dir(run) for run in task_selection.measured_runs(STUDY, w.task)}),
-        decoding=lambda w: STUDY.decoding[w.task].model_dump_json(),
+        runs=measured_folders,
+        decoding=task_decoding,
         data=data_folder,
         repeats=STUDY.config.measure_repeats,
     message:

@@ -21,8 +21,8 @@ rule ambiguous_words:
 
 rule ambiguity:
     input:
-        words=lambda w: f"{task_dir(w.task)}/ambiguous-words.json",
-        hypotheses=lambda w: [f"{test_dir(run)}/hyp" for run in task_selection.ambiguous_systems(STUDY, w.task)],
+        words=ambiguous_words,
+        hypotheses=ambiguous_hypotheses,
     output:
         counts=f"results/{STUDY.name}/ambiguity/{{task}}.json",
     log:
@@ -32,7 +32,7 @@ rule ambiguity:
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        spec=lambda w: spec_file(json.dumps(task_selection.choice_spec(STUDY, w.task, PLACES))),
+        spec=ambiguous_systems,
         data=data_folder,
         limit=limit,
         code=code_of("ambiguity"),
@@ -41,3 +41,23 @@ rule ambiguity:
     shell:
         "mdnmt ambiguity --task {params.data:q} --words {input.words:q} --spec @{params.spec:q} {params.limit:q}"
         " --out {output.counts:q} > {log:q} 2>&1"
+
+
+# Predict the domain of each test sentence, for methods that need a label where none is known.
+rule predicted_labels:
+    input:
+        task=data_record,
+    output:
+        labels="results/tasks/{task}-{fp}/predicted-labels-{labels_fp}.json",
+    log:
+        "logs/labels/{task}-{fp}-{labels_fp}.log",
+    resources:
+        **JOBS.sbatch(),
+        mem_mb=4000,
+        runtime=JOBS.minutes(120),
+    params:
+        data=data_folder,
+    message:
+        "Predicting the domains of the test sentences of {wildcards.task}"
+    shell:
+        "mdnmt predict-labels --task {params.data:q} --out {output.labels:q} > {log:q} 2>&1"

@@ -1,0 +1,357 @@
+# Functions of wildcards: the inputs and params of rules. No rules here.
+def task_file(name):
+    return f"{task_dir(name)}/task.json"
+
+
+def data_folder(wildcards):
+    """Return the folder of the data of the task that a path names."""
+    return task_dir(wildcards.task)
+
+
+def data_record(wildcards):
+    """Return the record of these data, which a job needs whenever they were made."""
+    return ancient(task_file(wildcards.task))
+
+
+def of_task(value):
+    """Return an input function: a value of the task that a path names."""
+    return lambda wildcards: value(STUDY.tasks[wildcards.task])
+
+
+def of_stage(stage, value):
+    """Return an input function: a value of a task whose data have this stage at the address that a path names."""
+    return lambda wildcards: value(STUDY.task_at(stage, wildcards.fp))
+
+
+def stage_record(stage):
+    """Return a function that finds the record of an earlier stage of a task's data."""
+    return lambda task: PLACES.stage(stage, task.name)
+
+
+def cores_for(task):
+    """Return how many processes prepare a task's data."""
+    return 1 if task.is_small else CORES
+
+
+def data_spec(task):
+    """Return all that decides a task's data, as JSON."""
+    return task.spec.model_dump_json()
+
+
+def name_of(task):
+    """Return the name of a task."""
+    return task.name
+
+
+def is_made(name):
+    return Path(task_file(name)).exists()
+
+
+def run_of(wildcards):
+    """Return the run that a path's wildcards name."""
+    return STUDY.find(wildcards.task, wildcards.method, int(wildcards.seed), wildcards.fp)
+
+
+def run_folder(wildcards):
+    """Return the folder of this run."""
+    return run_dir(run_of(wildcards))
+
+
+def labelled_run(wildcards):
+    """Return the run that a path's wildcards name, with the label condition of its translation."""
+    return STUDY.translation_of(run_of(wildcards), wildcards.test_fp)
+
+
+def predicted(wildcards):
+    """Return the file of predicted labels of a translation; [] under other label conditions."""
+    return labels_file(wildcards.task) if labelled_run(wildcards).labels == "predicted" else []
+
+
+def measured_run(wildcards):
+    """Return one of the measured runs of a task; its size determines the resources of the job."""
+    return task_selection.measured_runs(STUDY, wildcards.task)[0]
+
+
+def external_of(wildcards):
+    """Return the external translations that a path's wildcards name."""
+    return STUDY.find_external(wildcards.task, wildcards.system, wildcards.test_fp)
+
+
+def any_run(wildcards):
+    """Return one run of the study; its size determines the resources of a job on all runs."""
+    return STUDY.makeable()[0]
+
+
+def start_file(wildcards):
+    """Return the weights that a run starts from; [] if they are random."""
+    start = STUDY.start_of(run_of(wildcards))
+    return ancient(f"{run_dir(start)}/model.safetensors") if start else []
+
+
+def training_options(wildcards, attempt):
+    """Return how a training job saves and stops; in a cluster's job, which attempt it is."""
+    return f"{PROJECT.training_options} --in-job {attempt}" if IN_JOB else PROJECT.training_options
+
+
+def weights_file(wildcards):
+    """Return the toy weights that a run starts from; [] if it uses none. No rule makes real weights."""
+    name = toy_weights(run_of(wildcards))
+    return ancient(f"resources/pretrained/toy--{name}/config.json") if name else []
+
+
+def cited_paper(wildcards):
+    """Return the paper of a table or figure, for Snakemake's own report."""
+    return report_selection.citation(STUDY, wildcards.key)
+
+
+def exhibit_labels(wildcards):
+    """Return the place, title and text of a table or figure, for Snakemake's own report."""
+    return report_selection.labels(STUDY, wildcards.key)
+
+
+def claims_of(wildcards):
+    """Return the claims of a paper and the files that decide them."""
+    return claims_spec(STUDY, wildcards.paper, PLACES)
+
+
+def bundled(*parts):
+    """Return an input function: the archive of a run that has all of these parts; they may contain wildcards, `{w.fp}`."""
+
+    def archive(wildcards):
+        name = f"{wildcards.task}/{wildcards.method}/seed{wildcards.seed}-{wildcards.fp}"
+        files, wanted = BUNDLE.files(name), [part.format(w=wildcards) for part in parts]
+        lacking = [part for part in wanted if not any(file == part or file.startswith(f"{part}/") for file in files)]
+        found = f"{BUNDLE.archive(name)} (which has no {lacking[0]})" if lacking else str(BUNDLE.archive(name))
+        return ancient(found)
+
+    return archive
+
+
+def limit(wildcards):
+    return STUDY.limit_of(wildcards.task)
+
+
+def training_priority(wildcards):
+    """Return the priority of a training: long ones first."""
+    return JOBS.training_priority(run_of(wildcards))
+
+
+def run_spec(wildcards):
+    """Return all that decides a run, as JSON."""
+    return run_of(wildcards).spec.model_dump_json()
+
+
+def initial_option(wildcards, input):
+    """Return the option that names the weights that a run starts from."""
+    return ["--initial", input.initial] if input.initial else []
+
+
+def measured_records(wildcards):
+    """Return the records of the runs whose time and memory are measured."""
+    return [ancient(f"{run_dir(run)}/run.json") for run in task_selection.measured_runs(STUDY, wildcards.task)]
+
+
+def measured_folders(wildcards):
+    """Return system -> folder of the run, as JSON."""
+    return json.dumps({run.directory: run_dir(run) for run in task_selection.measured_runs(STUDY, wildcards.task)})
+
+
+def task_decoding(wildcards):
+    """Return how the test sets of a task are translated, as JSON."""
+    return STUDY.decoding[wildcards.task].model_dump_json()
+
+
+def decoding_spec(wildcards):
+    """Return how a run is translated, as JSON."""
+    return STUDY.decoding_of(labelled_run(wildcards)).model_dump_json()
+
+
+def predicted_option(wildcards, input):
+    """Return the option that names predicted labels."""
+    return ["--predicted", input.predicted] if input.predicted else []
+
+
+def ambiguous_words(wildcards):
+    """Return the file of a task's ambiguous words."""
+    return f"{task_dir(wildcards.task)}/ambiguous-words.json"
+
+
+def ambiguous_hypotheses(wildcards):
+    """Return the translations in which ambiguous words are counted."""
+    return [f"{test_dir(run)}/hyp" for run in task_selection.ambiguous_systems(STUDY, wildcards.task)]
+
+
+def ambiguous_systems(wildcards):
+    """Return the file that names these systems."""
+    return spec_file(json.dumps(task_selection.choice_spec(STUDY, wildcards.task, PLACES)))
+
+
+# A folder below results/ with translations in `hyp`: of a run, or of an external system.
+TRANSLATED = r"(runs/[^/]+/[^/]+/seed[^/]+/test|tasks/[^/]+/external-[a-z0-9-]+)-[0-9a-f]{8}"
+SCORED = rf"(runs/[^/]+/[^/]+/seed\d+-{NOT_BUNDLED}/(test|valid)|tasks/[^/]+/external-[a-z0-9-]+)-[0-9a-f]{{8}}"
+
+
+def task_of_text(wildcards):
+    """Return the task whose sentences are translated there."""
+    kind, task = wildcards.text.split("/")[:2]
+    return task if kind == "runs" else task[:-9]  # without -<hash>
+
+
+def run_of_text(wildcards):
+    """Return the run that translated them; for an external system, one run of the study."""
+    kind, task, method, folder = (
+        wildcards.text.split("/")[:4] if wildcards.text.startswith("runs/") else ("", "", "", "")
+    )
+    seed, _, fp = folder.removeprefix("seed").partition("-")
+    return STUDY.find(task, method, int(seed), fp) if kind else any_run(wildcards)
+
+
+def text_record(wildcards):
+    """Return the record of the task's data, which a job needs whenever they were made."""
+    return ancient(task_file(task_of_text(wildcards)))
+
+
+def text_data(wildcards):
+    """Return the folder of the task's data."""
+    return task_dir(task_of_text(wildcards))
+
+
+def split_of_text(wildcards):
+    """Return the held-out text that is translated."""
+    return "valid" if wildcards.text.rpartition("/")[2].startswith("valid-") else "test"
+
+
+def limit_of_text(wildcards):
+    """Return the option for the number of sentences that a study translates."""
+    return STUDY.limit_of(task_of_text(wildcards))
+
+
+def external_folder(wildcards):
+    """Return the folder that a user put external translations in."""
+    return external_of(wildcards).folder
+
+
+def external_sums(wildcards):
+    """Return the checksums of these files, as JSON."""
+    return json.dumps(external_of(wildcards).sums)
+
+
+def corpus_spec(wildcards, threads):
+    """Return how a corpus is fetched, as JSON.
+
+    The second argument makes this a derived param, which Snakemake does not compare with that of the last job. It
+    contains what the lock knows; `declared` and `lost` tell whether the job must run again.
+    """
+    return spec_to_fetch(STUDY, wildcards.corpus, CONFIG, CORPORA).model_dump_json()
+
+
+def corpus_declared(wildcards):
+    """Return what the configuration says of a corpus."""
+    return declared_corpus(STUDY, wildcards.corpus)
+
+
+def corpus_lost(wildcards):
+    """Return why a fetched corpus is not complete. With only a manifest, Snakemake would not notice that files are gone."""
+    return why_lost(spec_to_fetch(STUDY, wildcards.corpus, CONFIG, CORPORA), CORPORA / wildcards.corpus)
+
+
+def pending_manifests(wildcards):
+    """Return the manifests of the corpora whose first download a task waits for."""
+    return [f"{CORPORA}/{name}/corpus.json" for name in pending_corpora(wildcards)]
+
+
+def pending_corpora(wildcards):
+    """Return these corpora."""
+    return DOWNLOADS.pending[wildcards.task]
+
+
+def task_of_exhibit(wildcards):
+    """Return the task of a table or figure."""
+    shown = STUDY.config.tables if wildcards.key in STUDY.config.tables else STUDY.config.figures
+    return [shown[wildcards.key].task]
+
+
+def table_inputs(wildcards):
+    """Return the files that a table is made from."""
+    return table_spec(STUDY, wildcards.key, PLACES).inputs()
+
+
+def figure_inputs(wildcards):
+    """Return the files that a figure is made from."""
+    return rule_inputs(figure_spec(STUDY, wildcards.key, PLACES).inputs())
+
+
+def compared_task(wildcards):
+    """Return the record of the task whose translations a table compares."""
+    return ancient(task_file(STUDY.config.tables[wildcards.key].task))
+
+
+def compared_scores(wildcards):
+    """Return the scores of all systems that a table compares with its baseline; they are made from the translations."""
+    runs = comparison.compared_runs(STUDY, wildcards.key).values()
+    external = external_of_table(STUDY, wildcards.key).values()
+    folders = [test_dir(run) for of_row in runs for run in of_row]
+    folders += [PLACES.external(output) for of_system in external for output in of_system]
+    return [f"{folder}/scores.json" for folder in folders]
+
+
+def compared_comet(wildcards):
+    """Return COMET's scores of each sentence of these systems."""
+    found = comparison.comparison(STUDY, wildcards.key, PLACES)["comet"]
+    return [path for of_system in found.values() for path in of_system.values()]
+
+
+def number_files(wildcards):
+    """Return the files with numbers of the study."""
+    return [source.path for source in number_sources(STUDY, PLACES).sources]
+
+
+def claim_files(wildcards):
+    """Return the tables and figures that decide a paper's claims."""
+    spec = claims_of(wildcards)
+    return [path for path in (*spec.tables.values(), *spec.figures.values()) if path]
+
+
+def run_records(wildcards):
+    """Return the records of all runs of the study."""
+    return [f"{run_dir(run)}/run.json" for run in STUDY.makeable()]
+
+
+def planned(select):
+    """Return a param: the hash of all that a table, a figure or a significance test is made of."""
+    return lambda wildcards: identity(select(STUDY, wildcards.key, PLACES))
+
+
+def planned_claims(wildcards):
+    """Return the hash of all that the verdicts on a paper's claims are made of."""
+    return identity(claims_of(wildcards))
+
+
+def planned_page(select, *more):
+    """Return a param: the hash of all that something about the whole study is made of."""
+    return lambda wildcards: identity(select(STUDY, PLACES, *more))
+
+
+def planned_tables(wildcards):
+    """Return the hashes for all tables of the study."""
+    return ",".join(identity(table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables)
+
+
+def planned_figures(wildcards):
+    """Return the hashes for all figures of the study."""
+    return ",".join(identity(figure_spec(STUDY, key, PLACES)) for key in STUDY.config.figures)
+
+
+def code_of_this_table(wildcards):
+    """Return the hash of the code that makes a table."""
+    return code_of_table(STUDY, wildcards.key, PLACES)
+
+
+def code_of_this_figure(wildcards):
+    """Return the hash of the code that makes a figure."""
+    return code_of_figure(STUDY, wildcards.key)
+
+
+def page_code(what):
+    """Return a param: the hash of the code that makes something about the whole study."""
+    return lambda wildcards: code_of_page(what, STUDY, PLACES)
