@@ -193,17 +193,13 @@ SCORED = rf"(runs/[^/]+/[^/]+/seed\d+-{NOT_BUNDLED}/(test|valid)|tasks/[^/]+/ext
 
 def task_of_text(wildcards):
     """Return the task whose sentences are translated there."""
-    kind, task = wildcards.text.split("/")[:2]
-    return task if kind == "runs" else task[:-9]  # without -<hash>
+    return TranslationsFolder.parse(wildcards.text).task
 
 
 def run_of_text(wildcards):
     """Return the run that translated them; for an external system, one run of the study."""
-    kind, task, method, folder = (
-        wildcards.text.split("/")[:4] if wildcards.text.startswith("runs/") else ("", "", "", "")
-    )
-    seed, _, fp = folder.removeprefix("seed").partition("-")
-    return STUDY.find(task, method, int(seed), fp) if kind else any_run(wildcards)
+    found = TranslationsFolder.parse(wildcards.text)
+    return STUDY.find(found.task, *found.run) if found.run else any_run(wildcards)
 
 
 def text_record(wildcards):
@@ -218,7 +214,7 @@ def text_data(wildcards):
 
 def split_of_text(wildcards):
     """Return the held-out text that is translated."""
-    return "valid" if wildcards.text.rpartition("/")[2].startswith("valid-") else "test"
+    return TranslationsFolder.parse(wildcards.text).split
 
 
 def limit_of_text(wildcards):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from mdnmt.studies.study import ExternalOutput, Run, Study
 from mdnmt.tasks.task_spec import STAGES
@@ -107,3 +108,28 @@ def complete_stages(tasks: Path) -> list[str]:
         for path in manifests
         if path.is_file() and (path.name != "task.json" or path.with_name("stats.json").is_file())
     )
+
+
+@dataclass(frozen=True)
+class TranslationsFolder:
+    """A folder with translations, below the results: of a run, or of a system that is not trained here.
+
+    Attributes:
+        task: the task whose sentences are translated.
+        split: the held-out text: test or valid.
+        run: (method, seed, hash) of the run; None for a system that is not trained here.
+    """
+
+    task: str
+    split: str
+    run: tuple[str, int, str] | None
+
+    @classmethod
+    def parse(cls, path: str) -> Self:
+        """Read `runs/<task>/<method>/seed<k>-<hash>/<split>-<hash>`, or a folder in `tasks/<task>-<hash>/`."""
+        kind, task, *rest = Path(path).parts
+        if kind == "tasks":
+            return cls(task.rpartition("-")[0], "test", None)
+        method, folder, text = rest
+        seed, _, address = folder.removeprefix("seed").partition("-")
+        return cls(task, text.partition("-")[0], (method, int(seed), address))
