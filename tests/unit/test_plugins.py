@@ -76,7 +76,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
     yield write
     plugins.forget()
-    monkeypatch.setattr(plugins, "_beside_config", None)
+    plugins._beside_config = None  # monkeypatch would put the folder back
 
 
 def make(builder: str) -> methods.Method:

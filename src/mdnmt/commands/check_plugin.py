@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
     plugin = _plugin(args.file)
     kinds = [kind for kind in KINDS if plugin.looks_like(kind)]
     if not kinds:
-        known = "; ".join(f"{kind.name}: {', '.join(kind.defines)}" for kind in KINDS)
+        known = "; ".join(f"{kind.name}: {', '.join(kind.defines) or kind.mark}" for kind in KINDS)
         raise ConfigError(f"{args.file}: is of no kind, expected a module that defines the names of one ({known})")
     number = failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -171,9 +171,11 @@ def _plugin(file: Path) -> Plugin:
 
     if not file.is_file() or file.suffix != ".py" or not file.stem.isidentifier():
         raise ConfigError(f"{file}: found no such module, expected a file like plugins/my_method.py")
-    if file.resolve().parent == Path(methods.__file__).parent:  # a method in a fork of mdnmt
-        return plugin_kinds.Plugin(file.stem, f"mdnmt.methods.{file.stem}", str(file), file)
-    os.environ[plugins.VARIABLE] = str(file.absolute().parent)
-    plugin = plugins.find(file.stem)
+    place, name = (file.parent, file.parent.name) if file.name == "__init__.py" else (file, file.stem)
+    if place.resolve().parent == Path(methods.__file__).parent:  # a method in a fork of mdnmt
+        return plugin_kinds.Plugin(name, f"mdnmt.methods.{name}", str(file), file)
+    if place.resolve().parent != plugin_kinds.EXTRAS:
+        os.environ[plugins.VARIABLE] = str(place.absolute().parent)
+    plugin = plugins.find(name)
     assert plugin is not None, file
     return plugin
