@@ -270,7 +270,6 @@ def structure_of(system: ArchitectureSystem) -> Structure | None:
 def _structure(builder: str, architecture: str, num_domains: int) -> Structure | None:
     # Imported here, so that other figures do not wait for torch.
     from mdnmt.exhibits.model_structure import structure
-    from mdnmt.methods import BUILDERS, find_own
+    from mdnmt.methods import pretrained
 
-    is_built_here = builder in BUILDERS or find_own(builder) is not None
-    return structure(builder, json.loads(architecture), num_domains) if is_built_here else None
+    return None if pretrained(builder) else structure(builder, json.loads(architecture), num_domains)
