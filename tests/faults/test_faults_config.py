@@ -90,7 +90,7 @@ FILES: dict[str, tuple[Callable[[], Any], set[str], set[str], tuple[int, int, in
         ("corpora.tiny-law.0.file", "corpora.tiny-law.0.sha256", "known.kde.0.size_bytes", "known.kde.0.date"),
     ),
     "tasks.lock.yaml": (read_study, {"tasks", "tiny", "train", "valid", "test"}, set(), (4, 20, 0), ()),
-    "deviations.yaml": (lambda: load_deviations(CONFIG), set(), {"default"}, (5, 5, 0), ("rows.0.id", "rows.0.said")),
+    "deviations.yaml": (lambda: load_deviations(CONFIG), {"in_paper"}, {"default", "in_paper"}, (5, 5, 0), ("rows.0.id", "rows.0.said")),
 }  # fmt: skip
 
 
@@ -355,7 +355,7 @@ THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
     ("studies/tiny.yaml", TRAPS["a bomb"][0], "anchors"),
     ("tasks/tiny.yaml", TRAPS["code"][0], "not valid YAML"),
     ("corpora/tiny-law.yaml", TRAPS["not UTF-8"][0], "UTF-8"),
-    ("methods/transformer.yaml", b"label: x\nbuilder: transformr\n", "transformr"),
+    ("methods/transformer.yaml", b"builder: transformr\nmethods: {mixed: {label: x}}\n", "transformr"),
     ("papers/jiang2020.yaml", b"title: x\n", "citation"),
     ("claims/jiang2020.yaml", b"claims: 3\n", "claims"),
     ("audit/jiang2020.yaml", b"checks: 3\n", "checks"),

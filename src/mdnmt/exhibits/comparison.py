@@ -39,7 +39,8 @@ def is_tested(study: Study, key: str) -> bool:
     """
     table, task = paper_table(study, key)
     given = all(labels == "given" for row in table.rows for labels in row.labels)
-    return task.spec is not None and given and table.split == "test" and bool(compared_runs(study, key))
+    scored = table.kind == "scores" and table.split == "test"
+    return task.spec is not None and scored and given and bool(compared_runs(study, key))
 
 
 def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:

@@ -305,7 +305,7 @@ def test_a_study_is_planned_without_what_was_never_downloaded_and_with_it_afterw
     project: Project, tmp_path: Path
 ) -> None:
     for kind, name, value in (
-        ("methods", "mixed", None),
+        ("methods", "transformer", None),
         ("studies", "mine", {"title": "Mine", "description": "x", "tasks": ["toy"], "methods": ["mixed"]}),
         (
             "tasks",

@@ -52,7 +52,7 @@ def test_words_for_people_change_no_address(project: Project, text: str) -> None
     for name, key in ((STUDY, "title"), (STUDY, "description"), (TASK, "title"), (LAW, "title"), (LAW, "licence")):
         project.update(name, **{key: text})
     project.update(LAW, homepage=text, citation=text)
-    project.update(METHOD, label=text)
+    project.update(METHOD, **{"methods__waldm-edc__label": text})
     assert addresses(look()) == before
 
 
