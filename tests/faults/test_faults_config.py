@@ -90,7 +90,13 @@ FILES: dict[str, tuple[Callable[[], Any], set[str], set[str], tuple[int, int, in
         ("corpora.tiny-law.0.file", "corpora.tiny-law.0.sha256", "known.kde.0.size_bytes", "known.kde.0.date"),
     ),
     "tasks.lock.yaml": (read_study, {"tasks", "tiny", "train", "valid", "test"}, set(), (4, 20, 0), ()),
-    "deviations.yaml": (lambda: load_deviations(CONFIG), {"in_paper"}, {"default", "in_paper"}, (5, 5, 0), ("rows.0.id", "rows.0.said")),
+    "deviations.yaml": (
+        lambda: load_deviations(CONFIG),
+        {"in_paper"},
+        {"default", "in_paper"},
+        (5, 5, 0),
+        ("rows.0.id", "rows.0.said"),
+    ),
 }  # fmt: skip
 
 
