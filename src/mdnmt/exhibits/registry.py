@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from mdnmt import plugins
 from mdnmt.code_hash import code_hash
-from mdnmt.config.exhibit_kinds import Folder, known_kind
+from mdnmt.config.exhibit_kinds import Folder, plugin_of
 from mdnmt.config.loader import parse_spec
 from mdnmt.config.margin import Margin
 from mdnmt.errors import ConfigError
@@ -149,10 +149,10 @@ def figure_class(kind: str) -> type[FigureSpec]:
 
 def _class(folder: Folder, kind: str) -> type[ExhibitSpec]:
     try:
-        known_kind(folder, kind)
+        plugin = plugin_of(folder, kind)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    module, plugin = _module(folder, kind), plugins.find(kind)
+    module = _module(folder, kind)
     if plugin is None:
         import_module(module)
     else:
@@ -194,4 +194,5 @@ def figure_code(kind: str) -> str:
 
 
 def _module(folder: Folder, kind: str) -> str:
-    return plugins.module_of(kind, f"mdnmt.exhibits.{folder}")
+    package = f"mdnmt.exhibits.{folder}"
+    return plugins.module_of(kind, package) if plugin_of(folder, kind) else f"{package}.{kind}"

@@ -13,7 +13,8 @@ import pytest
 import yaml
 from pages import DOCS_FIGURE, ROOT, named_files
 
-from mdnmt.exhibits.registry import figure_code
+from mdnmt.errors import ConfigError
+from mdnmt.exhibits.registry import figure_class, figure_code
 
 FILES = named_files(DOCS_FIGURE)
 SCRIPT = """
@@ -104,3 +105,16 @@ def test_a_mistake_is_one_line(project: Path, text: str, expected: str) -> None:
     path.write_text("\n".join(lines))
     done = run(project, "-m", "mdnmt.cli", "plan", "demo")
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and expected in done.stderr, done.stderr
+
+
+def test_a_plug_in_of_another_kind_may_have_the_name_and_one_of_this_kind_may_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MDNMT_PLUGINS", str(tmp_path))
+    curves = tmp_path / "curves.py"
+    curves.write_text("config_type = None\n\n\ndef build():\n    pass\n", encoding="utf-8")
+    assert figure_class("curves").__module__ == "mdnmt.exhibits.figures.curves"
+    assert figure_code("curves")
+    curves.write_text(FILES["plugins/domain_bleu.py"].replace("domain_bleu", "curves"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"plugins/curves\.py: mdnmt has a kind of figure 'curves' too"):
+        figure_class("curves")
