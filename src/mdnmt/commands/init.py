@@ -98,7 +98,7 @@ def _max_sentences(domains: Sequence[FoundDomain], ask: Callable[[str, str], str
     """Return how many test sentences of a domain to translate; None: all, as few as there are.
 
     Raises:
-        ConfigError: the answer is no number.
+        ConfigError: the answer is not a number.
     """
     from mdnmt.errors import ConfigError
     from mdnmt.operations.init.write_study import MANY_TESTS
