@@ -241,7 +241,7 @@ class TableRequest(Request):
 
 
 class PrintedNumbers:
-    """The published numbers of one table, if its task is the paper's or stands in for it."""
+    """The numbers that the paper prints in one table; none if the study makes the table from another task."""
 
     def __init__(self, study: Study, key: str, table: PaperTable, task: Task) -> None:
         paper, _ = split_key(key)
