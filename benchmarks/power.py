@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mdnmt.config.claims import Needed, Threshold
+from mdnmt.config.claim_rule import Needed, Threshold
 from mdnmt.extras.power.choose_runs import TYPICAL, Chooser, Row
 from mdnmt.extras.power.claim_contrasts import Design, designs
 from mdnmt.extras.power.claim_power import (

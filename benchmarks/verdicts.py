@@ -14,7 +14,7 @@ from collections import Counter
 
 import numpy as np
 
-from mdnmt.config.claims import Needed, Threshold
+from mdnmt.config.claim_rule import Needed, Threshold
 from mdnmt.numbers.verdicts import Printed, judge
 from mdnmt.statements.claims.decide import verdict_of
 from mdnmt.statements.claims.seed_samples import ALPHA, compare, of_values

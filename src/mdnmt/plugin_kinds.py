@@ -46,10 +46,11 @@ METRIC = Kind("metric", ("INFO", "metric"), "docs/your-own-metric.md", "score/me
 READER = Kind("reader", ("Options", "REQUIRED", "read"), "docs/plug-ins.md", "corpora/readers")
 PROVIDER = Kind("provider", ("Options", "download"), "docs/plug-ins.md", "corpora/providers")
 EXHIBIT = Kind("kind of table or figure", (), "docs/your-own-figure.md", mark="@register")
+CLAIM_RULE = Kind("claim rule", (), "docs/your-own-claim-rule.md", "statements/claims/rules", mark="@claim_rule")
 PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")
 METER = Kind("meter of energy", ("meter",), "docs/plug-ins.md")
 EVIDENCE = Kind("form of evidence", ("manifest_in", "verify"), "docs/plug-ins.md")
-KINDS = (VERB, METHOD, PRETRAINED, BLOCK, LOSS, METRIC, EXHIBIT, READER, PROVIDER, PLANNER, METER, EVIDENCE)
+KINDS = (VERB, METHOD, PRETRAINED, BLOCK, LOSS, METRIC, EXHIBIT, CLAIM_RULE, READER, PROVIDER, PLANNER, METER, EVIDENCE)
 
 
 @dataclass(frozen=True)

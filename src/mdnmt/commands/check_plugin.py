@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 if TYPE_CHECKING:
     from mdnmt.plugin_kinds import Kind, Plugin
@@ -79,7 +79,7 @@ def _checks(kind: Kind, plugin: Plugin, module: ModuleType, given: dict[str, Any
     Raises:
         ConfigError: the plug-in's options are not those of its kind.
     """
-    from mdnmt.plugin_kinds import BLOCK, LOSS, METHOD, METRIC, PROVIDER, READER, VERB
+    from mdnmt.plugin_kinds import BLOCK, CLAIM_RULE, LOSS, METHOD, METRIC, PROVIDER, READER, VERB
 
     if kind == METHOD:
         return _of_method(plugin.name, given, folder)
@@ -92,6 +92,8 @@ def _checks(kind: Kind, plugin: Plugin, module: ModuleType, given: dict[str, Any
         return {"its options can be listed": lambda: module.add_arguments(argparse.ArgumentParser())}
     if kind in (READER, PROVIDER):
         return {"its options are a class that names it": lambda: _check_options(kind, plugin, module)}
+    if kind == CLAIM_RULE:
+        return {"its class names it and is complete": lambda: _check_rule(plugin)}
     return {"it is loaded": lambda: None}
 
 
@@ -106,6 +108,20 @@ def _check_metric(module: ModuleType) -> None:
     counts = metric._extract_corpus_statistics(references, None)
     if abs(metric._aggregate_and_compute(counts).score - best) > 1e-9:
         raise Failed("its score from counted sentences is not that of corpus_score, which significance tests need")
+
+
+def _check_rule(plugin: Plugin) -> None:
+    import inspect
+
+    from mdnmt.config.claim_rule import rule_class
+    from mdnmt.operations.method_checks import Failed
+
+    rule = rule_class(plugin.name)
+    missing = sorted(rule.__abstractmethods__) if inspect.isabstract(rule) else []
+    if missing:
+        raise Failed(f"{rule.__name__} does not define {' and '.join(missing)}")
+    if get_args(rule.model_fields["kind"].annotation) != (plugin.name,):
+        raise Failed(f"{rule.__name__} has no field kind: Literal[{plugin.name!r}]")
 
 
 def _check_options(kind: Kind, plugin: Plugin, module: ModuleType) -> None:

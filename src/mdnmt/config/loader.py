@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import re
 import types
@@ -354,12 +355,12 @@ def _inside(kind: Any, part: int | str) -> list[Any]:
 
 
 def _alternatives(annotation: Any) -> list[Any]:
-    """Return the plain types of an annotation: unions and `Annotated` are opened."""
+    """Return the plain types of an annotation: unions, `Annotated` and abstract classes are opened."""
     if get_origin(annotation) is Annotated:
         return _alternatives(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
         return [kind for argument in get_args(annotation) for kind in _alternatives(argument)]
-    return [annotation]
+    return annotation.__subclasses__() if inspect.isabstract(annotation) else [annotation]
 
 
 def _is_model(kind: Any) -> bool:

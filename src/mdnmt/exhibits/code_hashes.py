@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mdnmt.code_hash import code_hash
+from mdnmt.config.claims import rule_modules
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.registry import figure_code, table_code
@@ -39,10 +40,15 @@ WRITERS = {
 }
 
 
-def code_of(made: str) -> str:
-    """Return the hash of the code that writes an exhibit, or that a verb runs (`_` for `-` in its name)."""
+def code_of(made: str, *chosen: str) -> str:
+    """Return the hash of the code that writes an exhibit, or that a verb runs (`_` for `-` in its name).
+
+    Args:
+        made: the exhibit or verb.
+        chosen: further modules that are run, which the configuration names.
+    """
     metrics = [module_of(plugin.name, "") for plugin in find_all(METRIC)]
-    return code_hash(WRITERS.get(made, f"mdnmt.commands.{made}"), *metrics, chosen_from=NOT_RUN)
+    return code_hash(WRITERS.get(made, f"mdnmt.commands.{made}"), *metrics, *chosen, chosen_from=NOT_RUN)
 
 
 def code_of_page(made: str, study: Study, places: ResultPaths) -> str:
@@ -50,7 +56,8 @@ def code_of_page(made: str, study: Study, places: ResultPaths) -> str:
     # One DAG asks for several pages of a study, whose notes take seconds for hundreds of runs.
     if not _noted or _noted[0][0] is not study.runs:
         _noted[:] = [(study.runs, study_notes(study, places))]
-    return _with(code_of(made), _noted[0][1])
+    rules = rule_modules(claim for of_paper in study.claims.values() for claim in of_paper.values())
+    return _with(code_of(made, *(rules if made == "claims" else ())), _noted[0][1])
 
 
 def code_of_table(study: Study, key: str, places: ResultPaths) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims, uses
+from mdnmt.config.claims import OWN, Claim, check_claims, is_own, load_claims
 from mdnmt.config.comet import CometConfig
 from mdnmt.config.layers import Layer
 from mdnmt.config.learning_rates import LearningRates, chosen_rates
@@ -144,7 +144,7 @@ def _claims(config_folder: Path, name: str, paper: PaperConfig, methods: MethodI
     if not (config_folder / "claims" / f"{name}.yaml").is_file():
         return {}
     claims = load_claims(config_folder, name)
-    names_ours = any(is_own(item) for claim in claims.values() for rule in claim.rules for _, item, _ in uses(rule))
+    names_ours = any(is_own(use.exhibit) for claim in claims.values() for rule in claim.rules for use in rule.uses())
     own = load_paper(config_folder, OWN) if names_ours else None
     check_claims(claims, paper, methods.names, f"{config_folder}/claims/{name}.yaml", own)
     return claims

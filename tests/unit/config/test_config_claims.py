@@ -14,7 +14,7 @@ from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodIndex
 from mdnmt.config.paper import PaperConfig, load_paper
 from mdnmt.errors import ConfigError
-from mdnmt.statements.claims.wording import listing, rule_words, title_of
+from mdnmt.statements.claims.wording import listing, title_of
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"
@@ -124,7 +124,7 @@ def test_every_sentence_reads_as_one(name: str) -> None:
     for one in load_claims(CONFIG, name).values():
         assert re.fullmatch(r"[A-Z].+[^.]\.", one.says), one.says
         for rule in one.rules:
-            text = rule_words(rule)
+            text = rule.words()
             assert re.fullmatch(r"[A-Z].+[^.]\.", text), text
             assert "_" not in text and "  " not in text
 
@@ -263,7 +263,7 @@ def test_items_are_called_as_readers_call_them(item: str, title: str) -> None:
     ],
 )
 def test_a_rule_is_told_with_its_threshold(keys: dict[str, Any], words: str) -> None:
-    text = rule_words(claim_of({**TABLE, **keys}).rules[0])
+    text = claim_of({**TABLE, **keys}).rules[0].words()
     assert text.startswith(f"Table 2: BLEU on each domain of dsa {words}")
 
 
@@ -279,7 +279,7 @@ def test_a_rule_is_told_with_its_threshold(keys: dict[str, Any], words: str) -> 
     ],
 )
 def test_a_rule_about_labels_is_told_with_its_threshold(keys: dict[str, Any], words: str) -> None:
-    assert rule_words(claim_of({**LABELS, **keys}).rules[0]) == f"Labels: {words}"
+    assert claim_of({**LABELS, **keys}).rules[0].words() == f"Labels: {words}"
 
 
 def test_files_begin_with_their_schema() -> None:

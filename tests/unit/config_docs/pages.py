@@ -15,6 +15,7 @@ PAGES = sorted(
 MANUAL = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 DOCS_METHOD = ROOT / "docs" / "your-own-method.md"
 DOCS_FIGURE = ROOT / "docs" / "your-own-figure.md"
+DOCS_RULE = ROOT / "docs" / "your-own-claim-rule.md"
 DOCS_METRIC = ROOT / "docs" / "your-own-metric.md"
 # kind of exception -> command -> why, where, or until what
 EXCEPTIONS: dict[str, dict[str, str]] = yaml.safe_load(

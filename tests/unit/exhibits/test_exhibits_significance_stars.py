@@ -13,7 +13,7 @@ from scipy import stats
 
 from mdnmt import fsio
 from mdnmt.cli import main
-from mdnmt.config.claims import Threshold
+from mdnmt.config.claim_rule import Threshold
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.report import compare_studies

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mdnmt.config.claim_rule import Rule
+from mdnmt.statements.claims.evidence import Evidence
+from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.spec import ClaimsSpec
+
+
+def compared(rule: Rule, spec: ClaimsSpec) -> Iterator[Comparison]:
+    return rule.comparisons(Evidence(spec))
 
 
 def cell(values: list[float], **more: Any) -> dict[str, Any]:

@@ -11,7 +11,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.claims import AgreementRule, CellsRule, Claim, LabelsRule, MeasureRule, StarsRule
+from mdnmt.config.claims import Claim
+from mdnmt.statements.claims.rules.agreement import AgreementRule
+from mdnmt.statements.claims.rules.cells import CellsRule
+from mdnmt.statements.claims.rules.labels import LabelsRule
+from mdnmt.statements.claims.rules.measure import MeasureRule
+from mdnmt.statements.claims.rules.stars import StarsRule
 from mdnmt.statements.claims.spec import ClaimsSpec
 
 QUANTITIES = ("num_parameters", "decode_sentences_per_second", "epoch_seconds", "peak_memory_mb")
@@ -41,7 +46,7 @@ def table_pairs(rule: CellsRule, domains: list[str]) -> list[tuple[Slot, Slot]]:
     else:
         columns = domains if rule.columns == "each" else list(rule.columns)
     found = []
-    for (left, right), metric, method in product(rule.pairs, rule.metrics, rule.rows):
+    for (left, right), metric, method in product(rule.compared_tables, rule.metrics, rule.rows):
         of_metric = [metric] if metric in QUANTITIES else [c for c in columns if c not in rule.leaving_out]
         for column, other in product(of_metric, rule.than or (method,)):
             for there in rule.than_columns or (column,):

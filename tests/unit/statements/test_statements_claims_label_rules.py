@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from claim_data import cell, grid, spec_of
+from claim_data import cell, compared, grid, spec_of
 
-from mdnmt.config.claims import LabelsRule
-from mdnmt.statements.claims.label_rules import label_comparisons
 from mdnmt.statements.claims.outcome import Comparison
+from mdnmt.statements.claims.rules.labels import LabelsRule
 
 COLUMNS = [("bleu", "law"), ("bleu", "avg")]
 GOLD = [20.0, 20.4, 19.9]
@@ -28,7 +27,7 @@ def found(folder: Path, cells: dict[str, list[dict[str, Any]]], **keys: Any) -> 
     table = grid(COLUMNS, cells)
     for row in table["rows"]:
         row["label"] += "" if "@" in row["method"] else ", label given"
-    return list(label_comparisons(LabelsRule.model_validate(given), spec_of(folder, "tables", t=table)))
+    return list(compared(LabelsRule.model_validate(given), spec_of(folder, "tables", t=table)))
 
 
 def test_costs_are_taken_seed_by_seed_and_compared_by_welchs_interval(tmp_path: Path) -> None:
@@ -84,5 +83,5 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     assert [one.missing for one in found(tmp_path, cells)] == ["average BLEU of B@WRONG in T (no number)"]
     assert [one.missing for one in found(tmp_path, cells, metrics=("comet",))] == ["COMET in T (no run has it)"]
     rule = LabelsRule(kind="labels", table="u", labels=("wrong",), rows=("a",))
-    (one,) = label_comparisons(rule, spec_of(tmp_path, "tables"))
+    (one,) = compared(rule, spec_of(tmp_path, "tables"))
     assert one.missing == "U (not part of this study)"

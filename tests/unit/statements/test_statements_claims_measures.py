@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from claim_data import figure, measure, spec_of
+from claim_data import compared, figure, measure, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mdnmt.config.claims import MeasureRule
 from mdnmt.errors import DataError
-from mdnmt.statements.claims.exhibit_values import read_measures
-from mdnmt.statements.claims.figure_rules import measure_comparisons
+from mdnmt.statements.claims.evidence import read_measures
 from mdnmt.statements.claims.outcome import Comparison
+from mdnmt.statements.claims.rules.measure import MeasureRule
 
 NUMBERS = st.floats(0, 60).map(lambda x: round(x, 2))
 
@@ -37,7 +36,7 @@ def test_measures_are_reduced_as_asked(values: list[float], reduce: dict[str, An
     ]
     rule = MeasureRule(kind="measure", figure="f", name="gate", methods=("m",), each=("layer",), reduce=reduce)
     with TemporaryDirectory() as folder:
-        found = list(measure_comparisons(rule, spec_of(folder, "figures", f=figure(*measures))))
+        found = list(compared(rule, spec_of(folder, "figures", f=figure(*measures))))
     axes = {"domain": 0, "expert": 1}
     for one, v_DE in zip(found, v_LDE, strict=True):
         v, left = v_DE, list(axes)
@@ -66,7 +65,7 @@ def test_measures_against_others_place_by_place(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "figures", f=figure(*measures))
 
     def found(**keys: Any) -> list[Comparison]:
-        return list(measure_comparisons(MeasureRule(kind="measure", figure="f", methods=["m"], **keys), spec))
+        return list(compared(MeasureRule(kind="measure", figure="f", methods=["m"], **keys), spec))
 
     at = {"at": {"side": "decoder"}, "than": {"at": {"side": "encoder"}}}
     assert [one.difference for one in found(name="entropy", each=["layer"], **at)] == pytest.approx([0.2] * 3)
@@ -80,7 +79,7 @@ def test_measures_against_others_place_by_place(tmp_path: Path) -> None:
     assert [one.missing for one in found(name="silhouette")] == [
         "silhouette of the sentence vectors by domain of m in F (not measured)"
     ]
-    absent = measure_comparisons(
+    absent = compared(
         MeasureRule(kind="measure", figure="f", name="entropy", methods=["m"], than={"methods": ["x", "y"]}), spec
     )
     assert [one.missing for one in absent] == ["x in F (not part of this study)", "y in F (not part of this study)"]
@@ -99,7 +98,7 @@ def test_a_run_that_never_gets_there_counts_all_its_updates(tmp_path: Path) -> N
     measures = [measure("updates", 1000, method=method, seed=seed) for method in "ab" for seed in (1, 2, 3)]
     measures += [measure("updates_to", 500 + seed, method="b", seed=seed) for seed in (1, 2, 3)]
     measures += [measure("updates_to", 400, method="a", seed=2)]
-    (one,) = measure_comparisons(rule, spec_of(tmp_path, "figures", f=figure(*measures)))
+    (one,) = compared(rule, spec_of(tmp_path, "figures", f=figure(*measures)))
     assert one.left == pytest.approx((1000 + 400 + 1000) / 3) and one.right == pytest.approx(502)
     assert (one.toward, one.num_seeds) == (False, 3)
 
@@ -107,10 +106,10 @@ def test_a_run_that_never_gets_there_counts_all_its_updates(tmp_path: Path) -> N
 def test_a_number_of_all_seeds_together_stands_fast(tmp_path: Path) -> None:
     rule = MeasureRule(kind="measure", figure="f", name="a", methods=["m"], than={"name": "b"}, above=0)
     seeds = [measure("a", 1.0 + 0.1 * seed, seed=seed) for seed in (1, 2, 3)]
-    (one,) = measure_comparisons(rule, spec_of(tmp_path, "figures", f=figure(*seeds, measure("b", 0.5, seed=None))))
+    (one,) = compared(rule, spec_of(tmp_path, "figures", f=figure(*seeds, measure("b", 0.5, seed=None))))
     assert (one.num_seeds, one.holds) == (3, True)
     # Of one run whose seed is not known, it is a number of one seed.
-    (one,) = measure_comparisons(
+    (one,) = compared(
         rule, spec_of(tmp_path, "figures", f=figure(measure("a", 1.0, seed=None), measure("b", 0.5, seed=None)))
     )
     assert (one.num_seeds, one.holds, one.toward) == (1, None, True)
@@ -126,13 +125,13 @@ def test_two_numbers_of_the_same_models_are_compared_seed_by_seed(tmp_path: Path
     rule = MeasureRule(
         kind="measure", figure="f", name="e", methods=["m"], at={"layer": "last"}, than={"at": {"layer": "first"}}
     )
-    (one,) = measure_comparisons(rule, spec_of(tmp_path, "figures", f=figure(*measures)))
+    (one,) = compared(rule, spec_of(tmp_path, "figures", f=figure(*measures)))
     assert (one.num_seeds, one.holds) == (3, True)
     assert one.p == pytest.approx(scipy.stats.ttest_rel(last, first).pvalue)
     # Models of another system are independent, also with the same seeds.
     others = [{**one, "method": "n"} if one["at"]["layer"] == 1 else one for one in measures]
     together = rule.model_copy(update={"methods": ()})
-    (one,) = measure_comparisons(together, spec_of(tmp_path, "figures", f=figure(*others)))
+    (one,) = compared(together, spec_of(tmp_path, "figures", f=figure(*others)))
     assert one.holds is None and one.p == pytest.approx(scipy.stats.ttest_ind(last, first, equal_var=False).pvalue)
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import claim_evidence
 import pytest
 
-from mdnmt.config.claims import Claim, NotedRule, load_claims, metrics_of, needs
+from mdnmt.config.claim_rule import Rule
+from mdnmt.config.claims import Claim, load_claims, needs
 from mdnmt.statements.claims.decide import decide
 from mdnmt.statements.claims.outcome import Outcome
+from mdnmt.statements.claims.rules.noted import NotedRule
 from mdnmt.statements.claims.spec import ClaimsSpec
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -113,7 +115,11 @@ def test_what_our_own_choice_decides_is_not_tested(name: str, claim: Claim, tmp_
 
 
 def reads_comet(claim: Claim) -> bool:
-    return any("comet" in metrics_of(rule) for rule in claim.rules)
+    return any(map(rule_reads_comet, claim.rules))
+
+
+def rule_reads_comet(rule: Rule) -> bool:
+    return any("comet" in use.metrics for use in rule.uses())
 
 
 def without_comet(spec: ClaimsSpec) -> ClaimsSpec:
@@ -133,7 +139,7 @@ def without_comet(spec: ClaimsSpec) -> ClaimsSpec:
 @pytest.mark.parametrize(("name", "claim"), DECIDED, ids=lambda value: value if isinstance(value, str) else "")
 def test_comet_has_claims_of_its_own_and_only_they_need_it(name: str, claim: Claim, tmp_path: Path) -> None:
     if reads_comet(claim):
-        assert all("comet" in metrics_of(rule) for rule in claim.rules), "a rule could be decided without COMET"
+        assert all(map(rule_reads_comet, claim.rules)), "a rule could be decided without COMET"
     for failing in (None, *range(len(claim.rules))):
         spec = claim_evidence.write(claim, tmp_path, failing=failing)
         whole, less = outcome_of(spec), outcome_of(without_comet(spec))

@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from claim_data import cell, fulfilled, grid, spec_of
+from claim_data import cell, compared, fulfilled, grid, spec_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mdnmt.config.claims import AgreementRule, CellsRule, StarsRule, Threshold
+from mdnmt.config.claim_rule import Threshold
 from mdnmt.exhibits.tables.resources import ResourcesTable
 from mdnmt.statements.claims import decide, seed_samples
 from mdnmt.statements.claims.outcome import Comparison
-from mdnmt.statements.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
+from mdnmt.statements.claims.rules.agreement import AgreementRule
+from mdnmt.statements.claims.rules.cells import CellsRule
+from mdnmt.statements.claims.rules.stars import StarsRule
 
 NUMBERS = st.floats(0, 60).map(lambda x: round(x, 2))
 BOUNDS = st.sampled_from([{"above": 0.0}, {"above": 1.5}, {"below": 0.0}, {"below": -2.0}, {"within": 3.0}])
@@ -220,7 +222,7 @@ def test_rows_of_a_table_against_an_independent_computation(
     )
     with TemporaryDirectory() as folder:
         table = grid([("bleu", k) for k in keys], {name: [cell(v) for v in cells] for name, cells in rows.items()})
-        found = list(table_comparisons(rule, spec_of(folder, "tables", t=table)))
+        found = list(compared(rule, spec_of(folder, "tables", t=table)))
     columns = [2] if average else [0, 1]
     expected = [
         statistics.fmean(rows[name][column]) - statistics.fmean(rows["c"][column])
@@ -237,10 +239,10 @@ def test_rows_of_a_table_against_an_independent_computation(
 def test_a_table_without_the_values_of_seeds_is_compared_by_mean_and_spread(tmp_path: Path) -> None:
     rule = CellsRule(kind="cells", table="t", rows=("a",), than=("b",))
     cells = {"a": [cell([30.0, 30.2, 30.4])], "b": [cell([29.0, 29.1, 29.2])]}
-    (whole,) = table_comparisons(rule, spec_of(tmp_path, "tables", t=grid([("bleu", "law")], cells)))
+    (whole,) = compared(rule, spec_of(tmp_path, "tables", t=grid([("bleu", "law")], cells)))
     for of_row in cells.values():
         of_row[0].pop("values")
-    (means,) = table_comparisons(rule, spec_of(tmp_path, "tables", t=grid([("bleu", "law")], cells)))
+    (means,) = compared(rule, spec_of(tmp_path, "tables", t=grid([("bleu", "law")], cells)))
     assert means.half_width == pytest.approx(whole.half_width)
     assert means.holds is whole.holds is True
     assert whole.what == "BLEU on Law: A against B"
@@ -256,7 +258,7 @@ def test_the_papers_own_numbers_are_compared_too(tmp_path: Path) -> None:
 
     def in_print(**keys: Any) -> list[bool | None]:
         rule = CellsRule(kind="cells", table="t", rows=("a",), than=("b",), **keys)
-        return [one.in_print for one in table_comparisons(rule, spec)]
+        return [one.in_print for one in compared(rule, spec)]
 
     assert in_print() == [True, False]
     assert in_print(below=0.1) == [False, True]  # 26.1 less 26.0 is 0.1 on the page
@@ -272,7 +274,7 @@ def test_bleu_is_that_of_the_printed_number_where_it_was_computed(tmp_path: Path
 
     def found(rows: dict[str, Any], **keys: Any) -> list[Comparison]:
         spec = spec_of(tmp_path, "tables", t=grid(columns, rows), options=options)
-        return list(table_comparisons(CellsRule(kind="cells", table="t", rows=("a",), than=("b",), **keys), spec))
+        return list(compared(CellsRule(kind="cells", table="t", rows=("a",), than=("b",), **keys), spec))
 
     (one,) = found(rows)
     assert (one.what, one.difference, one.in_print) == ("BLEU (tokenised) on Law: A against B", 5.0, True)
@@ -297,7 +299,7 @@ def test_models_of_one_domain_and_names_that_differ(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "tables", t=table, options=options)
 
     def differences(**keys: Any) -> list[tuple[str, float | None]]:
-        found = table_comparisons(CellsRule(kind="cells", table="t", **keys), spec)
+        found = compared(CellsRule(kind="cells", table="t", **keys), spec)
         return [(one.what, one.difference) for one in found]
 
     assert differences(rows=["mixed"], than=["single"]) == [
@@ -329,7 +331,7 @@ def test_what_is_missing_in_a_table_is_named(tmp_path: Path) -> None:
     table["rows"][1]["marks"] = [0]
     table["headers"][1]["missing"] = "needs COMET"
     rule = CellsRule(kind="cells", table="t", rows=("a", "x", "y"), than=("b",), metrics=("bleu", "comet"))
-    found = [one.missing for one in table_comparisons(rule, spec_of(tmp_path, "tables", t=table))]
+    found = [one.missing for one in compared(rule, spec_of(tmp_path, "tables", t=table))]
     assert found == [
         "x, y in T (not part of this study)",
         "BLEU on Law of B in T (needs UM-Corpus)",
@@ -349,7 +351,7 @@ def test_resources_are_known_to_five_percent_and_not_at_all_on_a_busy_machine(
     spec = spec_of(tmp_path, "tables", t=made.model_dump(mode="json"))
 
     def one(**keys: Any) -> Comparison:
-        (found,) = table_comparisons(CellsRule(kind="cells", table="t", rows=["a"], than=["b"], **keys), spec)
+        (found,) = compared(CellsRule(kind="cells", table="t", rows=["a"], than=["b"], **keys), spec)
         return found
 
     exact = one(metrics=["num_parameters"], below=0)
@@ -369,7 +371,7 @@ def test_stars_are_the_bootstraps(tmp_path: Path) -> None:
     )
     table["rows"].append({"group": "G", "label": "C", "method": "c", "cells": [cell([1.0]), {}, {}]})
     rule = StarsRule(kind="stars", table="t", rows=("a", "b", "c"))
-    found = list(star_comparisons(rule, spec_of(tmp_path, "tables", t=table)))
+    found = list(compared(rule, spec_of(tmp_path, "tables", t=table)))
     assert [(one.toward, one.holds) for one in found[:4]] == [
         (True, True),
         (False, False),
@@ -379,7 +381,7 @@ def test_stars_are_the_bootstraps(tmp_path: Path) -> None:
     assert (found[0].left, found[0].right, found[0].difference) == (20.0, 18.5, 1.5)
     uncorrected = found
     table["correction"] = "holm"
-    corrected = list(star_comparisons(rule, spec_of(tmp_path, "tables", t=table)))
+    corrected = list(compared(rule, spec_of(tmp_path, "tables", t=table)))
     # Only where the table has not corrected for the number of comparisons, the claim has to.
     assert [one.p for one in uncorrected[:4]] == [0.01, 0.01, None, None]
     assert [one.p for one in corrected[:4]] == [None] * 4
@@ -395,19 +397,19 @@ def test_metrics_agree_seed_by_seed_and_means_alone_count_as_one_seed(tmp_path: 
     table = grid([("bleu", "avg"), ("chrf", "avg")], {name: [cell(bleu[name]), cell(chrf[name])] for name in bleu})
     rule = AgreementRule(kind="agreement", table="t", rows=("a", "b", "c"), metrics=("bleu", "chrf", "comet"), above=0)
     found, missing = sorted(
-        agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table)), key=lambda one: one.missing is not None
+        compared(rule, spec_of(tmp_path, "tables", t=table)), key=lambda one: one.missing is not None
     )
     assert found.left == pytest.approx((1 - 1 + 1) / 3) and found.num_seeds == 3 and found.holds is None
     assert missing.missing == "COMET in T (no run has it)"
     table["rows"].append({"group": "G", "label": "D", "method": "d", "cells": [cell([1.0]), {}]})
     whole = rule.model_copy(update={"rows": ("a", "b", "c", "d"), "metrics": ("bleu", "chrf")})
-    lacking, same = agreement_comparisons(whole, spec_of(tmp_path, "tables", t=table))
+    lacking, same = compared(whole, spec_of(tmp_path, "tables", t=table))
     assert lacking.missing == "average chrF of D in T (no number)" and same.left == found.left
     for row in table["rows"]:
         for of_row in row["cells"]:
             of_row.pop("values", None)
-    alone = next(iter(agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table))))
-    others = [one for one in agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table)) if one.left is not None]
+    alone = next(iter(compared(rule, spec_of(tmp_path, "tables", t=table))))
+    others = [one for one in compared(rule, spec_of(tmp_path, "tables", t=table)) if one.left is not None]
     assert alone.missing is not None and (others[0].left, others[0].num_seeds) == (pytest.approx(1.0), 1)
 
 
@@ -415,7 +417,7 @@ def test_scores_that_are_all_equal_have_no_rank_correlation(tmp_path: Path) -> N
     rows = {name: [cell([5.0] * 3), cell([5.0 + k] * 3)] for k, name in enumerate("abc")}
     rule = AgreementRule(kind="agreement", table="t", rows=("a", "b", "c"), metrics=("bleu", "chrf"), above=0)
     spec = spec_of(tmp_path, "tables", t=grid([("bleu", "avg"), ("chrf", "avg")], rows))
-    (one,) = agreement_comparisons(rule, spec)
+    (one,) = compared(rule, spec)
     assert one.left is None and one.missing is not None and "all systems have the same score" in one.missing
 
 
@@ -423,13 +425,13 @@ def test_two_columns_of_one_row_are_compared_seed_by_seed(tmp_path: Path) -> Non
     law, news = [10.0, 20.0, 30.0], [9.0, 19.1, 28.9]
     spec = spec_of(tmp_path, "tables", t=grid([("bleu", "law"), ("bleu", "news")], {"a": [cell(law), cell(news)]}))
     rule = CellsRule(kind="cells", table="t", rows=("a",), columns=("law",), than_columns=("news",))
-    (one,) = table_comparisons(rule, spec)
+    (one,) = compared(rule, spec)
     assert one.holds is True and one.p == pytest.approx(scipy.stats.ttest_rel(law, news).pvalue)
 
 
 def test_metrics_of_two_systems_are_not_correlated(tmp_path: Path) -> None:
     table = grid([("bleu", "avg"), ("chrf", "avg")], {name: [cell([1.0]), cell([2.0])] for name in "ab"})
     rule = AgreementRule(kind="agreement", table="t", rows=("a", "b", "c"), metrics=("bleu", "chrf"), above=0)
-    no_row, too_few = agreement_comparisons(rule, spec_of(tmp_path, "tables", t=table))
+    no_row, too_few = compared(rule, spec_of(tmp_path, "tables", t=table))
     assert no_row.left is None and too_few.left is None
     assert too_few.missing == "three rows or more in T (2 found)"

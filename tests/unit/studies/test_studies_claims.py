@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.config.claims import Claim, MeasureRule, NotedRule, is_own, needs, uses, without_tables
+from mdnmt.config.claims import Claim, is_own, needs, without_tables
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import curve_measures, proportion_measures
 from mdnmt.exhibits.registry import figure_class
 from mdnmt.exhibits.request import paper_figure, paper_table
+from mdnmt.statements.claims.rules.measure import MeasureRule
+from mdnmt.statements.claims.rules.noted import NotedRule
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
@@ -64,7 +66,7 @@ def lacks(claim: Claim, paper: str, study: Study) -> list[str]:
     """Return what a claim reads and the study does not make."""
     missing = []
     for rule in claim.rules:
-        for kind, item, methods in uses(rule):
+        for kind, item, methods, _ in rule.uses():
             key = item if is_own(item) else f"{paper}-{item}"
             if key not in getattr(study.config, kind):
                 missing.append(key)

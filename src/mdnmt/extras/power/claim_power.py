@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mdnmt.config.claims import Needed
+from mdnmt.config.claim_rule import Needed
 from mdnmt.statements.claims.decide import count_needed
 from mdnmt.statements.claims.seed_samples import ALPHA
 

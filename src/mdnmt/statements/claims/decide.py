@@ -6,45 +6,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mdnmt.config.claims import (
-    AgreementRule,
-    AnyRule,
-    CellsRule,
-    Claim,
-    LabelsRule,
-    MeasureRule,
-    Needed,
-    NotedRule,
-    StarsRule,
-    Threshold,
-    needs,
-)
+from mdnmt.config.claim_rule import Needed, Rule
+from mdnmt.config.claims import Claim, needs
 from mdnmt.numbers.verdicts import MIN_SEEDS, VERDICTS, Verdict
-from mdnmt.statements.claims.figure_rules import measure_comparisons
-from mdnmt.statements.claims.label_rules import label_comparisons
+from mdnmt.statements.claims.evidence import Evidence
 from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes
 from mdnmt.statements.claims.seed_samples import ALPHA
 from mdnmt.statements.claims.spec import ClaimsSpec
-from mdnmt.statements.claims.table_rules import agreement_comparisons, star_comparisons, table_comparisons
 from mdnmt.statements.claims.wording import claim_words, title_of
 
 VERSION = 2  # how rules and numbers become verdicts; a bundle of another version is decided anew, not compared
 MOST_NAMED = 3  # failed or missing comparisons that a reason lists
-
-
-def comparisons(rule: AnyRule, spec: ClaimsSpec) -> Iterator[Comparison]:
-    """Return the comparisons that a rule asks for."""
-    if isinstance(rule, CellsRule):
-        return table_comparisons(rule, spec)
-    if isinstance(rule, StarsRule):
-        return star_comparisons(rule, spec)
-    if isinstance(rule, MeasureRule):
-        return measure_comparisons(rule, spec)
-    if isinstance(rule, LabelsRule):
-        return label_comparisons(rule, spec)
-    if isinstance(rule, AgreementRule):
-        return agreement_comparisons(rule, spec)
-    return iter(())
 
 
 def count_needed(needed: Needed, number: int) -> int:
@@ -110,20 +82,20 @@ def combined_verdict(verdicts: Sequence[Verdict]) -> Verdict:
 class Decided:
     """A rule with its comparisons and its verdict."""
 
-    rule: AnyRule
+    rule: Rule
     found: tuple[Comparison, ...]
     verdict: Verdict
 
 
-def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
+def decide_rule(rule: Rule, evidence: Evidence, rules: int = 1) -> Decided:
     """Return the verdict on one rule, from all that it compares; `rules` is how many its claim has."""
-    every = list(comparisons(rule, spec))
+    every = list(rule.comparisons(evidence))
     made = [one for one in every if one.missing is None]
     missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each missing exhibit is named once
     found = (*made, *missing)
-    if isinstance(rule, NotedRule):
+    if rule.never is not None:
         return Decided(rule, found, "not comparable")
-    if made and _not_tested(rule):
+    if made and rule.not_tested:
         return Decided(rule, found, "not tested")
     groups = dict.fromkeys(one.group for one in made) or {"": None}
     of_group = [[one for one in made if one.group == group] for group in groups]
@@ -133,24 +105,21 @@ def decide_rule(rule: AnyRule, spec: ClaimsSpec, rules: int = 1) -> Decided:
     )
 
 
-def _not_tested(rule: AnyRule) -> str | None:
-    """Return which choice of ours, instead of the method, decides a rule; None: none does."""
-    return rule.not_tested if isinstance(rule, Threshold) else None
-
-
 def decide(spec: ClaimsSpec) -> Outcomes:
     """Return the verdict on every claim of a paper.
 
     Raises:
         DataError: a file is not the table or figure that it should be.
     """
-    outcomes = tuple(_outcome(name, claim, spec) for name, claim in spec.claims.items())
+    evidence = Evidence(spec)
+    outcomes = tuple(_outcome(name, claim, evidence) for name, claim in spec.claims.items())
     counts = {verdict: sum(one.verdict == verdict for one in outcomes) for verdict in VERDICTS}
     return Outcomes(paper=spec.paper, title=spec.title, counts=counts, outcomes=outcomes)
 
 
-def _outcome(name: str, claim: Claim, spec: ClaimsSpec) -> Outcome:
-    decided = [decide_rule(rule, spec, len(claim.rules)) for rule in claim.rules]
+def _outcome(name: str, claim: Claim, evidence: Evidence) -> Outcome:
+    spec = evidence.spec
+    decided = [decide_rule(rule, evidence, len(claim.rules)) for rule in claim.rules]
     verdict = combined_verdict([one.verdict for one in decided])
     found = [comparison for one in decided for comparison in one.found]
     made = [comparison for comparison in found if comparison.missing is None]
@@ -185,7 +154,7 @@ def _left_out(name: str, spec: ClaimsSpec) -> Iterator[str]:
 
 def reason(verdict: Verdict, decided: Sequence[Decided]) -> str:
     """Return the reason for a verdict in one sentence, with the number of comparisons that hold so far."""
-    noted = [one.rule.why for one in decided if isinstance(one.rule, NotedRule)]
+    noted = [one.rule.never for one in decided if one.rule.never]
     found = [comparison for one in decided for comparison in one.found]
     made = [comparison for comparison in found if comparison.missing is None]
     so_far = _so_far(made)
@@ -195,7 +164,7 @@ def reason(verdict: Verdict, decided: Sequence[Decided]) -> str:
         failed = [c.what for one in decided if one.verdict == verdict for c in one.found if c.holds is False]
         return f"does not hold: {_some(failed)}; {so_far}"
     if verdict == "not tested":
-        choices = [choice for one in decided if one.verdict == verdict and (choice := _not_tested(one.rule))]
+        choices = [one.rule.not_tested for one in decided if one.verdict == verdict and one.rule.not_tested]
         return f"{'; '.join(dict.fromkeys(choices))}; {so_far}"
     if verdict == "not comparable":
         missing = list(dict.fromkeys(one.missing for one in found if one.missing is not None))

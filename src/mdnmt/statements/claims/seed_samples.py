@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from mdnmt.config.claims import Threshold
+from mdnmt.config.claim_rule import Threshold
 from mdnmt.numbers.rounding import mean, standard_deviation
 from mdnmt.numbers.verdicts import MIN_SEEDS
 from mdnmt.statements.claims.outcome import Comparison

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mdnmt import provenance
 from mdnmt.code_hash import code_hash
+from mdnmt.config.claims import rule_modules
 from mdnmt.exhibits.grid import Provenance
 from mdnmt.exhibits.run_notes import notes_on
 from mdnmt.fsio import require_options, sealed, write_sealed, write_text
@@ -21,7 +22,7 @@ def write_claims(spec: ClaimsSpec, json: Path, markdown: Path | None = None) -> 
         DataError: a table or figure is missing, damaged, or made with other options.
     """
     require_options(spec.made_with)
-    made = Provenance(**provenance.made_by(code_hash(__name__)))
+    made = Provenance(**provenance.made_by(code_hash(__name__, *rule_modules(spec.claims.values()))))
     evidence = sealed(path for path in (*spec.tables.values(), *spec.figures.values()) if path)
     outcomes = decide(spec).model_copy(update={"made": made, "notes": tuple(notes_on(evidence))})
     write_sealed(json, outcomes.model_dump(mode="json"), evidence, made_with=spec.model_dump(mode="json"))

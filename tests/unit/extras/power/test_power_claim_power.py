@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import nct, t, ttest_ind  # type: ignore[import-untyped]
 
-from mdnmt.config.claims import Needed, Threshold
+from mdnmt.config.claim_rule import Needed, Threshold
 from mdnmt.extras.power.claim_power import (
     POWER,
     CellOfRow,
@@ -64,7 +64,7 @@ def test_stated_power_is_what_the_rules_achieve_on_simulated_seeds(needed: Neede
     number, count, trials = 4, 3, 1500
     group = Group(needed, one_against(number, bound=4.0, side=side))
     stated = shares([group], draw([group], everybody(group, count), 20000), truth := at_distance([group], 4.0))
-    rng, threshold = np.random.default_rng(7), Threshold(**{side: 4.0}, needed=needed)
+    rng, threshold = np.random.default_rng(7), Threshold(**{side: 4.0})
     verdicts = []
     for _ in range(trials):
         base = of_values(rng.standard_normal(count).tolist())

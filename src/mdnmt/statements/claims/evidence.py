@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from mdnmt.config.claim_rule import Bound
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, read_grid
 from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT
@@ -16,7 +18,7 @@ from mdnmt.fsio import read_json
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, of_values
 from mdnmt.statements.claims.spec import ClaimsSpec
-from mdnmt.statements.claims.wording import METRICS, title_of
+from mdnmt.statements.claims.wording import metric_words, title_of
 
 # Time and memory are measured once, not once per seed; we take them to be accurate to 5 %.
 MEASURED_SLACK = 0.05
@@ -30,10 +32,34 @@ def absent(what: Iterable[str], where: str, why: str) -> Comparison:
     return Comparison(what=f"needs {text}", missing=text)
 
 
-def absent_exhibit(exhibit: str, spec: ClaimsSpec) -> Comparison:
-    """Return a comparison that cannot be made because a table or figure is missing."""
-    text = f"{title_of(exhibit)} ({spec.why_missing(exhibit)})"
-    return Comparison(what=f"needs {text}", missing=text)
+@dataclass(frozen=True)
+class Evidence:
+    """The tables and figures of a study that decide the claims of a paper."""
+
+    spec: ClaimsSpec
+
+    def table(self, exhibit: str) -> Table | None:
+        """Return a table by its name, or None if it was not made.
+
+        Raises:
+            DataError: the file is not a table.
+        """
+        path = self.spec.tables.get(exhibit)
+        return None if path is None else Table(exhibit, read_grid(path), self.spec)
+
+    def measures(self, exhibit: str) -> tuple[Measure, ...] | None:
+        """Return the numbers of a figure by its name, or None if it was not made.
+
+        Raises:
+            DataError: the file is not what `mdnmt exhibit` writes.
+        """
+        path = self.spec.figures.get(exhibit)
+        return None if path is None else read_measures(path)
+
+    def absent(self, exhibit: str) -> Comparison:
+        """Return a comparison that cannot be made because a table or figure is missing."""
+        text = f"{title_of(exhibit)} ({self.spec.why_missing(exhibit)})"
+        return Comparison(what=f"needs {text}", missing=text)
 
 
 @dataclass(frozen=True)
@@ -44,15 +70,20 @@ class Table:
     grid: Grid
     spec: ClaimsSpec
 
-    @classmethod
-    def of(cls, exhibit: str, spec: ClaimsSpec) -> Table | None:
-        """Return a table by its name, or None if it was not made.
+    @property
+    def title(self) -> str:
+        """Return how a reader calls the table."""
+        return title_of(self.exhibit)
 
-        Raises:
-            DataError: the file is not a table.
-        """
-        path = spec.tables.get(exhibit)
-        return None if path is None else cls(exhibit, read_grid(path), spec)
+    def without_rows(self, methods: Iterable[str]) -> Iterator[Comparison]:
+        """Yield a comparison that cannot be made, if methods have no row."""
+        names = [method for method in dict.fromkeys(methods) if not self.rows(method)]
+        if names:
+            yield absent(names, self.title, NOT_HERE)
+
+    def without_metric(self, metric: str) -> Comparison:
+        """Return a comparison that cannot be made, because the table lacks the metric."""
+        return absent([metric_words(metric)], self.title, self.why_without(metric))
 
     def measured(self, metric: str) -> str:
         """Return the table's metric for a metric of a claim.
@@ -76,8 +107,8 @@ class Table:
         metric = self.measured(metric)
         label = next((h.label for h in self.grid.headers if (h.metric, h.key) == (metric, key)), key)
         if key == AVERAGE:
-            return f"average {METRICS[metric]}"
-        return METRICS[metric] if key == metric else f"{METRICS[metric]} on {label}"
+            return f"average {metric_words(metric)}"
+        return metric_words(metric) if key == metric else f"{metric_words(metric)} on {label}"
 
     def rows(self, method: str) -> list[tuple[GridRow, str | None]]:
         """Return the rows of a method, each with its domain if it is trained on one domain alone, else None."""
@@ -131,7 +162,49 @@ class Table:
     def lacks(self, row: GridRow, metric: str, key: str) -> Comparison:
         """Return a comparison that cannot be made because the row lacks this number."""
         why = "; ".join(self.grid.reasons[mark] for mark in row.marks) or "no number"
-        return absent([f"{self.label(metric, key)} of {row.label}"], title_of(self.exhibit), why)
+        return absent([f"{self.label(metric, key)} of {row.label}"], self.title, why)
+
+
+class Place(NamedTuple):
+    """A cell of a table, whether or not it has a number yet."""
+
+    table: Table
+    row: GridRow
+    metric: str
+    key: str
+
+    @property
+    def sample(self) -> Sample | None:
+        """Return its number, or None where there is none."""
+        return self.table.sample(self.row, self.metric, self.key)
+
+    @property
+    def published(self) -> float | None:
+        """Return the number that the paper prints for it, or None where it prints none."""
+        return self.table.published(self.row, self.metric, self.key)
+
+    @property
+    def lacks(self) -> Comparison:
+        """Return a comparison that cannot be made because it has no number."""
+        return self.table.lacks(self.row, self.metric, self.key)
+
+
+class Pair(NamedTuple):
+    """Two cells that a rule compares: `left - times * right` with the bound.
+
+    Attributes:
+        left: a cell.
+        right: the cell that is subtracted.
+        times: its factor.
+        bound: of the rule; None: the significance test of the table decides.
+        group: of the comparison.
+    """
+
+    left: Place
+    right: Place
+    times: float = 1.0
+    bound: Bound | None = None
+    group: str = ""
 
 
 def seed_values(cell: Cell) -> tuple[float, ...]:

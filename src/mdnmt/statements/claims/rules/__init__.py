@@ -1,0 +1,1 @@
+"""The kinds of claim rules, one file each."""
