@@ -203,6 +203,37 @@ class CheckpointStore:
                 for name in (_OPTIMIZER, _GENERATORS, _STATE):
                     (self.weights_path(update) / name).unlink(missing_ok=True)
 
+    def copy_to(self, other: CheckpointStore, update: int, weights_of: Iterable[int]) -> None:
+        """Copy a checkpoint, and the weights of others, into the store of another run, which takes them as its own.
+
+        Args:
+            other: the store.
+            update: of the complete checkpoint, which is copied last.
+            weights_of: further updates, of which only the weights are copied.
+
+        Raises:
+            InvalidCheckpoint: one is missing, damaged or of another run.
+        """
+        other.directory.mkdir(parents=True, exist_ok=True)
+        for needed in weights_of:
+            if needed != update:
+                contents = {_MODEL: tensor_files.encode(self.load_weights(needed))}
+                other._write(other.weights_path(needed), needed, contents)
+        whole = self.load(update)
+        other.save(update, whole.weights, whole.optimizer, whole.generators, whole.state)
+
+    def _write(self, final: Path, update: int, contents: Mapping[str, bytes]) -> None:
+        """Write a directory of files and its manifest; an existing one is replaced."""
+        temporary = self.directory / f".{final.name}.{os.getpid()}.tmp"
+        temporary.mkdir()
+        for name, data in contents.items():
+            write_bytes(temporary / name, data)
+        write_manifest(temporary, self.identity, update, contents)
+        sync_directory(temporary)
+        if final.exists():
+            remove_tree(final)
+        temporary.replace(final)
+
     def finish(self, results: Sequence[Path]) -> None:
         """Keep only the newest checkpoint of a finished run, and hard links to its results.
 

@@ -49,4 +49,6 @@ class RunSpec(Frozen):
         del identity["training"]["layout"]  # like the device, it changes rounding alone: the run's record has it
         if identity["training"]["compile"] == "off":  # newer than many runs, whose addresses must stay valid
             del identity["training"]["compile"]
+        if identity["training"]["decay_updates"] is None:  # newer too
+            del identity["training"]["decay_updates"]
         return fingerprint("train", identity)

@@ -57,9 +57,13 @@ class Training(Frozen):
     accumulate_batches: int = Field(1, gt=0, description="batches whose gradients make one update")
     max_length: int = Field(250, gt=0, description="longer pairs, in BPE pieces, are not trained on")
     learning_rate: float = Field(5e-4, gt=0, description="the peak, reached after the warm-up")
-    schedule: Literal["inverse_sqrt", "polynomial"] = Field(
+    schedule: Literal["inverse_sqrt", "polynomial", "constant"] = Field(
         "inverse_sqrt",
-        description="after the warm-up: falls as 1 / sqrt(update), or (polynomial) linearly to 0 at max_updates",
+        description="after the warm-up: falls as 1 / sqrt(update), (polynomial) falls linearly to 0 at max_updates, or "
+        "(constant) stays at the peak until the last `decay_updates`",
+    )
+    decay_updates: int | None = Field(
+        None, gt=0, description="with schedule: constant, the updates at the end in which it falls linearly to 0"
     )
     warmup_updates: int = Field(4000, ge=0, description="updates in which the learning rate rises linearly")
     warmup_init_learning_rate: float = Field(1e-7, ge=0, description="where the warm-up begins")
@@ -98,6 +102,14 @@ class Training(Frozen):
         "average", description="which are scored: the average of the last n, or the best by validation"
     )
     log_every: int = Field(100, gt=0, description="updates between two training lines of metrics.jsonl")
+
+    @model_validator(mode="after")
+    def _decays_within_the_run(self) -> Self:
+        if self.decay_updates is not None and self.schedule != "constant":
+            raise ValueError("decay_updates is only for `schedule: constant`")
+        if self.decay_updates is not None and self.max_epochs is None and self.decay_updates > self.max_updates:
+            raise ValueError(f"decay_updates ({self.decay_updates}) is above max_updates ({self.max_updates})")
+        return self
 
     @model_validator(mode="after")
     def _not_both(self) -> Self:

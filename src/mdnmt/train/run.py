@@ -195,6 +195,7 @@ def _refuse_too_large(spec: RunSpec, data: TaskData, parameters: int, device: to
 def _train(
     trainer: Trainer, start: InitialWeights | None, stop: StopRequest, tensorboard: TensorBoardLog | None
 ) -> None:
+    shared = trainer.trunk.begin(trainer.store, trainer.conditions) if trainer.workers.is_first else None
     resumed = trainer.resume()
     if trainer.workers.is_first:
         _keep_code(trainer.spec, RunPaths(trainer.store.directory.parent).code)
@@ -206,11 +207,14 @@ def _train(
     event = "resume" if resumed else "start"
     began = {"event": event, "at_update": trainer.progress.update, "workers": trainer.workers.count}
     began["max_updates"] = trainer.recipe.max_updates
+    if shared is not None:
+        began["trunk"] = trainer.trunk.folder.name
     if trainer.device.type == "cuda":
         began["graphs"] = trainer.runtime.graphs
     trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
     if resumed and trainer.workers.is_first:
-        print(f"resumed at update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
+        what = "a shorter run came to" if shared is not None else "resumed at"
+        print(f"{what} update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
     reason = why_padded(trainer.method, trainer.recipe, trainer.device)
     if trainer.device.type == "cuda" and trainer.recipe.layout == "auto" and reason and trainer.workers.is_first:
         print(f"training.layout: auto is padded here: {reason}", flush=True)

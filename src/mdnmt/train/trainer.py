@@ -19,6 +19,7 @@ from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, TrainingError
 from mdnmt.methods.method import Trainable
+from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
@@ -41,6 +42,7 @@ from mdnmt.train.sharding import can_shard, shard
 from mdnmt.train.shared_state import share_checkpoint
 from mdnmt.train.signals import StopRequest
 from mdnmt.train.throughput import Throughput
+from mdnmt.train.trunk import Trunk
 from mdnmt.train.validation import Validation
 
 KEEP_LAST = 2
@@ -121,6 +123,7 @@ class Trainer:
         sampler = BatchSampler(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
         if counts_epochs(self.recipe):
             self.recipe = in_updates(self.recipe, sampler.updates_per_epoch())
+        self.trunk = Trunk(spec, self.recipe, method, RunPaths(store.directory.parent))
         own = proxy(self)  # a reference would keep an ended run and its memory until a collection
         self._prefetcher = Prefetcher(
             sampler,
@@ -215,8 +218,10 @@ class Trainer:
             with self._throughput.paused():
                 self._validate()
             self._save()
-        elif self._agreed(self.workers.is_first and self._save_is_due()):
+        elif self._agreed(self.workers.is_first and self._save_is_due()) or self.trunk.ends_at(progress.update):
             self._save()
+        if self.workers.is_first and self.trunk.ends_at(progress.update):
+            self.trunk.save(self.store)
 
     def _stop_if_asked(self, stop: StopRequest) -> None:
         reason = stop.signal_name or (self._time_is_up() if self.workers.is_first else None)

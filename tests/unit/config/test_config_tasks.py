@@ -187,7 +187,7 @@ def test_a_recipe_leaves_no_general_option_to_the_defaults_of_another_paper(pape
         {"max_tokens", "batch_sentences"},
     ]
     assert all(len(pair & set(recipe.training)) == 1 for pair in pairs)
-    assert unsaid <= {"max_length", "patience", "domain_sampling", "final_weights"}.union(*pairs)
+    assert unsaid <= {"max_length", "patience", "domain_sampling", "final_weights", "decay_updates"}.union(*pairs)
     assert {"model_dim", "ffn_dim", "num_heads", "norm", "dropout", "label_smoothing"} <= set(recipe.architecture)
     if "max_updates" in recipe.training:
         assert recipe.training["max_updates"] % recipe.training["validate_every"] == 0

@@ -79,12 +79,13 @@ def test_other_names_for_the_same_corpus_change_no_address(project: Project) -> 
     assert look().tasks["tiny"].fingerprint == before
 
 
-# Of keys that are not set; the first three take the place of another key, the last is of the task's domains.
+# Of keys that are not set; the first three take the place of another key, the next is of the task's domains.
 UNSET = {
     "max_epochs": 2,
     "validate_every_epochs": 1,
     "batch_sentences": 8,
     "domain_sampling": {"temperature": 5},
+    "decay_updates": 2,
 }
 
 
@@ -104,11 +105,13 @@ def other(key: str, value: Any) -> Any:
 # The layout of batches changes rounding alone, as the device does.
 @pytest.mark.parametrize("key", sorted(set(Training.model_fields) - {"layout"}))
 def test_every_key_of_the_recipe_of_a_method_makes_its_runs_and_no_others(project: Project, key: str) -> None:
+    own = {"schedule": "constant"} if key == "decay_updates" else {}
+    project.update(STUDY, options__1={"match": {"method": "waldm-edc"}, "set": {"training": own}})
     before = look()
     spec = before.runs[0].spec
     assert spec is not None
     changed = other(key, spec.training.model_dump()[key])
-    project.update(STUDY, options__1={"match": {"method": "waldm-edc"}, "set": {"training": {key: changed}}})
+    project.update(STUDY, options__1={"match": {"method": "waldm-edc"}, "set": {"training": {**own, key: changed}}})
     after = look()
     assert [run for run in runs(before) if runs(before)[run] != runs(after)[run]] == [("waldm-edc", 1)]
     assert after.tasks["tiny"].fingerprint == before.tasks["tiny"].fingerprint

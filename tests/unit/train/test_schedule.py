@@ -62,3 +62,28 @@ def test_the_recipe_of_mbart(update: int, expected: float) -> None:
 def test_a_straight_line_without_room_behind_the_warm_up() -> None:
     recipe = Training(schedule="polynomial", warmup_updates=5, max_updates=5, warmup_init_learning_rate=0.0)
     assert [learning_rate(update, recipe) for update in (4, 5)] == pytest.approx([4e-4, 1e-9])
+
+
+@pytest.mark.parametrize(
+    ("update", "expected"),
+    [(1, 0.25), (2, 0.5), (4, 1.0), (5, 1.0), (16, 1.0), (17, 0.75), (18, 0.5), (19, 0.25), (20, 1e-9)],
+)
+def test_constant_and_then_a_straight_line_to_zero(update: int, expected: float) -> None:
+    recipe = Training(
+        schedule="constant",
+        decay_updates=4,
+        max_updates=20,
+        warmup_updates=4,
+        warmup_init_learning_rate=0.0,
+        learning_rate=1,
+    )
+    assert learning_rate(update, recipe) == pytest.approx(expected, rel=1e-12)
+    assert learning_rate(19, recipe.model_copy(update={"decay_updates": None})) == 1.0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"decay_updates": 3}, {"schedule": "constant", "decay_updates": 9, "max_updates": 8}]
+)
+def test_a_decay_belongs_to_a_constant_rate_and_into_the_run(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="decay_updates"):
+        Training.model_validate(wrong)
