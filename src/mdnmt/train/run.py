@@ -195,7 +195,7 @@ def _refuse_too_large(spec: RunSpec, data: TaskData, parameters: int, device: to
 def _train(
     trainer: Trainer, start: InitialWeights | None, stop: StopRequest, tensorboard: TensorBoardLog | None
 ) -> None:
-    shared = trainer.trunk.begin(trainer.store, trainer.conditions) if trainer.workers.is_first else None
+    shared = trainer.trunk.begin(trainer.conditions) if trainer.workers.is_first else None
     resumed = trainer.resume()
     if trainer.workers.is_first:
         _keep_code(trainer.spec, RunPaths(trainer.store.directory.parent).code)

@@ -19,7 +19,6 @@ from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
 from mdnmt.errors import Interrupted, TrainingError
 from mdnmt.methods.method import Trainable
-from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler
 from mdnmt.train.batches import usable
@@ -123,7 +122,7 @@ class Trainer:
         sampler = BatchSampler(self.train_split, self.indices, self.recipe, spec.seed, data.domains)
         if counts_epochs(self.recipe):
             self.recipe = in_updates(self.recipe, sampler.updates_per_epoch())
-        self.trunk = Trunk(spec, self.recipe, method, RunPaths(store.directory.parent))
+        self.trunk = Trunk(spec, self.recipe, method, store)
         own = proxy(self)  # a reference would keep an ended run and its memory until a collection
         self._prefetcher = Prefetcher(
             sampler,
@@ -220,8 +219,6 @@ class Trainer:
             self._save()
         elif self._agreed(self.workers.is_first and self._save_is_due()) or self.trunk.ends_at(progress.update):
             self._save()
-        if self.workers.is_first and self.trunk.ends_at(progress.update):
-            self.trunk.save(self.store)
 
     def _stop_if_asked(self, stop: StopRequest) -> None:
         reason = stop.signal_name or (self._time_is_up() if self.workers.is_first else None)
@@ -281,7 +278,9 @@ class Trainer:
         broken = self._meters.broken_update()
         if broken is None:
             raise TrainingError(f"{what}, and no update was done since the last checkpoint: start another run")
-        place = f"{what}; it began in update {broken.update}, batch {_listed(broken.positions)} of epoch {broken.epoch}"
+        place = (
+            f"{what}; it began in update {broken.update}, batch {str(broken.positions)[1:-1]} of epoch {broken.epoch}"
+        )
         dump = "the run's folder"
         if self.workers.is_first:
             rate = learning_rate(broken.update, self.recipe)
@@ -349,8 +348,7 @@ class Trainer:
 
     def _validate(self) -> None:
         progress = self.progress
-        first, epoch = self.workers.is_first, self._epochs
-        model = self.method.model
+        first, epoch, model = self.workers.is_first, self._epochs, self.method.model
         measures = self.workers.shared_json(self.validation(model, self.device, self.dtype) if first else None)
         sample = self.validation.on_training_text(model, self.device, self.dtype) if first else {}
         for split, measured in ((VALIDATION, measures), (TRAINING_SAMPLE, sample)):
@@ -379,13 +377,14 @@ class Trainer:
         progress = self.progress
         if self.lease is not None:
             self.lease.check()
-        model = self.method.model
-        state = self.conditions.with_progress(progress)
-        self.store.save(progress.update, model.state_dict(), self.optimiser.state(), random_state.capture(), state)
+        weights, state = self.method.model.state_dict(), self.conditions.with_progress(progress)
+        self.store.save(progress.update, weights, self.optimiser.state(), random_state.capture(), state)
         self.store.prune(
             updates_to_keep(self.store.updates(), last=KEEP_LAST),
             weights_of=weights_to_keep(progress.best_update, progress.newest(self.recipe)),
         )
+        if self.trunk.ends_at(progress.update):
+            self.trunk.save()
         self._last_save = time.monotonic()
 
     def _save_is_due(self) -> bool:
@@ -399,7 +398,3 @@ class Trainer:
     def _say(self, line: str) -> None:
         if self.workers.is_first:
             print(line, flush=True)
-
-
-def _listed(positions: list[int]) -> str:
-    return ", ".join(map(str, positions))

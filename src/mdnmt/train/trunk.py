@@ -28,14 +28,14 @@ OF_LENGTH = ("max_updates", "max_epochs", "decay_updates")
 class Trunk:
     """The state that runs of several lengths share."""
 
-    def __init__(self, spec: RunSpec, recipe: Training, method: Trainable, run: RunPaths) -> None:
+    def __init__(self, spec: RunSpec, recipe: Training, method: Trainable, store: CheckpointStore) -> None:
         """Take the folder of the shared state; nothing is read or written yet.
 
         Args:
             spec: the run.
             recipe: its recipe, in updates.
             method: its method; one with schedules that depend on the length of the run shares nothing.
-            run: its folder.
+            store: the checkpoints of the run.
         """
         constant = recipe.schedule == "constant" and not recipe.patience and not method.schedules
         end = recipe.max_updates - (recipe.decay_updates or 0)
@@ -45,32 +45,32 @@ class Trunk:
             key: value for key, value in identity["training"].items() if key not in (*OF_LENGTH, "layout")
         }
         name = fingerprint("train", {"trunk": identity})
-        self.run, self.recipe = run, recipe
-        self.folder = run.folder.parent / f"trunk-{name}"
+        self.recipe, self.own = recipe, store
+        self.log = RunPaths(store.directory.parent).metrics
+        self.folder = store.directory.parents[1] / f"trunk-{name}"
         self.store = CheckpointStore(self.folder, name)
 
     def ends_at(self, update: int) -> bool:
         """Say whether the rate begins to fall after this update."""
         return update == self.end
 
-    def save(self, store: CheckpointStore) -> None:
-        """Copy the state at the end of the trunk, which `store` holds, for longer runs; the newest replaces others."""
+    def save(self) -> None:
+        """Copy the run's state at the end of the trunk for longer runs; it replaces that of a shorter one."""
         if self.end is None or self.end >= self.recipe.max_updates:
             return
-        progress = progress_in(store.load(self.end))
+        progress = progress_in(self.own.load(self.end))
         others = weights_to_keep(progress.best_update, progress.newest(self.recipe))
-        store.copy_to(self.store, self.end, others)
-        write_bytes(self.folder / self.run.metrics.name, self.run.metrics.read_bytes())
+        self.own.copy_to(self.store, self.end, others)
+        write_bytes(self.folder / self.log.name, self.log.read_bytes())
         self.store.prune([self.end], weights_of=others)
 
-    def begin(self, store: CheckpointStore, conditions: Conditions) -> int | None:
+    def begin(self, conditions: Conditions) -> int | None:
         """Copy the shared state to a run that has none of its own, and return its update; None: there is none to use.
 
         Args:
-            store: the checkpoints of the run.
             conditions: of the run; a state of other conditions (device, kernels, code) is left alone.
         """
-        if self.end is None or store.updates() or read_metrics(self.run.metrics):
+        if self.end is None or self.own.updates() or read_metrics(self.log):
             return None
         for update in (update for update in reversed(self.store.updates()) if update <= self.end):
             try:
@@ -78,11 +78,13 @@ class Trunk:
                 if Conditions(**shared.state[KEY]) != conditions:
                     continue
                 progress = progress_in(shared)
-                log = (self.folder / self.run.metrics.name).read_bytes()
-                self.store.copy_to(store, update, weights_to_keep(progress.best_update, progress.newest(self.recipe)))
+                log = (self.folder / self.log.name).read_bytes()
+                self.store.copy_to(
+                    self.own, update, weights_to_keep(progress.best_update, progress.newest(self.recipe))
+                )
             except (InvalidCheckpoint, CheckpointError, OSError):
                 continue  # damaged, or another process replaces it: the run trains from its start
-            with self.run.metrics.open("ab") as handle:  # in place: the run's log has the file open
+            with self.log.open("ab") as handle:  # in place: the run's log has the file open
                 handle.write(log)
             return update
         return None
