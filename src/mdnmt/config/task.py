@@ -21,9 +21,15 @@ RESERVED = dict.fromkeys(("all", "avg", "average"), "the average") | dict.fromke
 
 
 class SplitConfig(Frozen):
-    """How held-out sentences are drawn: by a seed, or by the line's number as Jiang et al. (2020) did."""
+    """How held-out sentences are drawn: by a seed, one by one or in blocks, or as Jiang et al. (2020) did, by line."""
 
     seed: int = Field(1, ge=0, strict=True, description="seed of the random draw of held-out sentences")
+    block: int | None = Field(
+        None,
+        ge=2,
+        strict=True,
+        description="n: draw blocks of n consecutive pairs, for text that runs in documents; null: single pairs",
+    )
     every: int | None = Field(
         None, ge=2, strict=True, description="n: every n-th pair after cleaning is validation text"
     )
@@ -38,6 +44,8 @@ class SplitConfig(Frozen):
     def _one_rule(self) -> Self:
         if self.every is not None and self.modulo is not None:
             raise ValueError("every and modulo are two rules; give one of them")
+        if self.modulo is not None and self.block is not None:
+            raise ValueError("modulo takes lines by their number and draws no block; give one of modulo and block")
         return self
 
     @property

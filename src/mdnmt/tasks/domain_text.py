@@ -215,7 +215,7 @@ class _DomainCleaner:
             own["valid"] = [as_pair(*pair) for pair in text.take(taken)]
             text = text.without(taken)
         wanted = {"train": self.domain.train, "valid": self.domain.valid, "test": self.domain.test}
-        return DomainText(self.domain.name, text, wanted, own, pool.repeats), pool
+        return DomainText(self.domain.name, text, wanted, own, pool.repeats, self.rule.block), pool
 
     def own_sets(self, texts: Sequence[RawText], say: Say) -> dict[str, list[Pair] | None]:
         own: dict[str, list[Pair] | None] = {}

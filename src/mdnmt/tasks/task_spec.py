@@ -38,7 +38,7 @@ _LATER = {
         *("unit", "deduplicate", "lowercase", "normalise_punctuation"),
         *("max_characters", "max_pieces", "unescape", "detokenise"),
     ),
-    "SplitConfig": ("every", "modulo"),
+    "SplitConfig": ("block", "every", "modulo"),
     "SegmentationConfig": ("tokenizers", "merge_operations"),
     "VocabularyConfig": ("max_size",),
 }

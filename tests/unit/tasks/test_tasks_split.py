@@ -165,3 +165,29 @@ def test_a_leak_that_slipped_through_stops_everything() -> None:
     splits[0].pool = splits[0].splits["train"] = on_disk([*splits[0].splits["train"], *splits[0].splits["test"]])
     with pytest.raises(DataError, match="1 training sentences are in test"):
         leakage(splits)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(40, 90), st.integers(2, 9), st.integers(1, 12), st.integers(1, 12), st.integers(0, 9))
+def test_blocks_are_held_out_whole(lines: int, size: int, valid: int, test: int, seed: int) -> None:
+    raw = numbered(lines)
+    text = DomainText("a", pool(raw), {"train": None, "valid": valid, "test": test}, block=size)
+    (one,) = texts(split([text], seed))
+    assert [len(one[name]) for name in HELD_OUT] == [valid, test]
+    assert sorted(pair for pairs in one.values() for pair in pairs) == sorted(raw)
+    parts: dict[int, set[str]] = {}
+    for name, pairs in one.items():
+        for pair in pairs:
+            parts.setdefault(raw.index(pair) // size, set()).add(name)
+    # Two sets end inside a block each; all other blocks are in one set as a whole.
+    assert sum(len(names) > 1 for names in parts.values()) <= 2
+    several = DomainText("a", pool(raw), {"train": None, "valid": valid + 1, "test": test}, block=size)
+    assert texts(split([several], seed))[0]["test"] == one["test"]
+
+
+def test_another_seed_draws_other_blocks() -> None:
+    def drawn(seed: int) -> list[tuple[str, str]]:
+        text = DomainText("a", pool(numbered(90)), {"train": None, "valid": 9, "test": 9}, block=9)
+        return texts(split([text], seed))[0]["test"]
+
+    assert len({tuple(drawn(seed)) for seed in range(5)}) > 1

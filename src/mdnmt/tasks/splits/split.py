@@ -62,6 +62,21 @@ def first_in_draw(
     return smallest(((part.numbers(), keys) for part, keys in zip(parts, run(draw_keys, jobs), strict=True)), count)
 
 
+def first_blocks(text: PairText, size: int, count: int, seed: int, domain: str) -> Numbers:
+    """Return the numbers of the first `count` lines, block after block in the order of a draw.
+
+    A sentence in the middle of a document resembles its neighbours, so a block is held out as a whole.
+    """
+    numbers = np.flatnonzero(text.kept)
+    order = sorted(
+        range(-(-len(numbers) // size)),
+        key=lambda block: hashlib.sha256(f"{seed}\0{domain}\0{block}".encode()).digest(),
+    )
+    blocks = [numbers[block * size : (block + 1) * size] for block in order[: -(-count // size) + 1]]
+    found: Numbers = np.concatenate(blocks)[:count]
+    return found
+
+
 def smallest(found: Iterable[tuple[Numbers, Keys]], count: int) -> Numbers:
     """Return the numbers of the `count` smallest keys, in sorted order, with few more than that in memory."""
     numbers, keys, bound = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=_KEY), None
@@ -97,6 +112,7 @@ class DomainText:
         wanted: number of pairs of each split; None: all.
         own: held-out sets from the corpora's own files or a split rule (None or no entry: there is none).
         repeats: which pairs of the pool are equal; None: no two are.
+        block: draw held-out sets as blocks of so many consecutive pairs of the pool; None: pair by pair.
     """
 
     name: str
@@ -104,6 +120,7 @@ class DomainText:
     wanted: dict[str, int | None]
     own: dict[str, list[Pair] | None] = field(default_factory=dict)
     repeats: DuplicateIndex | None = None
+    block: int | None = None
 
 
 @dataclass
@@ -218,7 +235,10 @@ def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: Para
     wanted = sum(domain.wanted[name] or 0 for name in missing)
     done, count = 0, min(len(domain.pool), 2 * wanted + 100)
     while wanted and done < count:
-        numbers = first_in_draw(domain.pool, domain.repeats, count, seed, domain.name, run)[done:]
+        if domain.block is None:
+            numbers = first_in_draw(domain.pool, domain.repeats, count, seed, domain.name, run)[done:]
+        else:
+            numbers = first_blocks(domain.pool, domain.block, count, seed, domain.name)[done:]
         pairs = dict(zip(sorted(numbers.tolist()), domain.pool.take(numbers), strict=True))
         yield from ((number, as_pair(*pairs[number])) for number in numbers.tolist())
         done, count = count, min(len(domain.pool), 8 * count)
