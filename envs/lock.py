@@ -5,6 +5,7 @@
 
     run.txt          what the workflow needs, without torch
     export.txt       what the extra `export` needs besides
+    pretrained.txt   what the extra `pretrained` needs besides
     dev.txt          what the tests and checks need besides
     torch-cuda.txt   torch as package indexes list it, with the CUDA libraries
     torch-cpu.txt    torch without CUDA; written by hand
@@ -24,6 +25,7 @@ from pathlib import Path
 LOCK = Path("envs/lock")
 TORCH = "torch==2.13.0"
 RUN_EXTRAS = ("workflow", "comet", "serve")
+MORE_EXTRAS = ("export", "pretrained")  # each in a file of its own
 GROUPS = ("supply-chain", "docs")  # dependency groups of pyproject.toml, each with an environment of its own
 _CUDA = re.compile(r"torch|triton|nvidia-.+|cuda-.+")
 _EVERYWHERE = re.compile(r" ; python_full_version < '3\.13'(?= \\$)|(?<= ; )python_full_version < '3\.13' and ", re.M)
@@ -62,16 +64,20 @@ def main(uv: str, options: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         pin = Path(folder, "torch.txt")
         pin.write_text(f"{TORCH}\n", encoding="utf-8")
-        keep = [LOCK / name for name in ("run.txt", "export.txt", "dev.txt", "torch-cuda.txt")]
+        of_extras = [f"{extra}.txt" for extra in MORE_EXTRAS]
+        keep = [LOCK / name for name in ("run.txt", *of_extras, "dev.txt", "torch-cuda.txt")]
         everything = resolve(uv, keep, ["pyproject.toml", "--all-extras", "--constraint", str(pin), *options])
         extras = [word for extra in RUN_EXTRAS for word in ("--extra", extra)]
-        run = resolve(uv, keep, ["pyproject.toml", *extras, "--constraint", str(pin), *options])
-        export = resolve(uv, keep, ["pyproject.toml", *extras, "--extra", "export", "--constraint", str(pin), *options])
-    files: dict[str, list[str]] = {"torch-cuda.txt": [], "run.txt": [], "export.txt": [], "dev.txt": []}
+        more = {"run.txt": []} | {f"{extra}.txt": ["--extra", extra] for extra in MORE_EXTRAS}
+        needs = {
+            file: resolve(uv, keep, ["pyproject.toml", *extras, *extra, "--constraint", str(pin), *options])
+            for file, extra in more.items()
+        }
+    files: dict[str, list[str]] = {name: [] for name in ("torch-cuda.txt", *needs, "dev.txt")}
     for group in GROUPS:
         files[f"{group}.txt"] = [*resolve(uv, [LOCK / f"{group}.txt"], ["--group", group, *options]).values()]
     for name in sorted(everything):
-        other = "run.txt" if name in run else "export.txt" if name in export else "dev.txt"
+        other = next((file for file, packages in needs.items() if name in packages), "dev.txt")
         file = "torch-cuda.txt" if _CUDA.fullmatch(name) else other
         files[file].append(everything[name])
     for file, found in files.items():

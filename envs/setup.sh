@@ -1,12 +1,12 @@
 #!/bin/sh
 # Install the locked environment: `envs/setup.sh PYTHON FOLDER [dev]`, called by `make setup` at the project's root.
-# TORCH=cpu or TORCH=cuda chooses the build of torch, EXTRAS=export,serve adds optional parts. An environment whose
+# TORCH=cpu or TORCH=cuda chooses the build of torch, EXTRAS=export,pretrained adds optional parts. An environment whose
 # packages differ from the lock gets the locked ones. Two calls at once do the work once: the second waits for the first.
 set -eu
 python=$1
 folder=$2
 also=${3:-}
-[ "$also" = dev ] && also="export dev"
+[ "$also" = dev ] && also="export pretrained dev"
 
 # The pins have wheels for these versions; with any other, numpy would be compiled from source for many minutes.
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) || version="no Python"
@@ -36,9 +36,9 @@ esac
 for extra in $(echo "${EXTRAS:-}" | tr ',' ' '); do
     case $extra in
         workflow | comet | serve) ;; # every environment has them
-        export) also="$also export" ;;
+        export | pretrained) also="$also $extra" ;;
         *)
-            echo "mdnmt: found EXTRAS=$EXTRAS, expected some of workflow, comet, serve, export, with commas between" >&2
+            echo "mdnmt: found EXTRAS=$EXTRAS, expected some of workflow, comet, serve, export, pretrained, with commas between" >&2
             exit 2
             ;;
     esac
@@ -68,7 +68,7 @@ drifted() {
         needed="$needed envs/lock/$part.txt"
     done
     # shellcheck disable=SC2086  # several files
-    "$folder/bin/python" envs/drift.py $needed --if-installed envs/lock/export.txt envs/lock/dev.txt > "$folder/drift.txt"
+    "$folder/bin/python" envs/drift.py $needed --if-installed envs/lock/export.txt envs/lock/pretrained.txt envs/lock/dev.txt > "$folder/drift.txt"
     [ -s "$folder/drift.txt" ]
 }
 found=""

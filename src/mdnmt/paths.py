@@ -11,6 +11,12 @@ from pathlib import Path
 PRETRAINED = Path("resources/pretrained")
 TOY = "toy/"  # prefix of the names of toy weights, which are generated instead of downloaded
 
+
+def weights_folder(weights: str, revision: str | None, root: Path = PRETRAINED) -> Path:
+    """Return the folder of pretrained weights: their name without the slash, and the beginning of the revision."""
+    return root / f"{weights.replace('/', '--')}{f'-{revision[:8]}' if revision else ''}"
+
+
 # runs/<task>/<method>/seed<k>-<fp>/..., tasks/<task>-<fp>/..., tasks/<stage>/<fp>/..., results/<study>/<folder>/...
 _ADDRESS = re.compile(
     r"/(?P<address>runs/[^/]+/[^/]+/seed\d+-[0-9a-f]{8}/.+|tasks/[^/]+[-/][0-9a-f]{8}/.+)$"

@@ -79,7 +79,7 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["exhibit", "demo", "--config-folder", str(ROOT / "config"), "--results", f"{new}/results"],
         ["bundle", "--bundle", f"{new}/bundle", "--results", f"{new}/results", *restored],
         ["audit", "--config", str(ROOT / "config"), "--json", f"{new}/audit.json"],
-        ["toy-weights", "--out", f"{new}/toy-weights"],
+        ["fetch-weights", "toy/nllb", "--pretrained", f"{new}/weights"],
         ["train", "--spec", other_spec, *other_task, "--out", other, *PLACES],
         ["decode", "--run", other, *other_task, "--out", f"{other}/test", *PLACES],
         ["word-accuracy", "--run", other, *other_task, "--hypotheses", f"{other}/test", *PLACES,

@@ -64,15 +64,16 @@ def test_a_pickle_in_place_of_weights_is_not_opened(
 
 
 def test_a_pickle_among_pretrained_weights_is_not_opened(tmp_path: Path) -> None:
-    from mdnmt.extras.mbart50.model import load_pretrained
-    from mdnmt.extras.toy_weights import make_toy
+    from mdnmt.extras.pretrained.config import PretrainedConfig
+    from mdnmt.extras.pretrained.model import load_pretrained
+    from mdnmt.extras.pretrained.toy import make_toy
 
     proof, folder = tmp_path / "proof", tmp_path / "toy"
-    make_toy(folder)
+    make_toy("mbart50", folder)
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(bomb(proof))
     with pytest.raises(MdnmtError, match=r"pytorch_model\.bin: cannot be loaded") as caught:
-        load_pretrained(folder)
+        load_pretrained(folder, PretrainedConfig())
     assert not proof.exists() and "\n" not in str(caught.value)
 
 
@@ -115,6 +116,7 @@ def test_only_fetching_can_reach_the_network() -> None:
         "train/lease.py",
         "train/launch.py",
         "extras/serve/__init__.py",
+        "extras/pretrained/hub.py",
     }
     tools = {"pip", "npm", "apt-get", "curl", "wget", "git"}
     for path in SOURCES:

@@ -21,14 +21,16 @@ RECORDED = Path(__file__).with_name("addresses.tsv")
 
 
 def addresses(study: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, address) of each task and of the first seed's runs of a study; of no pretrained model."""
+    """Yield (name, address) of each task and of the first seed's runs of a study."""
     resolved = resolve(ROOT / "config", study, ROOT / "resources" / "corpora")
     for name, task in resolved.tasks.items():
         yield f"{study}\t{name}", task.fingerprint
     first = resolved.config.seed_list[0]
     for run in resolved.runs:
-        if run.seed != first or run.planned is None or run.planned.builder == "mbart50":
+        if run.seed != first or run.planned is None:
             continue
+        if run.planned.architecture.get("revision", "") is None:
+            continue  # pretrained weights that may be in resources/pretrained or not
         # The run that it starts from has a line of its own.
         start = None if run.planned.initial_run is None else "its start"
         spec = run.planned.model_copy(update={"task_fingerprint": run.task, "initial_run": start})

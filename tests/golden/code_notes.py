@@ -37,9 +37,9 @@ def main(number: int) -> None:
     methods = (ROOT / "src/mdnmt/methods").glob("[a-z]*.py")
     builders = sorted(path.stem for path in methods if "def build(" in path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as name:
-        of = [hashes(unpack(commit, Path(name, commit)), [*builders, "mbart50"]) for commit in commits]
+        of = [hashes(unpack(commit, Path(name, commit)), [*builders, "pretrained"]) for commit in commits]
     print(f"{'kind of run':24}{'notes':>7}{'with file':>11}   oldest run today   commits ({commits[0]}..{commits[-1]})")
-    for builder in [*builders, "mbart50"]:
+    for builder in [*builders, "pretrained"]:
         at = [(commit, codes[builder]) for commit, codes in zip(commits, of, strict=True) if builder in codes]
         changed = [(commit, one, other) for (_, one), (commit, other) in pairwise(at) if one != other]
         left = [commit for commit, one, other in changed if not same_code(one, other)]

@@ -6,7 +6,7 @@
 Each tiny run of `golden_runs.py` is trained and decoded by both states on the same data, in float64 and in float32
 (the CPU's kernels). All losses, the weights, translations, scores and likelihoods must have the same bits; then the
 hashes of the family's training code are recorded as equivalent, and runs that one of them trained get no note under
-the other. Nothing else writes the file. What it does not cover: GPUs, bfloat16, several processes, mBART-50.
+the other. Nothing else writes the file. What it does not cover: GPUs, bfloat16, several processes, pretrained models.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_a_mistake_is_one_line_that_names_the_file(write_plugin: Write, text: st
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["waldm", "mbart50"])
+@pytest.mark.parametrize("name", ["waldm", "pretrained"])
 def test_a_name_of_the_package_is_refused(write_plugin: Write, name: str) -> None:
     write_plugin(f"{name}.py", OWN)
     with pytest.raises(ConfigError, match=f"plugins/{name}.py(: mdnmt has a method '{name}' too|, expected one)"):

@@ -59,7 +59,7 @@ def test_a_dry_run_for_a_cluster_says_what_jobs_ask_for_and_what_is_not_here(tmp
     project.write("config/cluster.yaml", cluster)
     project.update(
         "config/studies/tiny.yaml",
-        methods=["mixed", "mbart50-zero-shot"],
+        methods=["mixed", "mbart50-finetuned"],
         tables={"song2026-table5": {"task": "tiny"}},
         figures={},
     )

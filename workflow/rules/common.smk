@@ -20,7 +20,7 @@ from mdnmt.operations.plan import cluster_resources, exhibit_needs
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.operations.plan.model_work import keep_counts
 from mdnmt.operations.plan.slurm_client import require_slurm
-from mdnmt.paths import runs_without_weights
+from mdnmt.paths import runs_without_weights, weights_folder
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside
 from mdnmt.report import report_selection
 from mdnmt.score.metrics.comet_files import segments_of
@@ -29,7 +29,7 @@ from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.external_systems import check_external, external_of_table
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
 from mdnmt.studies.result_paths import TranslationsFolder, complete_stages
-from mdnmt.studies.study import NOT_TRAINED, toy_weights
+from mdnmt.studies.study import NOT_TRAINED, pretrained_weights
 
 CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")

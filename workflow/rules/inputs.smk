@@ -94,9 +94,16 @@ def training_options(wildcards, attempt):
 
 
 def weights_file(wildcards):
-    """Return the toy weights that a run starts from; [] if it uses none. No rule makes real weights."""
-    name = toy_weights(run_of(wildcards))
-    return ancient(f"resources/pretrained/toy--{name}/config.json") if name else []
+    """Return the list of the pretrained weights that a run starts from; [] if it uses none."""
+    found = pretrained_weights(run_of(wildcards))
+    return ancient(f"{weights_folder(*found)}/weights.json") if found else []
+
+
+def weights_options(wildcards):
+    """Return which weights belong into a folder: their name, and the revision to download, if there is one."""
+    found = {weights_folder(*one).name: one for run in STUDY.runs if (one := pretrained_weights(run))}
+    name, revision = found[wildcards.name]
+    return [name, *(["--revision", revision] if revision else [])]
 
 
 def cited_paper(wildcards):

@@ -38,20 +38,23 @@ rule train:
         " --job-minutes {resources.runtime} > {log:q} 2>&1"
 
 
-rule toy_weights:
+# Download pretrained weights at their revision, or write toy weights. As for corpora, only the list is declared.
+rule fetch_weights:
     output:
-        config="resources/pretrained/toy--{name}/config.json",
+        manifest="resources/pretrained/{name}/weights.json",
     log:
-        "logs/toy-weights/{name}.log",
+        "logs/fetch-weights/{name}.log",
     wildcard_constraints:
-        name="[a-z0-9-]+",
+        name="[A-Za-z0-9._-]+",
     localrule: True
+    resources:
+        config=str(CONFIG),
     params:
-        folder=subpath(output.config, parent=True),
+        weights=weights_options,
     message:
-        "Writing toy weights in place of pretrained ones"
+        "Fetching pretrained weights {wildcards.name}"
     shell:
-        "mdnmt toy-weights --out {params.folder:q} > {log:q} 2>&1"
+        "mdnmt fetch-weights {params.weights:q} --config {resources.config:q} > {log:q} 2>&1"
 
 
 # Measure time and memory, one run after the other. The job takes all cores, so nothing else runs beside it.

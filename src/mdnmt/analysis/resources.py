@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
@@ -75,7 +74,7 @@ def measure_run(
     if (setup := module.setup_of(spec, root) if module is not None else Setup()) is not None:
         read = setup.read(spec, data)
         method = setup.build(spec, read, device)
-        result |= parameters_of_a_domain(method.model, len(spec.domains))
+        result |= parameters_of_a_domain(method, len(spec.domains))
         values = _measure_training(spec, read, method, device, repeats)
         result["peak_memory_mb"] = _peak_memory_mb(device)
     values |= _measure_decoding(run_folder, data, decoding, device, repeats, root)
@@ -86,14 +85,15 @@ def measure_run(
     return {**result, "values": values, **{name: value for name, value in other_use.items() if value is not None}}
 
 
-def parameters_of_a_domain(model: nn.Module, num_domains: int) -> dict[str, float]:
+def parameters_of_a_domain(method: Trainable, num_domains: int) -> dict[str, float]:
     """Return how many parameters belong to one domain alone; nothing if all domains share and train all parameters.
 
-    A model of one domain is that domain's. In a frozen model, the trained parameters are those of the domains.
+    A model of one domain is that domain's. In a frozen model that reads labels, the trained parameters are those of the
+    domains.
     """
-    total = sum(one.numel() for one in model.parameters())
-    trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
-    if num_domains > 1 and trained == total:
+    total = sum(one.numel() for one in method.model.parameters())
+    trained = sum(one.numel() for one in method.model.parameters() if one.requires_grad)
+    if num_domains > 1 and (trained == total or not method.needs_domain):
         return {}
     return {"parameters_per_domain": trained / num_domains}
 

@@ -35,7 +35,7 @@ class MethodConfig(MethodOptions):
     """A method with everything that it sets."""
 
     label: str = Field(min_length=1, description=LABEL)
-    builder: str = Field(description="a method of mdnmt, or a plug-in; or mbart50, pretrained weights")
+    builder: str = Field(description="a method of mdnmt, or a plug-in; or pretrained (docs/methods/pretrained.md)")
 
 
 class FamilyMember(MethodOptions):
@@ -49,7 +49,7 @@ class MethodFile(MethodOptions):
 
     label: str | None = Field(None, min_length=1, description=f"of a single method: {LABEL}")
     builder: str = Field(
-        description="a method of mdnmt, or a plug-in (docs/your-own-method.md); or mbart50, pretrained weights"
+        description="a method of mdnmt, or a plug-in (docs/your-own-method.md), such as pretrained (docs/methods/)"
     )
     methods: dict[Name, FamilyMember] = Field({}, description="of a family: name -> a method, and where it differs")
 

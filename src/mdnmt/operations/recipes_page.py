@@ -38,7 +38,7 @@ What each row of the study `{study}` is built and trained with, beside what the 
 only what that paper's own text says; a dash means that the paper does not say, and the choice is ours or that of
 its toolkit ([deviations.yaml](../config/deviations.yaml) says which). Rows with the same recipe are one line.
 `enlarged` is sqrt(k) times wider for k domains, `big` twice as wide with twice the heads. An epoch is one pass over the
-run's own training text. Pretrained weights (mBART-50) have a recipe of their own, [mbart50.md](methods/mbart50.md).
+run's own training text. Pretrained weights have a recipe of their own, [pretrained.md](methods/pretrained.md).
 """
 
 

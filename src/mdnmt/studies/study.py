@@ -21,7 +21,6 @@ from mdnmt.config.study import ExternalSystem, StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.decode.labels import translation_address
 from mdnmt.fingerprint import fingerprint
-from mdnmt.paths import TOY
 from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000
@@ -306,7 +305,7 @@ class Study:
         return fingerprint("analyse", self.config.analysis.model_dump(mode="json"))
 
 
-def toy_weights(run: Run) -> str:
-    """Return the name of the toy weights that a run starts from; "" where it starts from none."""
-    weights = str(run.spec.architecture.get("weights", "")) if run.spec is not None else ""
-    return weights.removeprefix(TOY) if weights.startswith(TOY) else ""
+def pretrained_weights(run: Run) -> tuple[str, str | None] | None:
+    """Return name and revision of the pretrained weights that a run starts from; None where it starts from none."""
+    options = run.spec.architecture if run.spec is not None else {}
+    return (options["weights"], options.get("revision")) if "weights" in options else None

@@ -124,10 +124,13 @@ def test_measuring_counts_parameters_and_changes_nothing(runs: dict[str, Path], 
 
 @pytest.mark.slow
 def test_parameters_of_one_domain_are_those_that_no_other_shares(random_method: Any) -> None:
-    adapters, plain = random_method("adapters", num_domains=3).model, random_method("transformer").model
-    own = sum(part.numel() for name, part in adapters.named_parameters() if ".adapters." in name)
+    adapters, plain = random_method("adapters", num_domains=3), random_method("transformer")
+    own = sum(part.numel() for name, part in adapters.model.named_parameters() if ".adapters." in name)
     assert parameters_of_a_domain(adapters, 3) == {"parameters_per_domain": own / 3}
-    assert parameters_of_a_domain(plain, 1) == {"parameters_per_domain": sum(one.numel() for one in plain.parameters())}
+    total = sum(one.numel() for one in plain.model.parameters())
+    assert parameters_of_a_domain(plain, 1) == {"parameters_per_domain": total}
+    assert parameters_of_a_domain(plain, 3) == {}
+    plain.model.encoder.requires_grad_(False)  # frozen, but all domains share the rest
     assert parameters_of_a_domain(plain, 3) == {}
 
 

@@ -15,12 +15,12 @@ from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import TaskConfig
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
-from mdnmt.extras.mbart50.config import Mbart50Config
+from mdnmt.extras.pretrained.config import PretrainedConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "config"
 ROWS = load_deviations(CONFIG)
-OPTIONS = {**{name: architecture_type(name) for name in ARCHITECTURES}, "mbart50": Mbart50Config}
+OPTIONS = {**{name: architecture_type(name) for name in ARCHITECTURES}, "pretrained": PretrainedConfig}
 WITH_KEY = [row for row in ROWS if row.key is not None]
 
 
@@ -74,7 +74,9 @@ STATED = {
     "naive_waldm": {"mixed_sides", "proportion_smoothing"},
     "waldm": {"mixed_sides", "proportion_smoothing"},
     "word_context": {"word_contexts"},
-    "mbart50": {"use", "sha256"},
+    # No paper has other pretrained models than mBART-50, or LoRA.
+    "pretrained": {"use", "revision", "sha256", "codes"}
+    | {f"lora_{name}" for name in ("rank", "alpha", "dropout", "modules")},
 }
 
 

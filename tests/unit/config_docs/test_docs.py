@@ -24,7 +24,7 @@ from mdnmt.config.method import MethodIndex
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
 from mdnmt.config.task import load_task
-from mdnmt.extras.mbart50.config import Mbart50Config
+from mdnmt.extras.pretrained.config import PretrainedConfig
 from mdnmt.methods.method import Architecture
 from mdnmt.studies.resolve import resolve
 
@@ -185,14 +185,14 @@ PAGE_OF = {
     "domain_aware_attention": "dsa",
     "domain_tag": "domain-tag",
     "latent_depth": "ldspslv",
-    "mbart50": "mbart50",
     "multitask": "multitask",
     "naive_waldm": "naive-waldm",
+    "pretrained": "pretrained",
     "transformer": "transformer",
     "waldm": "waldm",
     "word_context": "word-context",
 }
-OPTIONS = {**{name: architecture_type(name) for name in ARCHITECTURES}, "mbart50": Mbart50Config}
+OPTIONS = {**{name: architecture_type(name) for name in ARCHITECTURES}, "pretrained": PretrainedConfig}
 
 
 def written(default: Any) -> str:

@@ -168,7 +168,7 @@ def test_no_text_leaves_the_figure_or_covers_another(paper: str | None) -> None:
 
 
 def test_pretrained_weights_have_no_structure_and_the_figure_says_so() -> None:
-    mbart = ArchitectureSystem(label="mBART", method="mbart", builder="mbart50", architecture={}, num_domains=2)
+    mbart = ArchitectureSystem(label="mBART", method="mbart", builder="pretrained", architecture={}, num_domains=2)
     _, words = ArchitectureSpec(title="Architecture", systems=(mbart,)).draw()
     assert words == "Not drawn: mBART is not shown: its weights come from elsewhere."
 

@@ -104,7 +104,7 @@ def test_a_campaign_has_every_translation_and_what_exhibits_read() -> None:
             )
     kinds = {step.arguments[0] for one in found.jobs for step in one.steps}
     assert kinds == {"train", "decode", "score", "analyse"}
-    assert {step.arguments[0] for step in found.before} == {"toy-weights", "predict-labels"}
+    assert {step.arguments[0] for step in found.before} == {"fetch-weights", "predict-labels"}
     rules = resolve(ROOT / "config", "rules", ROOT / "resources" / "corpora")
     more = [
         step.arguments

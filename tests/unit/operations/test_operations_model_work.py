@@ -66,7 +66,7 @@ def test_updates_and_translations() -> None:
 
 
 def test_mbart_has_the_size_that_is_known_of_it() -> None:
-    assert work_of("mbart50", {}, DOMAINS, VocabSizes(1, 1, True)).parameters == pytest.approx(611e6, rel=0.01)
+    assert work_of("pretrained", {}, DOMAINS, VocabSizes(1, 1, True)).parameters == pytest.approx(611e6, rel=0.01)
 
 
 def test_a_record_of_another_version_is_refused() -> None:

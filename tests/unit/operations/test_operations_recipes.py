@@ -76,7 +76,7 @@ def test_every_row_is_built_and_trained_as_its_paper_prints(paper: Study) -> Non
     for run in paper.runs:
         assert run.planned is not None
         of = str(paper.tasks[run.task].config.of)
-        if run.planned.builder == "mbart50":
+        if run.planned.builder == "pretrained":
             continue
         printed = IN_SONG.get(run.method, SONG) if of == "song2026" else OF_TASK[of]
         values = values_of(run.planned)
@@ -126,7 +126,7 @@ def values_in_paper(paper: Study, row: Deviation, key: str) -> list[Any]:
             assert run.planned is not None
             builder = row.builder if key == row.key else None
             of_builder = builder in (None, "transformer", run.planned.builder)
-            if of_builder and (run.planned.builder != "mbart50" or row.builder == "mbart50"):
+            if of_builder and (run.planned.builder != "pretrained" or row.builder == "pretrained"):
                 found.append(run.planned.model_dump(mode="json"))
     values: list[Any] = []
     for options in found:

@@ -197,7 +197,7 @@ def test_what_cannot_be_made_is_said_with_its_reason(study: Study, capsys: pytes
 def test_weights_that_are_not_here_are_named_with_the_cells_that_lack_them(
     study: Study, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changes = {"methods": ["mixed", "mbart50-zero-shot"], "tables": {"song2026-table5": {"task": "tiny"}}}
+    changes = {"methods": ["mixed", "mbart50-finetuned"], "tables": {"song2026-table5": {"task": "tiny"}}}
     path = Path("config/studies/tiny.yaml")
     config = {**yaml.safe_load(path.read_text(encoding="utf-8")), **changes, "figures": {}}
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
@@ -208,7 +208,7 @@ def test_weights_that_are_not_here_are_named_with_the_cells_that_lack_them(
     mbart, comet = found["absent"]
     assert mbart["runs"] == {"tiny": 2} and mbart["cells"] == {"song2026-table5": [9, 27]}
     assert comet["runs"] == {} and comet["cells"] == {"song2026-table5": [9, 27]}
-    assert "hf download facebook/" in mbart["reason"] and "hf download Unbabel/wmt22-comet-da" in comet["reason"]
+    assert "set `revision` under" in mbart["reason"] and "hf download Unbabel/wmt22-comet-da" in comet["reason"]
     # What is scored in BLEU and chrF is ready without COMET.
     for seed in (1, 2):
         finish(study, run_of(study, "mixed", seed), seconds=1.0)

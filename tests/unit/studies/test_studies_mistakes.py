@@ -79,13 +79,17 @@ def test_mistakes_of_a_study_are_one_line(project: Project, changes: dict[str, A
             {"builder": "transformr"},
             f"{MIXED}: mixed: no builder 'transformr' (did you mean 'transformer'?); there are",
         ),
-        (MIXED, {"builder": "mbart5"}, f"{MIXED}: mixed: no builder 'mbart5' (did you mean 'mbart50'?); there are"),
+        (
+            MIXED,
+            {"builder": "pretraine"},
+            f"{MIXED}: mixed: no builder 'pretraine' (did you mean 'pretrained'?)",
+        ),
         (MIXED, {"architecture": {"model_dimm": 8}}, f"{MIXED}: mixed: architecture: unknown key 'model_dimm'"),
         (MIXED, {"architecture": {"norm": "per"}}, f"{MIXED}: mixed: architecture: norm: found 'per'"),
         (MIXED, {"training": {"warm": 8}}, f"{MIXED}: training: unknown key 'warm'"),
         (
             MIXED,
-            {"builder": "mbart50", "architecture": {"use": "no"}},
+            {"builder": "pretrained", "architecture": {"use": "no"}},
             f"{MIXED}: mixed: architecture: use: found 'no'",
         ),
         (

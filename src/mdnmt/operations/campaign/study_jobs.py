@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.methods import pretrained
 from mdnmt.operations.campaign.jobs import Campaign, Job, Step
+from mdnmt.paths import weights_folder
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Run, Study, toy_weights
+from mdnmt.studies.study import Run, Study, pretrained_weights
 
 
 def campaign_of(
@@ -28,9 +29,10 @@ def campaign_of(
     shown = set(map(str, (*table_parts(study, places), *figure_parts(study, places))))
     chosen = [runs[name] for name in dict.fromkeys((*order, *runs)) if name in runs]
     jobs = tuple(_job(study, run, places, options, shown) for run in chosen)
-    toys = dict.fromkeys(name for run in chosen if (name := toy_weights(run)))
-    made = [f"resources/pretrained/toy--{name}" for name in toys]
-    before = [Step(arguments=("toy-weights", "--out", folder), makes=(f"{folder}/config.json",)) for folder in made]
+    before = []
+    for weights, revision in dict.fromkeys(found for run in chosen if (found := pretrained_weights(run))):
+        command = ("fetch-weights", weights, *(("--revision", revision) if revision else ()))
+        before.append(Step(arguments=command, makes=(f"{weights_folder(weights, revision)}/weights.json",)))
     for task in dict.fromkeys(run.task for run in chosen):
         labels = places.labels(task)
         if any(labels in step.arguments for job in jobs for step in job.steps):

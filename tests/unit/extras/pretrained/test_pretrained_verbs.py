@@ -15,9 +15,9 @@ from mdnmt.decode.labels import translation_address
 
 @pytest.mark.slow
 def test_train_decode_and_translate(
-    mbart_spec: Any, toy_task: Path, pretrained_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pretrained_spec: Any, toy_task: Path, pretrained_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec, root = mbart_spec("zero-shot"), ["--pretrained", str(pretrained_root)]
+    spec, root = pretrained_spec("zero-shot"), ["--pretrained", str(pretrained_root)]
     run = tmp_path / f"seed1-{spec.fingerprint}"
     words = ["train", "--spec", spec.model_dump_json(), "--task", str(toy_task), "--out", str(run), "--device", "cpu"]
     assert main([*words, *root]) == 0

@@ -1,4 +1,4 @@
-"""Translate with a run of mBART-50, through transformers' own `generate`."""
+"""Translate with a run of a pretrained model, through transformers' own `generate`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -17,18 +18,17 @@ from mdnmt.decode.labels import label_of
 from mdnmt.decode.likelihood import Likelihood
 from mdnmt.decode.translator import Translation, read_record, weights_of
 from mdnmt.errors import DataError
-from mdnmt.extras.mbart50.config import language_codes, validate
-from mdnmt.extras.mbart50.data import MbartTokenizer
-from mdnmt.extras.mbart50.model import Mbart, load_pretrained, load_trained
-from mdnmt.extras.mbart50.weight_files import PIECES, verified_folder
-from mdnmt.fingerprint import sha256_file
-from mdnmt.fsio import check_listed
+from mdnmt.extras.pretrained.config import validate
+from mdnmt.extras.pretrained.model import load_pretrained, load_trained
+from mdnmt.extras.pretrained.run import tokenizer_of
+from mdnmt.extras.pretrained.weights import TOKENIZER, digest_of, verified_folder
+from mdnmt.fsio import SUMS, check_listed, read_json
 from mdnmt.paths import PRETRAINED, RunPaths
 from mdnmt.tasks.task_data import TaskData
 
 
-class MbartTranslator:
-    """Translates plain text; a fine-tuned run needs only its own folder, a zero-shot one also the original weights."""
+class PretrainedTranslator:
+    """Translates plain text; a fine-tuned run needs only its own folder, all others also the pretrained weights."""
 
     def __init__(
         self, run_folder: Path, device: torch.device, root: Path = PRETRAINED, weights: Weights = "final"
@@ -47,27 +47,33 @@ class MbartTranslator:
         self.device = device
         self.domains: tuple[str, ...] = tuple(record["domains"])
         self.source_lang, self.target_lang = str(record["source_lang"]), str(record["target_lang"])
-        codes = language_codes(config, self.source_lang, self.target_lang)
-        check_listed(paths.segmentation / PIECES)
-        self.tokenizer = MbartTokenizer(paths.segmentation, *codes)
-        self.vocabulary = f"{len(self.tokenizer)}-{sha256_file(paths.segmentation / PIECES)[:12]}"
+        kept = paths.segmentation
+        files: dict[str, str] = read_json(kept / SUMS)
+        for name in files:
+            check_listed(kept / name)
+        self.tokenizer = tokenizer_of(config, kept, self.source_lang, self.target_lang)
+        self.vocabulary = (
+            f"{len(self.tokenizer)}-{digest_of({name: files[name] for name in TOKENIZER if name in files})[:12]}"
+        )
         if config.use == "zero-shot":
-            self.model: Mbart = load_pretrained(verified_folder(config, root))
+            self.model = load_pretrained(verified_folder(config, root), config)
         else:
-            self.model = load_trained(paths.segmentation, *weights_of(record, paths, weights))
+            folder = verified_folder(config, root) if config.use == "lora" else kept
+            self.model = load_trained(folder, config, *weights_of(record, paths, weights))
         self.model.to(device).eval()
+        self.weight_VD = self.model.output_weight.detach()
         # Search options in the files of the weights must not silently change a result.
         self.model.net.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
-            bos_token_id=0,
             pad_token_id=self.tokenizer.pad,
             eos_token_id=self.tokenizer.eos,
-            decoder_start_token_id=self.tokenizer.eos,
+            decoder_start_token_id=self.tokenizer.start,
             forced_bos_token_id=self.tokenizer.target_code_id,
             forced_eos_token_id=self.tokenizer.eos,
+            suppress_tokens=[self.tokenizer.pad],
         )
 
     def label(self, domain: str) -> int:
-        """Return the label of a domain, which mBART-50 does not use.
+        """Return the label of a domain, which no pretrained model uses.
 
         Raises:
             ConfigError: the run knows no such domain.
@@ -84,15 +90,15 @@ class MbartTranslator:
         return self.translate(data.text(split, domain, data.source_lang)[: config.max_sentences], config)
 
     def force_split(self, data: TaskData, split: Split, config: Decoding, domain: str) -> Likelihood:
-        """Return how well a domain's references are predicted, not counting their language code, which is given.
+        """Return how well a domain's references are predicted, not counting a language code, which is given.
 
         Raises:
             DataError: the task has other languages.
         """
         self._check_languages(data)
-        sides = ((data.source_lang, self.tokenizer.source_code), (data.target_lang, self.tokenizer.target_code))
         sources, targets = (
-            self.tokenizer.encode(data.text(split, domain, lang)[: config.max_sentences], code) for lang, code in sides
+            self.tokenizer.encode(data.text(split, domain, lang)[: config.max_sentences], target=is_target)
+            for lang, is_target in ((data.source_lang, False), (data.target_lang, True))
         )
         model = self.model
 
@@ -101,15 +107,15 @@ class MbartTranslator:
 
         return force_decode(
             states,
-            model.net.lm_head.weight,
+            self.weight_VD,
             sources,
             targets,
-            start=self.tokenizer.eos,
+            start=self.tokenizer.start,
             pad=self.tokenizer.pad,
             max_source=model.max_source_length,
             max_target=model.max_target_length,
             batch_tokens=config.batch_tokens,
-            given=1,
+            given=self.tokenizer.given,
         )
 
     def _check_languages(self, data: TaskData) -> None:
@@ -130,15 +136,15 @@ class MbartTranslator:
         Raises:
             DataError: a line has more pieces than the model has positions.
         """
-        sources = self.tokenizer.encode(lines, self.tokenizer.source_code)
+        sources = self.tokenizer.encode(lines)
         for number, source in enumerate(sources, start=first_line):
             if len(source) > self.model.max_source_length:
                 raise DataError(
-                    f"line {number}: has {len(source) - 2} pieces, the model takes {self.model.max_source_length - 2}; "
-                    "split the line"
+                    f"line {number}: has {len(source)} pieces with its ends, the model takes "
+                    f"{self.model.max_source_length}; split the line"
                 )
         results = [[Translation("", (), 0.0)] for _ in sources]
-        filled = [number for number, source in enumerate(sources) if len(source) > 2]
+        filled = [number for number, source in enumerate(sources) if not self.tokenizer.is_empty(source)]
         for batch in length_batches([len(sources[number]) for number in filled], config.batch_tokens):
             numbers = [filled[index] for index in batch]
             with torch.autocast(self.device.type, torch.bfloat16, enabled=config.precision == "bf16"):
@@ -178,8 +184,8 @@ class MbartTranslator:
         # One hypothesis at a time: the logits of a batch over 250,000 tokens would not fit in memory.
         for states_TD, found_T in zip(states_PTD, found_PT[:, 1:], strict=True):
             words = self._length(found_T.tolist())
-            log_p_TV = self.model.net.lm_head(states_TD[:words]).float().log_softmax(-1)
-            log_p_T = log_p_TV.gather(1, found_T[:words, None])[1:]
+            log_p_TV = F.linear(states_TD[:words], self.weight_VD).float().log_softmax(-1)
+            log_p_T = log_p_TV.gather(1, found_T[:words, None])[self.tokenizer.given :]
             scores.append(log_p_T.sum().item() / words**config.length_penalty)
         return scores
 
@@ -187,5 +193,5 @@ class MbartTranslator:
         return ids.index(self.tokenizer.eos) + 1 if self.tokenizer.eos in ids else len(ids)
 
     def _plain(self, found: list[int], score: float) -> Translation:
-        ids = found[2 : self._length(found[1:])]  # without </s>, language code and the last </s>
+        ids = found[1 + self.tokenizer.given : self._length(found[1:])]  # without start, language code and </s>
         return Translation(self.tokenizer.text(ids), self.tokenizer.pieces(ids), score)
