@@ -18,6 +18,9 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from mdnmt.config.corpus import load_corpus
+from mdnmt.config.corpus_source import WebFile
+
 LINES = 300  # of each corpus: enough for every 100th line to be held out
 TALKS_17 = ("TED.dev2010", *(f"TED.tst{year}" for year in range(2010, 2016)))
 TALKS_14 = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
@@ -102,7 +105,12 @@ class Publisher:
         """Serve a corpus, lead its file in config/corpora to this host, and return its paths."""
         path = config / "corpora" / f"{name}.yaml"
         value = yaml.safe_load(path.read_text())
-        source = value["source"]
+        named = load_corpus(config, name).source
+        assert isinstance(named, WebFile)
+        # What has a name has addresses too; the commands run in processes of their own, so they are written out.
+        keys = {"sha256", "md5", "size_bytes"} & named.model_fields_set
+        source = {"provider": "http", "urls": list(named.urls), "file": named.file, **dict.fromkeys(keys)}
+        value["source"] = source
         paths = [f"/{number}{urlsplit(url).path}" for number, url in enumerate(source["urls"])]
         source["urls"] = [self.host + path for path in paths]
         facts = {

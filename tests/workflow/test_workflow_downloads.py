@@ -23,7 +23,7 @@ UNPINNED = {"iwslt14-de-en", "opus-ecb-en-fr", "opus-ted2013-en-fr"}
 STUDY = {
     "title": "Open, in toy size",
     "description": "The tasks of `open`, one method, few tables.",
-    "tasks": ["jiang-en-de", "zhang-en-fr", "song-en-fr"],  # and phan-en-de has the corpora of the first
+    "tasks": ["jiang-en-de", "zhang-en-fr", "song-en-fr"],
     "methods": ["mixed"],
     "options": [{"set": {"architecture": SIZES, "training": {**TRAINING, "max_updates": 2, "validate_every": 1}}}],
     "decoding": {"beam_size": 1, "max_sentences": 2},
@@ -61,9 +61,9 @@ def toy_open(folder: Path, publisher: Publisher) -> tuple[Project, dict[str, lis
     return project, paths
 
 
-def test_the_archives_are_those_of_the_open_study() -> None:
-    tasks = {choice.task for choice in load_study(ROOT / "config", "open").tables.values()}
-    assert tasks == {*STUDY["tasks"], "phan-en-de"}  # type: ignore[misc]
+def test_the_archives_are_those_of_tasks_of_the_open_study() -> None:
+    tasks: set[str] = set(STUDY["tasks"])  # type: ignore[call-overload]
+    assert tasks < {choice.task for choice in load_study(ROOT / "config", "open").tables.values()}
     named = {
         corpus
         for task in tasks

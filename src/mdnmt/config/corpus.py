@@ -17,7 +17,7 @@ Language = Annotated[str, StringConstraints(pattern=PATTERN)]
 
 GIBIBYTE = 1 << 30
 # Defaults of `unpacked_bytes_max`: a pinned archive has no reason to be larger, but a user's own text may be.
-UNPACKED_BYTES_MAX = {"http": 8 * GIBIBYTE, "manual": 8 * GIBIBYTE, "local": 16 * GIBIBYTE}
+UNPACKED_BYTES_MAX = dict.fromkeys(("http", "opus", "hf", "git", "manual"), 8 * GIBIBYTE) | {"local": 16 * GIBIBYTE}
 
 
 class CorpusConfig(Frozen):

@@ -126,10 +126,14 @@ class FilesReader(Frozen):
 
 
 class ParallelReader(Frozen):
-    """Two line-aligned members of an archive, such as Europarl's or News Commentary's."""
+    """Line-aligned members of an archive, such as Europarl's or News Commentary's."""
 
     name: Literal["parallel"] = Field(description="the reader")
-    members: dict[str, str] = Field(min_length=2, description="language -> member of the archive")
+    members: dict[str, str] = Field(
+        min_length=2, description="language -> member of the archive, or the end of its path"
+    )
+    valid: dict[str, str] = Field({}, description="the same for valid; none: drawn at random")
+    test: dict[str, str] = Field({}, description="the same for test; none: drawn at random")
 
 
 class MosesReader(Frozen):
@@ -199,9 +203,12 @@ class TsvReader(Frozen):
     header: bool = Field(False, strict=True, description="the first line has the columns' names")
     separator: Literal["tab", "comma", "semicolon"] = Field("tab", description="the character between columns")
     quotes: bool = Field(False, strict=True, description='a field may be quoted with " and then contain line breaks')
+    where: dict[str, str] = Field({}, description="column -> its value; other rows are left out")
 
     @model_validator(mode="after")
     def _columns_can_be_found(self) -> Self:
+        if self.where and not self.header:
+            raise ValueError("where: columns are found by their names: set `header: true`")
         for lang, column in self.columns.items():
             if isinstance(column, str) and not self.header:
                 raise ValueError(f"columns: {lang} is found by a name, {column!r}: set `header: true`")

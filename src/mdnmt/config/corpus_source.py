@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, StringConstraints
+from pydantic import BeforeValidator, Field, SerializeAsAny, StringConstraints
 
 from mdnmt.config.base import Frozen, or_plugin
 from mdnmt.plugin_kinds import PROVIDER
@@ -17,6 +18,20 @@ NpmName = Annotated[str, StringConstraints(pattern=r"^(@[a-z0-9][a-z0-9._-]*/)?[
 DebianName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]+$")]
 DebianVersion = Annotated[str, StringConstraints(pattern=r"^[0-9][A-Za-z0-9.+:~-]*$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[!-~]+$")]
+OpusPair = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]{2,10}-[A-Za-z_]{2,10}$")]
+Repository = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$")]
+RepositoryPath = Annotated[
+    str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._+-]*/)*[A-Za-z0-9][A-Za-z0-9._+-]*$")
+]
+Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+
+# Where what has a name in a collection is kept.
+HOSTS = {
+    "opus": "https://object.pouta.csc.fi",
+    "hf": "https://huggingface.co",
+    "git": "https://raw.githubusercontent.com",
+    "git-lfs": "https://media.githubusercontent.com",
+}
 
 
 class PipSource(Frozen):
@@ -73,15 +88,77 @@ class AptListSource(Frozen):
         return self.list
 
 
-class HttpSource(Frozen):
+class _WebSource(Frozen):
+    """One file of the web; subclasses say where it is (`urls`) and under which name it is saved (`file`)."""
+
+    sha256: Sha256 | None = Field(None, description="null: pinned in the lock by the first download")
+    md5: Md5 | None = Field(None, description="as published, if it is")
+    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: as for sha256")
+
+
+class HttpSource(_WebSource):
     """One file of the web, at one or more addresses."""
 
     provider: Literal["http"] = Field(description="http: a file from the web")
     urls: tuple[Url, ...] = Field(min_length=1, description="addresses of the same file, tried in this order")
     file: FileName = Field(description="name under which it is saved")
-    sha256: Sha256 | None = Field(None, description="null: pinned in the lock by the first download")
-    md5: Md5 | None = Field(None, description="as published, if it is")
-    size_bytes: int | None = Field(None, gt=0, strict=True, description="null: as for sha256")
+
+
+class OpusSource(_WebSource):
+    """The Moses zip of one corpus of OPUS, in one version and language pair."""
+
+    provider: Literal["opus"] = Field("opus", description="opus: a corpus of OPUS, by its name there")
+    opus: FileName = Field(description="its name in OPUS, such as ECB")
+    version: FileName = Field(description="such as v1")
+    pair: OpusPair = Field(description="such as de-en, the two codes in alphabetical order")
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file."""
+        return f"{self.opus}-{self.version}-{self.pair}.txt.zip"
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Return its address."""
+        return (f"{HOSTS['opus']}/OPUS-{self.opus}/{self.version}/moses/{self.pair}.txt.zip",)
+
+
+class _RepositoryFile(_WebSource):
+    """One file of a repository."""
+
+    path: RepositoryPath = Field(description="the file in it; saved under the last part of this path")
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file."""
+        return self.path.rpartition("/")[2]
+
+
+class HubSource(_RepositoryFile):
+    """One file of a data set on the Hugging Face hub, at a revision."""
+
+    provider: Literal["hf"] = Field("hf", description="hf: a file of a data set on the Hugging Face hub")
+    hf: Repository = Field(description="the data set, <owner>/<name>")
+    revision: Commit = Field(description="a commit, 40 hexadecimal digits")
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Return its address, which leads to another host for large files."""
+        return (f"{HOSTS['hf']}/datasets/{self.hf}/resolve/{self.revision}/{self.path}",)
+
+
+class GitSource(_RepositoryFile):
+    """One file of a public repository on GitHub, at a commit."""
+
+    provider: Literal["git"] = Field("git", description="git: a file of a public repository on GitHub")
+    git: Repository = Field(description="the repository, <owner>/<name>")
+    commit: Commit = Field(description="40 hexadecimal digits")
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Return its address, and the one that it has if it is stored by Git LFS."""
+        place = f"{self.git}/{self.commit}/{self.path}"
+        return f"{HOSTS['git']}/{place}", f"{HOSTS['git-lfs']}/media/{place}"
 
 
 class ManualSource(Frozen):
@@ -110,14 +187,15 @@ class GeneratedSource(Frozen):
     provider: Literal["generated"] = Field(description="generated: made from the reader's options")
 
 
+def _by_name(value: Any) -> Any:
+    """Take `opus: ECB` for `provider: opus`."""
+    named = [key for key in ("opus", "hf", "git") if isinstance(value, Mapping) and key in value]
+    return {"provider": named[0], **value} if len(named) == 1 else value
+
+
 # Each is one file; a corpus may consist of several.
-FileSource = PipSource | NpmSource | AptSource | AptListSource | HttpSource
-SourceConfig = Annotated[
-    PipSource | NpmSource | AptSource | AptListSource | HttpSource | ManualSource | LocalSource | GeneratedSource,
-    Field(discriminator="provider"),
-    or_plugin(PROVIDER, "provider"),
-    SerializeAsAny(),
-]
-FileSourceConfig = Annotated[
-    FileSource, Field(discriminator="provider"), or_plugin(PROVIDER, "provider"), SerializeAsAny()
-]
+WebFile = HttpSource | OpusSource | HubSource | GitSource
+FileSource = PipSource | NpmSource | AptSource | AptListSource | WebFile
+_OPTIONS = (Field(discriminator="provider"), BeforeValidator(_by_name), or_plugin(PROVIDER, "provider"))
+SourceConfig = Annotated[FileSource | ManualSource | LocalSource | GeneratedSource, *_OPTIONS, SerializeAsAny()]
+FileSourceConfig = Annotated[FileSource, *_OPTIONS, SerializeAsAny()]

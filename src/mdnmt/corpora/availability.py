@@ -164,13 +164,13 @@ def why_lost(spec: FetchSpec, folder: Path) -> str:
     manifest = read_manifest(folder)
     if manifest is None:
         reason = f"{MANIFEST} is damaged"
-    elif manifest.get("folder") != spec.folder or manifest["files"] != [
-        file.model_dump() for file in spec.corpus.files
-    ]:
+    elif manifest.get("folder") != spec.folder or [
+        (row.get("name"), row.get("sha256")) for row in manifest["files"]
+    ] != [(file.name, file.sha256) for file in spec.corpus.files]:
         reason = "other files were fetched"
     else:
         where = Path(spec.folder).expanduser() if spec.folder else folder
-        lost = [file.name for file in spec.corpus.files if not _has_size(where / file.name, file.size_bytes)]
+        lost = [row["name"] for row in manifest["files"] if not _has_size(where / row["name"], row.get("size_bytes"))]
         reason = f"{lost[0]} is not there, or has another size" if lost else ""
     return f"{reason} ({path.stat().st_mtime_ns})" if reason else ""
 

@@ -31,6 +31,8 @@ from mdnmt.fingerprint import sha256_file
 from mdnmt.plugin_kinds import READER
 from mdnmt.plugins import code_of
 
+# Options that readers did not have at first: while they are empty, the text is what it was.
+_LATER_OPTIONS = {"parallel": ("valid", "test"), "tsv": ("where",)}
 _PACKED = re.compile(r"\.(gz|xz|zst)$")
 
 
@@ -71,7 +73,8 @@ class CorpusSpec(Frozen):
         files = sorted([_PACKED.sub("", file.name), _known(file)] for file in self.files)
         if isinstance(self.reader, FilesReader):
             return {"files": _renamed(files, self.reader), "reader": {"name": "plain"}}
-        reader = self.reader.model_dump(mode="json")
+        later = _LATER_OPTIONS.get(self.reader.name, ())
+        reader = {key: value for key, value in self.reader.model_dump(mode="json").items() if value or key not in later}
         if code := code_of(READER, self.reader.name.replace("-", "_")):
             reader["code"] = dict(code)
         # Memories whose codes were removed without a blank between words are another text.

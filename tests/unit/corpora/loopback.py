@@ -28,6 +28,7 @@ class Site:
         self.shifts: list[int] = []  # how much too early a part begins, one a part
         self.stalls: list[int] = []  # of the file: where the server falls silent, one a request
         self.moved_to: str | None = None
+        self.path: str | None = None  # the only one that it has, beside `files`; None: any
         self.requests: list[dict[str, str]] = []
         self.done = threading.Event()
 
@@ -50,6 +51,8 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if self.path in site.files:
             self.whole(site.files[self.path])
+        elif site.path is not None and self.path != site.path:
+            self.empty(404, {})
         elif site.moved_to is not None and self.path != "/new":
             self.empty(302, {"Location": site.moved_to})
         elif site.statuses:

@@ -298,7 +298,7 @@ def test_every_corpus_of_the_project_can_be_had_or_says_what_to_do(tmp_path: Pat
     unclear = {name: said for name, said in reasons.items() if said and (not said.startswith("needs ") or "\n" in said)}
     assert unclear == {} and any(reasons.values())
     new = {corpus.source.provider for name, corpus in corpora.items() if has_unknown_checksum(corpus, name, lock)}
-    assert new and new <= {"http", "apt", "apt-list"}
+    assert new and new <= {"http", "opus", "git", "apt", "apt-list"}
 
 
 def test_a_study_is_planned_without_what_was_never_downloaded_and_with_it_afterwards(

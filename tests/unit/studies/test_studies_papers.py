@@ -108,9 +108,9 @@ def test_the_others_show_the_same_cells_of_the_same_methods(found: dict[str, Stu
 
 def test_open_needs_no_form(found: dict[str, Study]) -> None:
     tasks = found["open"].tasks
-    assert set(tasks) == {"jiang-en-de", "zhang-en-fr", "song-en-fr", "phan-en-de"}
+    assert set(tasks) == {"jiang-en-de", "jiang-en-fr", "zhang-en-fr", "song-en-fr", "phan-en-de"}
     providers = {corpus.source.provider for task in tasks.values() for corpus in task.corpora.values()}
-    assert providers == {"http"}
+    assert providers == {"http", "opus", "hf", "git"}
 
 
 def test_smoke_needs_no_network_and_leaves_nothing_out(found: dict[str, Study]) -> None:

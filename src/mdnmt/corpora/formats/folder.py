@@ -29,14 +29,20 @@ _HEAD_BYTES = max(map(len, (*_MAGIC, *_NO_TEXT)))
 
 
 class Folder:
-    """A user's own folder; each compressed file may unpack to at most the budget's limit."""
+    """A user's own folder; each compressed file may unpack to at most the budget's limit.
 
-    def __init__(self, path: Path, unpacked_bytes_max: int) -> None:
+    `files` limits it to some files, which need not be in it yet.
+    """
+
+    def __init__(self, path: Path, unpacked_bytes_max: int, files: Sequence[Path] = ()) -> None:
         self.label, self.path = str(path), path
         self.budget = Budget(unpacked_bytes_max)
+        self._files = {file.name: file for file in files}
 
     def names(self) -> list[str]:
         """Return the names of the files in the folder."""
+        if self._files:
+            return sorted(self._files)
         return sorted(entry.name for entry in self.path.iterdir() if entry.is_file()) if self.path.is_dir() else []
 
     def read(self, name: str) -> bytes:
@@ -49,7 +55,7 @@ class Folder:
         Raises:
             DataError: the file is missing, unreadable, truncated, no text, or unpacks to too much.
         """
-        path = self.path / name
+        path = self._files.get(name, self.path / name)
         if not path.is_file():
             raise missing(self.label, name)
         try:

@@ -1,5 +1,9 @@
 """Download a file over HTTP, with mirrors, resumption and retries; a file with a wrong size or checksum is never kept.
 
+Sources that give a name instead of addresses (`opus`, `hf`, `git`) turn it into addresses
+(`mdnmt.config.corpus_source`); all of them are downloaded here. A pointer of Git LFS is not the file: the next address
+is asked, and what it sends must have the pointer's checksum.
+
 The partial download is in `<file>.part`; beside it is what the server said about the whole file. A later call resumes
 if the server confirms that the file is unchanged (ETag or date), or if a checksum will be compared.
 """
@@ -25,7 +29,7 @@ from typing import IO, Any, TextIO
 from tqdm import tqdm
 
 from mdnmt import __version__, fsio
-from mdnmt.config.corpus_source import HttpSource
+from mdnmt.config.corpus_source import WebFile
 from mdnmt.corpora.corpus_spec import FileSpec
 from mdnmt.errors import FetchError
 from mdnmt.machine import require_space
@@ -87,6 +91,11 @@ TIMEOUT_S = 60.0  # without data before an attempt fails
 PAUSES_S = (1.0, 3.0, 9.0, 27.0)  # between attempts without progress
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses worth another attempt
 _BLOCK_BYTES = 1 << 16
+# https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+_POINTER = re.compile(
+    rb"version https://git-lfs\.github\.com/spec/v1\n(?:.+\n)*?oid sha256:([0-9a-f]{64})\nsize (\d+)\n"
+)
+_POINTER_BYTES_MAX = 1024
 
 
 class _Retry(Exception):
@@ -95,6 +104,14 @@ class _Retry(Exception):
 
 class _NotAvailable(Exception):
     """This address does not have the file."""
+
+
+class _Pointer(Exception):
+    """This address has a pointer of Git LFS in place of the file, which another address has."""
+
+    def __init__(self, file: FileSpec) -> None:
+        super().__init__(f"has a pointer of Git LFS to a file of {file.size_bytes} bytes, sha256 {file.sha256}")
+        self.file = file
 
 
 @dataclass(frozen=True)
@@ -107,7 +124,7 @@ class _RemoteFile:
 
 
 def download(
-    source: HttpSource,
+    source: WebFile,
     wanted: FileSpec,
     folder: Path,
     *,
@@ -134,8 +151,10 @@ def download(
         transfer = _Transfer(url, source, wanted, folder, bytes_max, timeout_s)
         try:
             transfer.run(sleep)
-        except _NotAvailable as error:
+        except (_NotAvailable, _Pointer) as error:
             reasons.append(f"{url}: {error}")
+            if isinstance(error, _Pointer) and wanted.sha256 is None:
+                wanted = error.file
             continue
         return url
     locked = source.sha256 is None and wanted.sha256 is not None
@@ -148,7 +167,7 @@ class _Transfer:
     """The attempts to get the file from one address."""
 
     def __init__(
-        self, url: str, source: HttpSource, wanted: FileSpec, folder: Path, bytes_max: int, timeout_s: float
+        self, url: str, source: WebFile, wanted: FileSpec, folder: Path, bytes_max: int, timeout_s: float
     ) -> None:
         self._url, self._source, self._wanted = url, source, wanted
         self._bytes_max, self._timeout_s = bytes_max, timeout_s
@@ -161,6 +180,7 @@ class _Transfer:
         while True:
             try:
                 resumed = self._attempt()
+                self._refuse_pointer()
                 reason = self._difference()
                 if reason is None:
                     break
@@ -252,6 +272,15 @@ class _Transfer:
                     raise _NotAvailable(f"has more than the {self._bytes_max} bytes of unpacked_bytes_max")
                 part.write(block)
                 bar.update(len(block))
+
+    def _refuse_pointer(self) -> None:
+        """Raise `_Pointer` if what came is one."""
+        with self._part.open("rb") as part:
+            pointer = _POINTER.fullmatch(part.read(_POINTER_BYTES_MAX))
+        if pointer is not None:
+            self._forget()
+            sha256, size = pointer[1].decode(), int(pointer[2])
+            raise _Pointer(FileSpec(name=self._source.file, sha256=sha256, size_bytes=size))
 
     def _difference(self) -> str | None:
         """Return how the file differs from its known size and checksums."""

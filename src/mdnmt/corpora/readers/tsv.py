@@ -32,6 +32,7 @@ def pairs(
         raise DataError(f"{where}: is empty; expected one row per line")
     number, cells = first
     source, target = (_column(cells, lang, f"{where}:{number}", options) for lang in (source_lang, target_lang))
+    wanted = {_named(cells, column, f"{where}:{number}", "where"): value for column, value in options.where.items()}
     width = len(cells)
     if not options.header:
         yield cells[source], cells[target]
@@ -39,7 +40,8 @@ def pairs(
         if len(cells) != width:
             said = f"{len(cells)} columns, {width} in the first line; a {options.separator} within a text?"
             raise DataError(f"{where}:{number}: {said}")
-        yield cells[source], cells[target]
+        if all(cells[column] == value for column, value in wanted.items()):
+            yield cells[source], cells[target]
 
 
 def _column(cells: list[str], lang: str, where: str, options: TsvReader) -> int:
@@ -51,12 +53,17 @@ def _column(cells: list[str], lang: str, where: str, options: TsvReader) -> int:
         if wanted > len(cells):
             raise DataError(f"{where}: {len(cells)} columns; `columns` says that {lang!r} is in column {wanted}")
         return wanted - 1
-    if cells.count(wanted) != 1:
+    return _named(cells, wanted, where, "columns")
+
+
+def _named(cells: list[str], name: str, where: str, option: str) -> int:
+    """Return the index of the column that has this name in the first row; `option` is the one that names it."""
+    if cells.count(name) != 1:
         shown = ", ".join(cells[:8])[:200]
         raise DataError(
-            f"{where}: {cells.count(wanted)} columns are called {wanted!r}, expected one; there are {shown}"
+            f"{where}: `{option}`: {cells.count(name)} columns are called {name!r}, expected one; there are {shown}"
         )
-    return cells.index(wanted)
+    return cells.index(name)
 
 
 def _rows(archive: Archive, name: str, options: TsvReader) -> Iterator[tuple[int, list[str]]]:
