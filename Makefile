@@ -45,10 +45,7 @@ lock: setup
 	@$(BIN)/python envs/lock.py $(BIN)/uv $(UPGRADE)
 
 demo: setup
-	@$(BIN)/mdnmt unlock
-	@$(BIN)/snakemake --cores all --config study=demo
-	@echo
-	@echo "The report is ready, open results/demo/report.html"
+	@$(BIN)/mdnmt demo
 
 # Finished runs alone: a folder has its run.json from the end of training on.
 RUNS ?= $(patsubst %/run.json,%,$(wildcard results/runs/demo-en-fr/*/seed1-*/run.json))

@@ -1,13 +1,19 @@
 # mdnmt: papers, corpora and methods are data (config/); one DAG turns them into tables, figures and a page.
 #   snakemake --cores all                        the study of config/config.yaml
 #   snakemake --cores all --config study=demo    another one
+from pathlib import Path
+
 from mdnmt.operations.stale_results import STARTED, list_started
+from mdnmt.workspace import config_file, config_folder
 from snakemake.utils import min_version
 
 min_version("9.20")
 
+# The user's own configuration; what it lacks is taken from the package.
+CONFIG = config_folder(Path(workflow.main_snakefile))
 
-configfile: "config/config.yaml"
+
+configfile: str(config_file(CONFIG, "config.yaml"))
 
 
 include: "workflow/rules/common.smk"
@@ -31,9 +37,9 @@ if STUDY.config.combine_jobs:
 include: "workflow/rules/exhibits.smk"
 
 
+# A workflow that imports this one may leave these out, or call them: `onstart: mdnmt.onstart()` (docs/workspace.md).
 onstart:
     require_start()
-    spec_file.write()
     write_deferred_checksums()
     keep_counts()
     list_started(Path("results", STUDY.name, STARTED), report_selection.run_rows(STUDY, PLACES))

@@ -24,7 +24,7 @@ from pathlib import Path
 
 LOCK = Path("envs/lock")
 TORCH = "torch==2.13.0"
-RUN_EXTRAS = ("workflow", "comet", "serve")
+RUN_EXTRAS = ("comet", "serve")
 MORE_EXTRAS = ("export", "pretrained")  # each in a file of its own
 GROUPS = ("supply-chain", "docs")  # dependency groups of pyproject.toml, each with an environment of its own
 _CUDA = re.compile(r"torch|triton|nvidia-.+|cuda-.+")

@@ -35,10 +35,10 @@ case $torch in
 esac
 for extra in $(echo "${EXTRAS:-}" | tr ',' ' '); do
     case $extra in
-        workflow | comet | serve) ;; # every environment has them
+        comet | serve) ;; # every environment has them
         export | pretrained) also="$also $extra" ;;
         *)
-            echo "mdnmt: found EXTRAS=$EXTRAS, expected some of workflow, comet, serve, export, pretrained, with commas between" >&2
+            echo "mdnmt: found EXTRAS=$EXTRAS, expected some of comet, serve, export, pretrained, with commas between" >&2
             exit 2
             ;;
     esac

@@ -202,7 +202,7 @@ def _one(arguments: list[str]) -> int:
             raise
         _say(
             f"{name}: needs the Python package {package}, which is not installed; "
-            "run `make setup`, or `pip install 'mdnmt[workflow]'`"
+            "run `make setup`, or `pip install .`, in a clone of the repository"
         )
         return EXIT_USER
     except MemoryError:

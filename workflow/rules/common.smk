@@ -31,7 +31,6 @@ from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec
 from mdnmt.studies.result_paths import TranslationsFolder, complete_stages
 from mdnmt.studies.study import NOT_TRAINED, pretrained_weights
 
-CONFIG = Path(workflow.basedir, "config")
 CORPORA = Path("resources/corpora")
 TOY_COMET = "resources/comet/toy-comet"
 
@@ -45,10 +44,16 @@ def opened():
         raise WorkflowError(str(error))
 
 
-# Parsing the workflow, as `snakemake -n` does, writes nothing: specs and checksums are written in `onstart`. Processes
-# that run a single job have no `onstart` and write at once.
-HAS_ONSTART = workflow.is_main_process and not getattr(workflow.execution_settings, "no_hooks", False)
-if HAS_ONSTART:
+# Commands name folders too. `path_modifier` is not documented; Snakemake offers no other way to see a module's prefix.
+if any(workflow.modifier.path_modifier.replace_prefix(path) != path for path in ("results/x", "resources/x", "logs/x")):
+    raise WorkflowError(
+        "found a module with prefix or replace_prefix, expected neither: start snakemake with --directory to have the "
+        "results in another folder"
+    )
+
+# Parsing the workflow, as `snakemake -n` does, writes nothing: checksums are written in `onstart`. Processes that run a
+# single job have no `onstart` and write at once.
+if workflow.is_main_process and not getattr(workflow.execution_settings, "no_hooks", False):
     defer_checksums()
     if not workflow.output_settings.dryrun:
         machine.require_room_for_logs(Path(".snakemake"), Path("logs"))
@@ -69,7 +74,8 @@ IN_JOB = workflow.remote_exec  # a cluster job starts Snakemake again, on the no
 ON_CLUSTER = cluster_resources.is_on_cluster(workflow)
 shell.prefix(cluster_resources.shell_prefix(CLUSTER, IN_JOB))
 cluster_resources.set_defaults(workflow, PROJECT.device)
-spec_file = SpecFiles(at_once=not HAS_ONSTART)
+# An executor is chosen only to run jobs, not for a summary or a report.
+spec_file = SpecFiles(lambda: workflow.executor_plugin is not None and not workflow.dryrun)
 
 
 # Runs that are taken from the bundle: those without weights here.

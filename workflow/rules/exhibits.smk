@@ -196,6 +196,6 @@ rule report:
 
 # All rules are known here, in the last file. Cheap stages, which have the hash of their code among their params, are
 # made again after an edit of their rule's command, too.
-for one in workflow.rules:
+for one in workflow.modifier.rules:  # not those of a workflow that imports this one
     if "code" in one.params.keys():
         one.set_params(command=lambda w, command=one.shellcmd: command)

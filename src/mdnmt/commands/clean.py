@@ -31,12 +31,13 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.snakemake_locks import refuse_running_snakemake
     from mdnmt.operations.stale_results import find_stale, kept_by_lists
     from mdnmt.studies.resolve import resolve
+    from mdnmt.workspace import config_file, config_files
 
     project = args.results.absolute().parent
     if args.yes:
         refuse_running_snakemake(project)
-    seeds = load_model(args.config / "config.yaml", ProjectConfig).seeds
-    names = sorted(path.stem for path in (args.config / "studies").glob("*.yaml"))
+    seeds = load_model(config_file(args.config, "config.yaml"), ProjectConfig).seeds
+    names = [path.stem for path in config_files(args.config, "studies/*.yaml")]
     # Keep the runs of both: the seeds set for all studies in config.yaml, and each study's own seeds.
     studies, broken = [], []
     for name in names:

@@ -15,12 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Move the rows of corpora and tasks, and print one line for each."""
-    from mdnmt.config.loader import require_project
     from mdnmt.corpora.corpus_lock import LOCK, pin_rows
     from mdnmt.tasks.task_lock import LOCK as TASK_LOCK
     from mdnmt.tasks.task_lock import pin_tasks
 
-    require_project(args.config)
     moved = pin_rows(args.config), pin_tasks(args.config / TASK_LOCK)
     for lines, name in zip(moved, (LOCK, TASK_LOCK), strict=True):
         for line in lines:

@@ -24,8 +24,9 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.retrain import runs_to_retrain, set_aside
     from mdnmt.paths import RunPaths
     from mdnmt.studies.resolve import resolve
+    from mdnmt.workspace import config_file
 
-    project = load_model(args.config / "config.yaml", ProjectConfig)
+    project = load_model(config_file(args.config, "config.yaml"), ProjectConfig)
     # The study's own seeds, and those that config.yaml sets: each that the user names is known.
     study = resolve(args.config, args.study or project.study, args.corpora, tuple(args.seeds) or project.seeds)
     runs = runs_to_retrain(study, args.method, args.seeds, args.results)

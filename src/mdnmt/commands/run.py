@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mdnmt.config.study import StudyConfig
 
 _SETS_CORES = ("--cores", "-c", "--jobs", "-j", "--profile", "--workflow-profile")
+_NAMES_WORKFLOW = ("--snakefile", "-s")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     from mdnmt.commands import unlock
     from mdnmt.config.study import load_study
+    from mdnmt.workspace import SNAKEFILE, has_snakefile
 
     config = load_study(Path("config"), args.study)
     options: list[str] = [word for word in args.options if word != "--"]
@@ -46,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
     at = options.index("--config") + 1 if "--config" in options else len(options)
     study = [f"study={args.study}"] if "--config" in options else ["--config", f"study={args.study}"]
     cores = [] if any(word.startswith(_SETS_CORES) for word in options) else ["--cores", "all"]
-    command = [sys.executable, "-m", "snakemake", *cores, *options[:at], *study, *options[at:]]
+    has_own = has_snakefile(Path()) or any(word.startswith(_NAMES_WORKFLOW) for word in options)
+    workflow = [] if has_own else ["--snakefile", str(SNAKEFILE)]
+    command = [sys.executable, "-m", "snakemake", *workflow, *cores, *options[:at], *study, *options[at:]]
     is_dry = not {"-n", "--dry-run", "--dryrun"}.isdisjoint(options)
     if not is_dry:
         unlock.run(argparse.Namespace(folder=Path()))  # remove the lock of a snakemake that was killed

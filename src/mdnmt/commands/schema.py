@@ -22,12 +22,12 @@ def run(args: argparse.Namespace) -> None:
     Raises:
         ConfigError: the folder is missing, for example outside of a project.
     """
-    from mdnmt.config.loader import require_project
     from mdnmt.config.schema import KINDS, editor_schema, json_schema
+    from mdnmt.errors import ConfigError
     from mdnmt.fsio import write_json
 
     if not args.out.parent.exists():
-        require_project(args.out.parent)
+        raise ConfigError(f"{args.out.parent}: no such folder; start the command in the folder that has it")
     write_json(args.out, json_schema())
     for kind in KINDS:
         write_json(args.out.parent / "schema" / f"{kind}.json", editor_schema(kind))

@@ -9,6 +9,7 @@ from pydantic import Field
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
 from mdnmt.errors import ConfigError
+from mdnmt.workspace import config_file
 
 
 class Speed(Frozen):
@@ -45,13 +46,12 @@ class Cards(Frozen):
 
 
 def load_cards(config_folder: Path) -> dict[str, Card]:
-    """Return the known cards by name; none if there is no file.
+    """Return the known cards by name.
 
     Raises:
         ConfigError: a mistake in the file.
     """
-    path = config_folder / "cards.yaml"
-    return dict(load_model(path, Cards).cards) if path.exists() else {}
+    return dict(load_model(config_file(config_folder, "cards.yaml"), Cards).cards)
 
 
 def find_card(config_folder: Path, name: str) -> Card:
@@ -62,6 +62,6 @@ def find_card(config_folder: Path, name: str) -> Card:
     """
     known = load_cards(config_folder)
     if (found := known.get(name.lower())) is None:
-        names = ", ".join(sorted(known)) or "no card"
+        names = ", ".join(sorted(known))
         raise ConfigError(f"--card: found {name!r}, expected one of {config_folder}/cards.yaml: {names}")
     return found

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
+from mdnmt.workspace import config_file
 
 # A name must not contain characters that a shell or sbatch would interpret.
 _NAME = r"^[A-Za-z0-9_.,:+/@-]+$"
@@ -98,10 +99,9 @@ class ClusterConfig(Frozen):
 
 
 def load_cluster(config_folder: Path) -> ClusterConfig:
-    """Return what config/cluster.yaml says, or the defaults where there is none.
+    """Return what config/cluster.yaml says.
 
     Raises:
         ConfigError: a mistake in the file.
     """
-    path = config_folder / "cluster.yaml"
-    return load_model(path, ClusterConfig) if path.exists() else ClusterConfig()
+    return load_model(config_file(config_folder, "cluster.yaml"), ClusterConfig)

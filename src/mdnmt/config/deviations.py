@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
+from mdnmt.workspace import config_file
 
 SOURCES = {
     "paper": "stated in the paper",
@@ -65,4 +66,4 @@ def load_deviations(config_folder: Path) -> tuple[Deviation, ...]:
     Raises:
         ConfigError: there is no such file, or a mistake in it.
     """
-    return load_model(config_folder / "deviations.yaml", Deviations).rows
+    return load_model(config_file(config_folder, "deviations.yaml"), Deviations).rows

@@ -18,11 +18,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mdnmt.errors import ConfigError, refuse_special_file
+from mdnmt.workspace import config_file, config_files
 
 MAX_VALUES = 100_000
 # Larger files go to the slow loader: libyaml's crashes on values that are nested some ten thousand deep.
 MOST_OPENED, MOST_FAST = 4000, 1_000_000
-PROJECT = "config.yaml"  # of the folder config
 # Key of earlier versions -> what to write today.
 REPLACED = {
     "in_one_process": "it is called 'combine_jobs' now",
@@ -102,8 +102,6 @@ def load_yaml(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if path.name == PROJECT:
-            require_project(path.parent)
         raise ConfigError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
@@ -228,31 +226,17 @@ def named_in(where: str) -> Iterator[None]:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def require_project(config_folder: Path) -> None:
-    """Refuse a folder without the project's configuration.
-
-    Raises:
-        ConfigError: `config_folder` has no config.yaml.
-    """
-    if not (config_folder / PROJECT).is_file():
-        raise ConfigError(
-            f"{config_folder / PROJECT}: no such file; {config_folder.absolute().parent} is not the project's folder, "
-            "start the command in that one (with Snakefile and config)"
-        )
-
-
 def find_named(folder: Path, name: str, kind: str) -> Path:
-    """Return `folder/<name>.yaml`.
+    """Return `folder/<name>.yaml`, where `folder` is one of the user's config/, or else the package's file.
 
     Raises:
         NoSuchName: the name is not one that `NAME_RULE` allows, or there is no such file.
     """
     check_name(name, kind)
-    if not folder.is_dir():
-        require_project(folder.parent)
-    path = folder / f"{name}.yaml"
+    path = config_file(folder.parent, f"{folder.name}/{name}.yaml")
     if not path.is_file():
-        raise no_such_name(folder, name, kind, (found.stem for found in folder.glob("*.yaml")))
+        known = config_files(folder.parent, f"{folder.name}/*.yaml")
+        raise no_such_name(folder, name, kind, (found.stem for found in known))
     return path
 
 

@@ -9,10 +9,11 @@ from pydantic import Field, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.layers import Layer, architecture_of, training_of
-from mdnmt.config.loader import check_name, load_mapping, no_such_name, require_project, validate_model
+from mdnmt.config.loader import check_name, load_mapping, no_such_name, validate_model
 from mdnmt.config.task import Name
 from mdnmt.config.training import Training
 from mdnmt.errors import ConfigError
+from mdnmt.workspace import config_files
 
 LABEL = "as printed in tables; {domain} is replaced by the domain of a single-domain run"
 
@@ -80,23 +81,23 @@ class MethodIndex:
     """All methods of config/methods/ by name. The folder is read once; a file is validated when it is needed."""
 
     def __init__(self, config_folder: Path) -> None:
-        """Read the names in all files.
+        """Read the names in all files; a method of the user's own hides the package's of the same name.
 
         Raises:
             ConfigError: a file cannot be read, or two files have a method of the same name.
         """
         self.folder = config_folder / "methods"
-        if not self.folder.is_dir():
-            require_project(config_folder)
-        self._contents = {path: load_mapping(path) for path in sorted(self.folder.glob("*.yaml"))}
+        # The user's own first.
+        paths = sorted(config_files(config_folder, "methods/*.yaml"), key=lambda path: path.parent != self.folder)
+        self._contents = {path: load_mapping(path) for path in paths}
         self._files: dict[Path, MethodFile] = {}
         self._paths: dict[str, Path] = {}
         for path, content in self._contents.items():
             members = content.get("methods")
             for name in members if isinstance(members, dict) and members else [path.stem]:
-                if name in self._paths:
-                    raise ConfigError(f"{path}: {self._paths[name]} has a method {name!r} too; give one another name")
-                self._paths[name] = path
+                first = self._paths.setdefault(name, path)
+                if first != path and first.parent == path.parent:
+                    raise ConfigError(f"{path}: {first} has a method {name!r} too; give one another name")
 
     @property
     def names(self) -> list[str]:

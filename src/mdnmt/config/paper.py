@@ -17,6 +17,7 @@ from mdnmt.config.method import MethodIndex
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.config.task import Name, Tokenizer
 from mdnmt.config.training import Training, merge_recipes
+from mdnmt.workspace import config_file
 
 Knowledge = Literal["nothing", "context", "label"]
 Pair = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,3}-[A-Z]{2,3}$")]  # of languages: EN-FR
@@ -249,7 +250,7 @@ def recipe_layers(
     """
 
     def layer(of: str, recipe: Recipe) -> Layer:
-        file = config_folder / "papers" / f"{of}.yaml"
+        file = config_file(config_folder, f"papers/{of}.yaml")
         return Layer(file, ("recipe",), recipe.architecture, recipe.training, recipe.decoding)
 
     own = layer(name, paper.recipe)

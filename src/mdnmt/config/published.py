@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdnmt.errors import ConfigError
+from mdnmt.workspace import config_file
 
 COLUMNS = ("table", "row", "column", "metric", "value", "raw", "star", "note")
 OPTIONAL = ("recommended",)
@@ -65,7 +66,7 @@ def load_published(config_folder: Path, paper: str) -> Published:
     Raises:
         ConfigError: the file is not UTF-8, a column is missing, a value is not a number, or a cell occurs twice.
     """
-    path = config_folder / "published" / f"{paper}.tsv"
+    path = config_file(config_folder, f"published/{paper}.tsv")
     if not path.is_file():
         return Published(paper)
     try:

@@ -26,6 +26,7 @@ from mdnmt.config.corpus_source import FileName, Sha256
 from mdnmt.config.loader import load_model
 from mdnmt.config.task import Name
 from mdnmt.errors import ConfigError
+from mdnmt.workspace import config_file
 
 LOCK, OWN_LOCK = "corpora.lock.yaml", "corpora.own.lock.yaml"
 _HEADER = """\
@@ -77,7 +78,7 @@ def read_lock(config_folder: Path) -> Lock:
         ConfigError: a lock has an invalid value, or the two disagree.
     """
     path = config_folder / LOCK
-    shared, own = _read(path), _read(own_lock(path))
+    shared, own = _read(config_file(config_folder, LOCK)), _read(own_lock(path))
     corpora = dict(shared.corpora)
     for name, rows in own.corpora.items():
         there = {row.file: row for row in shared.corpora.get(name, ())}
@@ -98,6 +99,7 @@ def add_rows(config_folder: Path, corpus: str, rows: Mapping[str, LockRow]) -> N
         ConfigError: as `read_lock`.
     """
     path = own_lock(config_folder / LOCK)
+    config_folder.mkdir(parents=True, exist_ok=True)
     with locked_folder(config_folder):
         known = {row.file for row in read_lock(config_folder).corpora.get(corpus, ())}
         new = [row for file, row in rows.items() if file not in known]
@@ -114,10 +116,10 @@ def pin_rows(config_folder: Path) -> list[str]:
         ConfigError: as `read_lock`.
     """
     path = config_folder / LOCK
+    if not own_lock(path).exists():
+        return []
     with locked_folder(config_folder):
         merged, own = read_lock(config_folder), _read(own_lock(path))
-        if not own.corpora:
-            return []
         _write(path, merged, _HEADER)
         own_lock(path).unlink()
     return [f"{name}: {row.file}, sha256 {row.sha256}" for name, rows in own.corpora.items() for row in rows]

@@ -18,6 +18,7 @@ from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths, result_paths
 from mdnmt.studies.study import Study
+from mdnmt.workspace import config_file, config_files
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def open_study(
     bundle = Bundle(config_folder.parent / project.bundle)
     if project.finished_only:
         study = study.only(is_trained_or_bundled(results, bundle))
-    audited = [path.stem for path in sorted((config_folder / "audit").glob("*.yaml"))]
+    audited = [path.stem for path in config_files(config_folder, "audit/*.yaml")]
     return ProjectStudy(project, study, bundle, result_paths(study, results, audited))
 
 
@@ -77,7 +78,8 @@ def read_given(config_folder: Path, study: str | None, pairs: Iterable[str]) -> 
     Raises:
         ConfigError: a pair has no key or names a second study, its value is not YAML, or config.yaml cannot be read.
     """
-    found = {**(load_yaml(config_folder / "config.yaml") or {}), **({} if study is None else {"study": study})}
+    found = load_yaml(config_file(config_folder, "config.yaml")) or {}
+    found |= {} if study is None else {"study": study}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:

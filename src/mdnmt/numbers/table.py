@@ -14,6 +14,7 @@ from mdnmt import fsio
 from mdnmt.config.published import load_published as read_published
 from mdnmt.errors import DataError
 from mdnmt.numbers.sources import COLUMNS, NumberSource, Row, read_source
+from mdnmt.workspace import config_files
 
 TABLE, SEAL = "numbers.csv", "numbers.json"
 PUBLISHED_COLUMNS = ("paper", "exhibit", "row", "column", "metric", "value", "printed", "star", "recommended", "note")
@@ -102,15 +103,11 @@ def load_published(config: str | Path = "config") -> pd.DataFrame:
         config: the project's folder of configuration.
 
     Raises:
-        DataError: there are none.
         ConfigError: a file of config/published is malformed.
     """
-    files = sorted(Path(config).glob("published/*.tsv"))
-    if not files:
-        raise DataError(f"{config}/published: no *.tsv; expected the folder of the project's configuration")
     rows = [
         (paper, *place, number.value, number.raw, number.star, number.recommended, number.note)
-        for paper in (path.stem for path in files)
+        for paper in (path.stem for path in config_files(Path(config), "published/*.tsv"))
         for place, number in read_published(Path(config), paper).numbers.items()
     ]
     table = pd.DataFrame(rows, columns=list(PUBLISHED_COLUMNS))

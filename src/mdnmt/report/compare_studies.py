@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.loader import did_you_mean, require_project
+from mdnmt.config.loader import did_you_mean
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import NONE, Cell, Grid, GridRow, Header
 from mdnmt.exhibits.significance_stars import Tested, in_words
@@ -69,8 +69,6 @@ def tables_of(study: str, results: Path) -> dict[str, Path]:
     folder = results / study / "tables"
     found = {path.stem: path for path in sorted(folder.glob("*.json"))}
     if not found:
-        if not results.is_dir():
-            require_project(results.parent / "config")
         raise DataError(
             f"{folder}: no table is there; expected those of study {study!r}: "
             f"`snakemake --cores all --config study={study}` makes them, `mdnmt plan {study}` says what it takes"

@@ -19,6 +19,7 @@ from mdnmt.methods import find_own, pretrained, validate
 from mdnmt.studies.study import Task
 from mdnmt.studies.study_exhibits import split_key
 from mdnmt.train.domain_sampling import check_weights
+from mdnmt.workspace import config_file
 
 T = TypeVar("T")
 
@@ -172,7 +173,7 @@ class Options:
         """Return the layer that makes a variant: of the study, of a table, or of the sweep of rates."""
         if key := self.table_of.get(name):
             paper, item = split_key(key)
-            file = self.index.folder.parent / "papers" / f"{paper}.yaml"
+            file = config_file(self.index.folder.parent, f"papers/{paper}.yaml")
             return Layer(file, ("tables", item, "variant"), architecture, training)
         if own := self.files.last_with("variants", name):
             return Layer(own, ("variants", name), architecture, training)

@@ -47,6 +47,7 @@ from mdnmt.tasks.task_lock import LOCK as TASK_LOCK
 from mdnmt.tasks.task_lock import read_task_lock
 from mdnmt.tasks.task_spec import task_spec
 from mdnmt.tasks.text import stanford_segmenter
+from mdnmt.workspace import config_file
 
 
 def resolve(
@@ -90,7 +91,7 @@ def resolve_options(
     use_folder_beside(config_folder)
     with named_in(where):
         papers = load_papers(config_folder, config, where)
-    for path in (config_folder / TASK_LOCK, own_lock(config_folder / TASK_LOCK)):
+    for path in (config_file(config_folder, TASK_LOCK), own_lock(config_folder / TASK_LOCK)):
         read_task_lock(path)  # only jobs need it, but a mistake in it is reported before they start
     index = MethodIndex(config_folder)
     _variants_are_new(index, config, where)
@@ -141,7 +142,7 @@ def resolve_options(
 
 
 def _claims(config_folder: Path, name: str, paper: PaperConfig, methods: MethodIndex) -> dict[str, Claim]:
-    if not (config_folder / "claims" / f"{name}.yaml").is_file():
+    if not config_file(config_folder, f"claims/{name}.yaml").is_file():
         return {}
     claims = load_claims(config_folder, name)
     names_ours = any(is_own(use.exhibit) for claim in claims.values() for rule in claim.rules for use in rule.uses())

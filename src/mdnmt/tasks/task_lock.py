@@ -21,6 +21,7 @@ from mdnmt.config.loader import load_model
 from mdnmt.config.task import Name
 from mdnmt.corpora.corpus_lock import locked_folder, own_lock
 from mdnmt.errors import DataError
+from mdnmt.workspace import config_file
 
 LOCK = "tasks.lock.yaml"
 _HEADER = """\
@@ -70,7 +71,8 @@ def check_or_record(path: Path, name: str, fingerprint: str, splits: Splits) -> 
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked_folder(path.parent):
         own = read_task_lock(own_lock(path))
-        for file, lock in ((path, read_task_lock(path)), (own_lock(path), own)):
+        shared = config_file(path.parent, path.name)
+        for file, lock in ((shared, read_task_lock(shared)), (own_lock(path), own)):
             known = lock.tasks.get(name, {}).get(fingerprint)
             if known is not None:
                 _compare(file, name, fingerprint, known, splits)
@@ -85,10 +87,10 @@ def pin_tasks(path: Path) -> list[str]:
     Raises:
         ConfigError: as `read_task_lock`.
     """
+    if not own_lock(path).exists():
+        return []
     with locked_folder(path.parent):
-        shared, own = read_task_lock(path), read_task_lock(own_lock(path))
-        if not own.tasks:
-            return []
+        shared, own = read_task_lock(config_file(path.parent, path.name)), read_task_lock(own_lock(path))
         _write(path, _merged(own, shared), _HEADER)  # where both have an entry, the one under version control stays
         own_lock(path).unlink()
     return [f"{name}-{fingerprint}" for name, found in own.tasks.items() for fingerprint in found]

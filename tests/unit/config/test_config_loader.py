@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.cli import main
 from mdnmt.config.loader import did_you_mean, find_named, load_model, load_yaml, parse_spec
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
@@ -136,22 +135,6 @@ def test_names_are_found_and_never_lead_out_of_the_folder(tmp_path: Path) -> Non
         with pytest.raises(ConfigError, match="lower-case letters, digits and dashes"):
             find_named(tmp_path, name, "study")
     assert did_you_mean("zzz", ["demo"]) == ""
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["doctor", "demo-en-fr"], ["plan"], ["run", "demo"], ["fetch", "my-text"], ["watch", "demo"], ["pin"],
-        ["schema"], ["compare", "demo"], ["clean", "--stale"], ["bundle", "demo"], ["rates", "demo"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_another_folder_is_not_the_projects(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(command) == 2
-    assert f"{tmp_path} is not the project's folder" in capsys.readouterr().err
 
 
 def test_seeds_as_number_and_as_list() -> None:

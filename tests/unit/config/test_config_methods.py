@@ -39,7 +39,7 @@ FAMILY = {
 
 def test_a_method_of_a_family_differs_in_what_it_sets(tmp_path: Path) -> None:
     index = write(tmp_path, family=FAMILY)
-    assert index.names == ["first", "second"] and index.path("second").name == "family.yaml"
+    assert {"first", "second"} < {*index.names} and index.path("second").name == "family.yaml"
     assert index.load("first") == MethodConfig(
         label="First",
         builder="waldm",
@@ -82,7 +82,7 @@ def test_a_file_with_one_method_has_its_name(tmp_path: Path) -> None:
         ),
         ({"some": {"builder": "waldm", "methods": {"Wanted": {"label": "W"}}}}, r"some\.yaml: methods\.Wanted"),
         ({"some": {"builder": "waldm", "members": {"wanted": {"label": "W"}}}}, r"some\.yaml: unknown key 'members'"),
-        ({}, r"methods: no method 'wanted'; there are: first, second"),
+        ({}, r"methods: no method 'wanted'; there are: .*first, .*second"),
     ],
 )
 def test_mistakes_are_one_line(tmp_path: Path, files: dict[str, Any], said: str) -> None:

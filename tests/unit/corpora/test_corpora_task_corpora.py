@@ -189,8 +189,8 @@ def test_names_of_files_change_nothing_and_text_and_order_do(mine: Mine) -> None
 def test_a_study_leaves_out_a_task_whose_text_is_not_there(mine: Mine) -> None:
     for kind in ("methods", "studies"):
         (mine.config / kind).mkdir()
-    (mine.config / "methods" / "mixed.yaml").write_text("label: Mixed\nbuilder: transformer\n")
-    study = {"title": "x", "description": "x", "tasks": ["mine"], "methods": ["mixed"]}
+    (mine.config / "methods" / "plain.yaml").write_text("label: Plain\nbuilder: transformer\n")
+    study = {"title": "x", "description": "x", "tasks": ["mine"], "methods": ["mixed", "plain"]}
     (mine.config / "studies" / "x.yaml").write_text(yaml.safe_dump(study))
     corpora = mine.text.parent / "corpora"
     mine.put(acts__en="one\n")

@@ -18,7 +18,7 @@ def test_a_full_or_read_only_folder_of_snakemake_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    spec_file = SpecFiles(at_once=True)
+    spec_file = SpecFiles(lambda: True)
     there = spec_file("{}")
 
     def fails(path: Path, text: str) -> None:
@@ -33,13 +33,8 @@ def test_a_full_or_read_only_folder_of_snakemake_is_one_line(
     assert line.startswith("snakemake: .snakemake/specs/") and f".json: {os.strerror(number)}; make room or" in line
 
 
-def test_specs_are_written_when_the_workflow_starts_and_not_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_names_specs_and_writes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    spec_file = SpecFiles(at_once=False)
-    planned = spec_file("{}")
+    planned = SpecFiles(lambda: False)("{}")
     assert not list(tmp_path.iterdir())
-    spec_file.write()
-    assert Path(planned).read_text() == "{}\n"
-    assert Path(spec_file("[]")).read_text() == "[]\n"
+    assert SpecFiles(lambda: True)("{}") == planned and Path(planned).read_text() == "{}\n"

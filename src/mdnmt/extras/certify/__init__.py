@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
 
     if args.sign:
         name_of_key(args.sign)
-    sources = Sources(Path(), args.config_folder, args.results, args.sbom, args.bundle, args.sign)
+    sources = Sources(args.config_folder, args.results, args.sbom, args.bundle, args.sign)
     require_sources(sources, args.study, args.out)
     study = resolve(args.config_folder, args.study, args.corpora)
     counts = Counter(one.status for one in certify(study, sources, args.out))

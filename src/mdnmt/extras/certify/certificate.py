@@ -25,6 +25,7 @@ from mdnmt.extras.certify import documents
 from mdnmt.extras.certify.study_facts import has_study, read_facts
 from mdnmt.fingerprint import sha256_file
 from mdnmt.studies.study import Study
+from mdnmt.workspace import PACKAGED, SNAKEFILE, config_file
 
 BUNDLE, SBOM, VERIFICATION = "bundle", "environment/sbom.json", "verification.txt"
 # Older certificates also had an RO-Crate.
@@ -36,7 +37,6 @@ class Sources:
     """Where a certificate's parts come from.
 
     Attributes:
-        project: the checkout, with Snakefile, workflow, config and envs.
         config: the folder of configuration.
         results: the folder of results.
         sbom: a list of the installed packages in CycloneDX JSON.
@@ -44,7 +44,6 @@ class Sources:
         key: an SSH key that signs the certificate; None: it stays unsigned.
     """
 
-    project: Path
     config: Path
     results: Path
     sbom: Path
@@ -60,9 +59,6 @@ def require_sources(sources: Sources, study: str, out: Path) -> None:
     """
     if out.exists():
         raise ConfigError(f"{out}: exists already; expected the name of a new folder")
-    for name in ("Snakefile", "workflow", "envs/lock", "LICENSE"):
-        if not (sources.project / name).exists():
-            raise ConfigError(f"{sources.project / name}: missing; start the command in a checkout of the source code")
     try:
         listed = json.loads(sources.sbom.read_bytes())
     except FileNotFoundError:
@@ -123,13 +119,13 @@ def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
 
 def _copy_sources(study: Study, sources: Sources, part: Path) -> None:
     """Copy workflow, configuration of the study, lock files, SBOM and licence."""
-    shutil.copy(sources.project / "Snakefile", part)
-    shutil.copy(sources.project / "LICENSE", part)
-    shutil.copytree(sources.project / "workflow" / "rules", part / "workflow" / "rules")
-    shutil.copytree(sources.project / "envs" / "lock", part / "environment" / "lock")
+    shutil.copy(SNAKEFILE, part)
+    shutil.copy(PACKAGED / "LICENSE", part)
+    shutil.copytree(PACKAGED / "workflow" / "rules", part / "workflow" / "rules")
+    shutil.copytree(PACKAGED / "envs" / "lock", part / "environment" / "lock")
     shutil.copy(sources.sbom, part / SBOM)
     (part / "config").mkdir()
-    shutil.copy(sources.config / "studies" / f"{study.name}.yaml", part / "config")
+    shutil.copy(config_file(sources.config, f"studies/{study.name}.yaml"), part / "config")
 
 
 def _seal(folder: Path, key: Path | None) -> None:

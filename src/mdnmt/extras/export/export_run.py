@@ -98,8 +98,8 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
     for package in wanted.packages:
         if importlib.util.find_spec(package) is None:
             raise ConfigError(
-                f"needs the package {package}, which is not installed; run `make setup EXTRAS=export` (without a "
-                "checkout: pip install 'mdnmt[export]')"
+                f"needs the package {package}, which is not installed; run `make setup EXTRAS=export`, or "
+                "`pip install '.[export]'`, in a clone of the repository"
             )
     if out.is_symlink() or (out.exists() and not out.is_dir()) or (out.is_dir() and any(out.iterdir())):
         raise ConfigError(f"{out}: exists and is not an empty folder; name a new folder")

@@ -22,6 +22,7 @@ from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
+from mdnmt.workspace import config_file
 
 FILE = "seed-spread.yaml"
 PRIOR_WEIGHT = 4.0  # maximum degrees of freedom of the prior
@@ -105,4 +106,4 @@ def spread_of(study: Study, places: ResultPaths, config_folder: Path) -> Spread:
                 place = (shown.task, metric, column == AVERAGE)
                 values.setdefault(place, {})[row.method, column] = found.values  # a run in two tables counts once
     own = {place: pooled(of_rows.values()) for place, of_rows in values.items()}
-    return Spread(load_model(config_folder / FILE, SeedSpread), own)
+    return Spread(load_model(config_file(config_folder, FILE), SeedSpread), own)

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"needs the package {error.name}, which is not installed; "
-            "run `make setup EXTRAS=serve` (without a checkout: pip install 'mdnmt[serve]')"
+            "run `make setup EXTRAS=serve`, or `pip install '.[serve]'`, in a clone of the repository"
         ) from None
     for name in ("max_characters", "max_sentence", "requests_per_minute"):
         if (value := getattr(args, name)) < 1:

@@ -35,16 +35,17 @@ def run(args: argparse.Namespace) -> int | None:
     """
     import select
 
-    from mdnmt.config.loader import load_mapping, validate_model
+    from mdnmt.config.loader import load_model
     from mdnmt.config.project import ProjectConfig
     from mdnmt.errors import ConfigError
     from mdnmt.extras.watch.overview import Overview, overview_text, read_overview
     from mdnmt.extras.watch.supervise import Supervisor
     from mdnmt.operations.plan.benchmark_paths import name_of
     from mdnmt.studies.resolve import resolve
+    from mdnmt.workspace import config_file
 
     folder: Path = args.folder.resolve()
-    project = validate_model(load_mapping(folder / "config/config.yaml"), ProjectConfig, "config/config.yaml")
+    project = load_model(config_file(folder / "config", "config.yaml"), ProjectConfig)
 
     if args.restart and not args.words:
         raise ConfigError("--restart: names no command; expected e.g. --restart -- snakemake --profile ...")

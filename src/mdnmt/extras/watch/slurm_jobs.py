@@ -15,8 +15,9 @@ _ALIVE = (
     "PENDING RUNNING CONFIGURING COMPLETING SUSPENDED REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING SIGNALING STAGE_OUT "
     "STOPPED SPECIAL_EXIT"
 )
-# "rule_train_wildcards_<task>_<method>_<seed>_<hash>", or another rule that trains; no wildcard has an underscore.
-_OF_RUN = re.compile(r"rule_train_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
+# "rule_train_wildcards_<task>_<method>_<seed>_<hash>"; no wildcard has an underscore. A workflow that imports ours may
+# put a prefix before the rule's name.
+_OF_RUN = re.compile(r"rule_(?:\w+_)?train_wildcards_([^_]+)_([^_]+)_(\d+)_([0-9a-f]{8})")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from rich.text import Text
 from mdnmt.errors import printable
 from mdnmt.operations.progress.failures import PAGE, explain, was_stopped
 from mdnmt.operations.progress.run_states import RunState, duration, run_states
-from mdnmt.operations.progress.stages import STAGE_OF, Progress
+from mdnmt.operations.progress.stages import Progress, stage_of
 
 READ_EVERY_SECONDS = 5.0  # how often the files of the runs in training are read
 
@@ -58,13 +58,13 @@ class Display:
     def started(self, number: int, rule: str, title: str | None, wildcards: dict[str, str], logs: list[str]) -> None:
         """Show that a job starts."""
         job = self.progress.start(number, rule, title, wildcards, logs)
-        if self._live is None and rule in STAGE_OF:  # `all` starts nothing
+        if self._live is None and stage_of(rule) is not None:  # `all` starts nothing
             self.line(f"start: {job.title}")
 
     def finished(self, number: int) -> None:
         """Show that a job finished."""
         job = self.progress.finish(number)
-        if self._live is None and job is not None and job.rule in STAGE_OF:
+        if self._live is None and job is not None and stage_of(job.rule) is not None:
             self.line(f"done: {job.title} ({self.progress.summary()})")
 
     def failed(self, number: int, rule: str, logs: list[str]) -> None:

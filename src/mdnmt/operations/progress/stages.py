@@ -24,7 +24,14 @@ STAGES: dict[str, frozenset[str]] = {
         }
     ),
 }
-STAGE_OF = {rule: stage for stage, rules in STAGES.items() for rule in rules}
+_STAGE_OF = {rule: stage for stage, rules in STAGES.items() for rule in rules}
+
+
+def stage_of(rule: str) -> str | None:
+    """Return the stage of a rule; a workflow that imports ours may put a prefix before the name (`mdnmt_train`)."""
+    words = rule.split("_")
+    names = ("_".join(words[at:]) for at in range(len(words)))
+    return next((_STAGE_OF[name] for name in names if name in _STAGE_OF), None)
 
 
 @dataclass
@@ -65,13 +72,13 @@ class Progress:
     def plan(self, jobs_of_rule: Mapping[str, object]) -> None:
         """Add the job counts that Snakemake announces when it starts."""
         for rule, number in jobs_of_rule.items():
-            if rule in STAGE_OF and isinstance(number, int):
-                self.stages[STAGE_OF[rule]].total += number
+            if (stage := stage_of(rule)) is not None and isinstance(number, int):
+                self.stages[stage].total += number
 
     def start(self, number: int, rule: str, title: str | None, wildcards: Mapping[str, str], logs: list[str]) -> Job:
         """Record that a job starts; return it."""
         run = None
-        if STAGE_OF.get(rule) == "trainings" and {"task", "method", "seed", "fp"} <= wildcards.keys():
+        if stage_of(rule) == "trainings" and {"task", "method", "seed", "fp"} <= wildcards.keys():
             run = f"{wildcards['task']}/{wildcards['method']}/seed{wildcards['seed']}-{wildcards['fp']}"
         shown_title = title or " ".join([rule, *map(str, wildcards.values())])
         job = Job(number, rule, shown_title, run, logs)
@@ -99,7 +106,7 @@ class Progress:
         return job
 
     def _stage(self, job: Job) -> Stage | None:
-        name = STAGE_OF.get(job.rule)
+        name = stage_of(job.rule)
         return self.stages[name] if name is not None else None
 
     def summary(self) -> str:

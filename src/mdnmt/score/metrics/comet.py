@@ -170,7 +170,8 @@ def _library() -> Any:
             from comet.models import RegressionMetric  # type: ignore[import-untyped]
     except ImportError as error:
         raise ConfigError(
-            f"COMET cannot be imported ({error}); install it: `make setup`, or `python -m pip install 'mdnmt[comet]'`"
+            f"COMET cannot be imported ({error}); install it: `make setup`, or `pip install '.[comet]'`, in a clone of "
+            "the repository"
         ) from None
     logging.getLogger("comet").setLevel(logging.ERROR)
     return RegressionMetric

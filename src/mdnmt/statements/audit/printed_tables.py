@@ -15,6 +15,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.fingerprint import canonical_json
 from mdnmt.statements.audit.cells import other_paper, split_cell, split_measure
 from mdnmt.statements.audit.printed_numbers import value_of
+from mdnmt.workspace import config_files
 
 VERSION = 1  # raised when the same input gives another result
 
@@ -91,7 +92,7 @@ class AuditInput:
 
 def papers_with_audit(config_folder: Path) -> list[str]:
     """Return the papers that have a file in config/audit/."""
-    return sorted(path.stem for path in (config_folder / "audit").glob("*.yaml"))
+    return [path.stem for path in config_files(config_folder, "audit/*.yaml")]
 
 
 def load_inputs(config_folder: Path, papers: Sequence[str] = ()) -> AuditInput:
@@ -101,7 +102,7 @@ def load_inputs(config_folder: Path, papers: Sequence[str] = ()) -> AuditInput:
         ConfigError: an unknown paper, or a mistake in a file.
     """
     configs = {name: load_audit(config_folder, name) for name in papers or papers_with_audit(config_folder)}
-    known = sorted(path.stem for path in (config_folder / "published").glob("*.tsv"))
+    known = [path.stem for path in config_files(config_folder, "published/*.tsv")]
     named = sorted({reading.method for config in configs.values() for reading in readings(config)})
     methods = MethodIndex(config_folder)
     return AuditInput(

@@ -68,7 +68,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, configuration: Path, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"needs the package ctranslate2, .*pip install 'mdnmt\[export\]'"):
+    with pytest.raises(ConfigError, match=r"needs the package ctranslate2, .*pip install '\.\[export\]'"):
         export_run(tmp_path, "ctranslate2", tmp_path / "out", configuration)
 
 

@@ -24,7 +24,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     assert main(["serve", "nowhere"]) == 2
     assert capsys.readouterr().err.strip() == (
         "mdnmt serve: needs the package uvicorn, which is not installed; "
-        "run `make setup EXTRAS=serve` (without a checkout: pip install 'mdnmt[serve]')"
+        "run `make setup EXTRAS=serve`, or `pip install '.[serve]'`, in a clone of the repository"
     )
 
 
