@@ -149,7 +149,7 @@ class IwsltReader(Frozen):
     titles: bool = Field(False, strict=True, description="take the talks' titles and descriptions as sentences too")
     dropped: tuple[str, ...] = Field(
         default=("url", "talkid", "keywords", "speaker", "translator", "reviewer", "doc"),
-        description="tags whose lines are not text; a line with another tag is refused",
+        description="tags whose lines are not text; a line with another tag is, and is counted",
     )
     valid: tuple[str, ...] = Field(
         default=(), description="sets joined for valid, such as dev2010; none: drawn at random"

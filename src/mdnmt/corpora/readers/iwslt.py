@@ -1,9 +1,14 @@
-"""Read IWSLT's archives: `train.tags.<pair>.<lang>`, text and tag lines, and `IWSLT*.<set>.<pair>.<lang>.xml`."""
+"""Read IWSLT's archives: `train.tags.<pair>.<lang>`, text and tag lines, and `IWSLT*.<set>.<pair>.<lang>.xml`.
+
+What has one obvious reading is read: a line of talks that begins with an unknown tag is text, a bare `&` in XML is
+an ampersand. How often that happened is printed on standard error.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 
 from mdnmt.config.corpus_reader import IwsltReader
 from mdnmt.corpora.formats.archive import Archive
@@ -15,6 +20,9 @@ from mdnmt.errors import DataError
 REQUIRED: tuple[str, ...] = ()  # the names depend on the languages
 
 _TITLES = ("title", "description")
+# A `&` that begins no entity, and what may be the beginning of one at the end of a block.
+_BARE_AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9A-Fa-f]+;|[A-Za-z_][\w.-]*;)")
+_ENTITY_BYTES_MAX = 32
 _OPENING = re.compile(r"\s*</?([A-Za-z][A-Za-z0-9_-]*)(?:\s[^<>]*)?/?>")
 # (line number, what it is: "text", "title" or "description", its text)
 Line = tuple[int, str, str]
@@ -26,7 +34,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: IwsltRea
     One side may have tag lines that the other lacks; all other lines must be in step.
 
     Raises:
-        DataError: a member is missing, a line has an unknown tag, or the sides do not go together.
+        DataError: a member is missing, or the sides do not go together.
     """
     pair = pair_pattern(source_lang, target_lang)
     names = [
@@ -52,16 +60,19 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: IwsltRea
 
 
 def _text_lines(archive: Archive, name: str, options: IwsltReader) -> Iterator[Line]:
+    unknown: dict[str, list[int]] = {}  # tag -> its lines
     for number, line in enumerate(lines(archive, name), start=1):
         opening = _OPENING.match(line)
         tag = opening[1].lower() if opening else ""
         if tag in _TITLES:
             yield number, tag, _within(line, tag, f"{place(archive, name)}:{number}")
-        elif tag and tag not in options.dropped:
-            said = f"begins with the tag <{tag}>; if its lines are not text, add it to `dropped`"
-            raise DataError(f"{place(archive, name)}:{number}: {said}")
-        elif not tag:
+        elif tag not in options.dropped:
+            if tag:
+                unknown.setdefault(tag, []).append(number)
             yield number, "text", line
+    for tag, found in unknown.items():
+        said = f"lines that begin with the unknown tag <{tag}>: {len(found)}, read as text, the first is {found[0]}"
+        print(f"{place(archive, name)}: {said}; if they are none, add `{tag}` to `dropped`", file=sys.stderr)
 
 
 def _within(line: str, tag: str, where: str) -> str:
@@ -111,5 +122,29 @@ def _set(archive: Archive, name: str, source_lang: str, target_lang: str) -> Ite
 
 
 def _segments(archive: Archive, member: str) -> Iterator[Event]:
-    found = events(archive.blocks(member), place(archive, member), gathered="seg")
-    return (event for event in found if event.kind == "text")
+    text = _Escaped(archive.blocks(member))
+    yield from (event for event in events(text, place(archive, member), gathered="seg") if event.kind == "text")
+    if text.count:
+        print(f"{place(archive, member)}: {text.count} bare `&` were read as `&amp;`", file=sys.stderr)
+
+
+class _Escaped:
+    """The blocks of an XML document with `&amp;` for each bare `&`, and their number."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks, self.count = blocks, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        rest = b""
+        for block in self._blocks:
+            data, rest = rest + block, b""
+            begin = data.rfind(b"&", max(0, len(data) - _ENTITY_BYTES_MAX))
+            if begin >= 0 and b";" not in data[begin:]:
+                data, rest = data[:begin], data[begin:]
+            yield self._escape(data)
+        yield self._escape(rest)
+
+    def _escape(self, data: bytes) -> bytes:
+        text, count = _BARE_AMPERSAND.subn(b"&amp;", data)
+        self.count += count
+        return text
