@@ -75,8 +75,8 @@ en-fr,26839446,WMT'16,pubmed,Carabin en,Les carabins fr
 """
 
 
-def phan(domain: str) -> dict[str, dict[str, str] | str]:
-    return {f"{split}.{lang}": f"{domain} {split} {lang}\n" for split in SPLITS for lang in ("en", "de")}
+def phan(domain: str, *splits: str) -> dict[str, dict[str, str] | str]:
+    return {f"{split}.{lang}": f"{domain} {split} {lang}\n" for split in splits or SPLITS for lang in ("en", "de")}
 
 
 @dataclass
@@ -132,6 +132,8 @@ CASES = {
     "medline-titles-en-fr": Case({"WMT16.csv.gz": TITLES}, [], pack=table),
     "phan-news-en-de": Case(phan("news"), ["news train"], {"valid": ["news valid"], "test": ["news test"]}),
     "phan-ted-en-de": Case(phan("ted"), ["ted train"], {"valid": ["ted valid"], "test": ["ted test"]}),
+    "phan-news-small-en-de": Case(phan("news", "valid", "test"), ["news valid", "news test"]),
+    "phan-ted-small-en-de": Case(phan("ted", "valid", "test"), ["ted valid", "ted test"]),
     "wmt18-news-commentary-v13-zh-en": Case(
         {
             f"training-parallel-nc-v13/news-commentary-v13.{pair}.{lang}": f"1929 {lang}\nPARIS {lang}\n"
