@@ -20,6 +20,7 @@ class Kind:
         defines: the names that a module of this kind defines.
         page: the page about it.
         package: the folder of mdnmt's own in `src/mdnmt`, a module each; "" if they have none.
+        names: those of mdnmt's own that are no modules.
         mark: what the source of one contains at the beginning of a line, if the names are its own to choose.
     """
 
@@ -28,10 +29,13 @@ class Kind:
     page: str
     package: str = ""
     mark: str = ""
+    names: tuple[str, ...] = ()
 
     def has_own(self, name: str) -> bool:
         """Say whether mdnmt has a module of this kind and name, outside `extras/`."""
         inside = _HERE / self.package / name
+        if name in self.names:
+            return True
         return bool(self.package) and (inside.with_suffix(".py").is_file() or (inside / "__init__.py").is_file())
 
 
@@ -44,7 +48,12 @@ BLOCK = Kind("block", ("PART", "block"), "docs/your-own-method.md")
 LOSS = Kind("loss", ("loss",), "docs/your-own-method.md")
 METRIC = Kind("metric", ("INFO", "metric"), "docs/your-own-metric.md", "score/metrics/string_based")
 READER = Kind("reader", ("Options", "REQUIRED", "read"), "docs/plug-ins.md", "corpora/readers")
-PROVIDER = Kind("provider", ("Options", "download"), "docs/plug-ins.md", "corpora/providers")
+PROVIDER = Kind(
+    "provider",
+    ("Options", "download"),
+    "docs/plug-ins.md",
+    names=("pip", "npm", "apt", "apt_list", "http", "opus", "hf", "git", "manual", "local", "generated"),
+)
 EXHIBIT = Kind("kind of table or figure", (), "docs/your-own-figure.md", mark="@register")
 CLAIM_RULE = Kind("claim rule", (), "docs/your-own-claim-rule.md", "statements/claims/rules", mark="@claim_rule")
 PLANNER = Kind("planner of runs", ("text", "order"), "docs/plug-ins.md")

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from unit.config_docs.pages import ROOT, named_files
 from unit.plugin_folder import LOSS, OWN, Write, make
 
-from mdnmt import plugins
+from mdnmt import plugin_kinds, plugins
 from mdnmt.cli import main
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora.checksum_cache import ChecksumCache
@@ -153,6 +153,15 @@ def test_a_block_or_loss_that_is_none_is_one_line(write_plugin: Write, options: 
     write_plugin("misplaced.py", BLOCK.format(part="encoder"))
     with pytest.raises(ConfigError, match=re.escape(said)):
         build("transformer", validate("transformer", options, where="x"), VocabSizes(9, 9, True), 2)
+
+
+@pytest.mark.parametrize("name", ["git", "opus", "apt_list", "local"])
+def test_a_provider_of_mdnmt_is_not_replaced(write_plugin: Write, name: str) -> None:
+    write_plugin(f"{name}.py", VERB)  # a plug-in of another kind may have its name
+    assert plugins.find_own(plugin_kinds.PROVIDER, name) is None
+    write_plugin(f"{name}.py", PROVIDER)
+    with pytest.raises(ConfigError, match=f"mdnmt has a provider '{name}' too"):
+        plugins.find_own(plugin_kinds.PROVIDER, name)
 
 
 def test_a_provider_and_a_reader_fetch_and_read_a_corpus(write_plugin: Write, tmp_path: Path) -> None:

@@ -9,7 +9,14 @@ from pydantic import Field, StringConstraints, model_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.corpus_reader import ReaderConfig
-from mdnmt.config.corpus_source import FileSourceConfig, GeneratedSource, LocalSource, ManualSource, SourceConfig
+from mdnmt.config.corpus_source import (
+    FileSource,
+    FileSourceConfig,
+    GeneratedSource,
+    LocalSource,
+    ManualSource,
+    SourceConfig,
+)
 from mdnmt.config.loader import find_named, load_model
 from mdnmt.languages import PATTERN
 
@@ -50,6 +57,17 @@ class CorpusConfig(Frozen):
     )
 
     @property
+    def sources(self) -> tuple[SourceConfig, ...]:
+        """Return where all of its files come from."""
+        return (self.source, *self.more_sources)
+
+    @property
+    def downloads(self) -> tuple[FileSource, ...]:
+        """Return the files that are downloaded; empty for text that the user has, or that is generated."""
+        own = LocalSource | ManualSource | GeneratedSource
+        return tuple(source for source in self.sources if not isinstance(source, own))
+
+    @property
     def unpacked_bound(self) -> int:
         """Return how many bytes the archive, or one .gz file of a local corpus, may unpack to."""
         return self.unpacked_bytes_max or UNPACKED_BYTES_MAX.get(self.source.provider, GIBIBYTE)
@@ -61,9 +79,9 @@ class CorpusConfig(Frozen):
         if (self.source.provider == "generated") != (self.reader.name == "generated"):
             raise ValueError("the provider 'generated' and the reader 'generated' go together")
         if self.more_sources:
-            if isinstance(self.source, LocalSource | ManualSource | GeneratedSource):
+            if self.source not in self.downloads:
                 raise ValueError(f"more_sources: the provider {self.source.provider!r} allows none")
-            files = [source.file for source in (self.source, *self.more_sources)]
+            files = [source.file for source in self.downloads]
             if len(set(files)) < len(files):
                 raise ValueError("more_sources: two files have one name; give each another")
         return self

@@ -13,7 +13,7 @@ from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec, locked_file
 from mdnmt.corpora.fetch_manifest import MANIFEST, read_manifest
 from mdnmt.corpora.local_files import local_files
 from mdnmt.corpora.providers import manual
-from mdnmt.corpora.providers.package_client import why_client_missing
+from mdnmt.corpora.providers.package_clients import why_client_missing
 from mdnmt.errors import DataError
 
 
@@ -58,11 +58,7 @@ def with_fetched(lock: Lock, corpora: Mapping[str, CorpusConfig], corpora_folder
     added = {}
     for name, corpus in corpora.items():
         rows = manifest_rows(read_manifest(corpora_folder / name))
-        unpinned = [
-            one.file
-            for one in (corpus.source, *corpus.more_sources)
-            if not isinstance(one, LocalSource | ManualSource | GeneratedSource) and one.sha256 is None
-        ]
+        unpinned = [one.file for one in corpus.downloads if one.sha256 is None]
         new = [rows[file] for file in unpinned if file in rows and lock.row(name, file) is None]
         if new:
             added[name] = (*lock.corpora.get(name, ()), *new)
@@ -77,9 +73,8 @@ def with_placeholders(lock: Lock, corpora: Mapping[str, CorpusConfig]) -> Lock:
             *lock.corpora.get(name, ()),
             *(
                 LockRow.model_validate({**row, "file": source.file, "size_bytes": source.size_bytes or 0})
-                for source in (corpus.source, *corpus.more_sources)
-                if not isinstance(source, LocalSource | ManualSource | GeneratedSource)
-                and locked_file(name, source, lock).sha256 is None
+                for source in corpus.downloads
+                if locked_file(name, source, lock).sha256 is None
             ),
         )
         for name, corpus in corpora.items()
@@ -111,11 +106,7 @@ def manifest_rows(manifest: Mapping[str, Any] | None) -> dict[str, LockRow]:
 
 def has_unknown_checksum(corpus: CorpusConfig, name: str, lock: Lock) -> bool:
     """Say whether the content of a corpus is unknown, because it is not pinned and was never downloaded."""
-    return any(
-        locked_file(name, source, lock).sha256 is None
-        for source in (corpus.source, *corpus.more_sources)
-        if not isinstance(source, LocalSource | ManualSource | GeneratedSource)
-    )
+    return any(locked_file(name, source, lock).sha256 is None for source in corpus.downloads)
 
 
 def why_missing(corpus: CorpusConfig, folder: Path, lock: Lock = NO_LOCK) -> str | None:
@@ -139,7 +130,7 @@ def why_missing(corpus: CorpusConfig, folder: Path, lock: Lock = NO_LOCK) -> str
         there = manual.path_of(source).is_file()
         return None if there else f"needs {corpus.title}: {manual.what_to_do(source)}"
     manifest = read_manifest(folder)
-    for one in (source, *corpus.more_sources):
+    for one in corpus.downloads:
         client = why_client_missing(one.provider)
         if client is not None and not _is_verified(locked_file(folder.name, one, lock), manifest, folder):
             return f"needs {getattr(one, 'package', one.file)}: {client}"

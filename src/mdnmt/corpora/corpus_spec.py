@@ -122,14 +122,14 @@ def corpus_spec(name: str, corpus: CorpusConfig, cache: ChecksumCache, lock: Loc
         DataError: files of a local corpus are missing or unreadable.
         ConfigError: the lock and the corpus' YAML file differ.
     """
-    sources, source = (corpus.source, *corpus.more_sources), corpus.source
+    source = corpus.source
     if isinstance(source, LocalSource):
         folder = Path(source.folder).expanduser()
         files = [_hashed(folder / file, cache) for file in local_files(folder, corpus.languages, corpus.reader)]
     else:
         files = [
             _with_content(one, locked_file(name, one, lock), cache)
-            for one in sources
+            for one in corpus.sources
             if not isinstance(one, LocalSource | GeneratedSource)
         ]
     return CorpusSpec(name=name, files=tuple(files), reader=corpus.reader, unpacked_bytes_max=corpus.unpacked_bound)
@@ -176,7 +176,7 @@ def fetch_spec(name: str, corpus: CorpusConfig, hash_cache: Path, lock: Lock = N
     cache = ChecksumCache(hash_cache)
     spec = corpus_spec(name, corpus, cache, lock)
     cache.save()
-    sources = tuple(_as_locked(name, source, lock) for source in (corpus.source, *corpus.more_sources))
+    sources = tuple(_as_locked(name, source, lock) for source in corpus.sources)
     return FetchSpec(sources=sources, languages=corpus.languages, pairs=corpus.pairs, corpus=spec)
 
 

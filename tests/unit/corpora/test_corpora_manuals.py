@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mdnmt.config.corpus_reader import DdtpReader, LibreofficeHelpReader
 from mdnmt.config.corpus_source import AptListSource
 from mdnmt.corpora.formats.joined_archives import open_files
-from mdnmt.corpora.providers import apt
+from mdnmt.corpora.providers import package_clients
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError, FetchError
 
@@ -137,14 +137,14 @@ def test_apt_brings_the_list_of_the_release_into_lists_of_its_own(tmp_path: Path
         for suite in ("bookworm", "bookworm-updates", "bookworm-security"):
             (lists / f"host_debian_dists_{suite}_main_i18n_Translation-fr").write_text(suite)
 
-    monkeypatch.setattr(apt, "run_client", client)
+    monkeypatch.setattr(package_clients, "_run", client)
     source = AptListSource(provider="apt-list", list="Translation-fr")
-    assert apt.download_list(source, tmp_path) == "Translation-fr of bookworm"
+    assert package_clients.download(source, tmp_path) == "Translation-fr of bookworm"
     assert [path.name for path in tmp_path.iterdir()] == ["Translation-fr"]
     assert (tmp_path / "Translation-fr").read_text() == "bookworm"
     assert asked[:2] == ["apt-get", "update"]
     assert "Acquire::Languages=fr" in asked
 
-    monkeypatch.setattr(apt, "run_client", lambda *_: None)
+    monkeypatch.setattr(package_clients, "_run", lambda *_: None)
     with pytest.raises(FetchError, match="expected the list of one release, apt-get brought none"):
-        apt.download_list(source, tmp_path)
+        package_clients.download(source, tmp_path)

@@ -112,6 +112,6 @@ def _corpus_bytes(task: Task, name: str) -> int | None:
     found: list[CorpusSpec] = [one for domain in specs for one in domain.corpora if one.name == name]
     sizes = [file.size_bytes for file in found[0].files] if found else []
     if not sizes:
-        sizes = [getattr(source, "size_bytes", None) for source in (corpus.source, *corpus.more_sources)]
+        sizes = [getattr(source, "size_bytes", None) for source in corpus.sources]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
