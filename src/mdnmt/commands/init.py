@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     name = args.name or ask("Name of the task and the study", "mine")
     if not NAME_PATTERN.fullmatch(name) or name in READ_AS_MISSING:
         raise ConfigError(f"--name: found {name!r}, expected {NAME_RULE}, such as my-texts")
+    task, study = args.config / "tasks" / f"{name}.yaml", args.config / "studies" / f"{name}.yaml"
+    _require_free((task, study))
     choices = Choices(
         name,
         source,
@@ -69,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
         has_comet=why_missing(COMET, CometConfig().name) is None,
     )
     check_amount(domains)
-    task, study = args.config / "tasks" / f"{name}.yaml", args.config / "studies" / f"{name}.yaml"
     print(summary(domains, choices), flush=True)
     if not (is_asked or args.yes):
         raise ConfigError("nothing is written: found no terminal to ask on; expected --yes, which takes every default")
@@ -92,6 +93,21 @@ def run(args: argparse.Namespace) -> int:
     print(f"\nLook at the doctor's warnings. Then start it with: mdnmt run {name}" if warnings else
           f"\nStart it with: mdnmt run {name}")  # fmt: skip
     return 0
+
+
+def _require_free(files: tuple[Path, ...]) -> None:
+    """Refuse a name under which the package has a task or study, which the new files would hide.
+
+    Raises:
+        ConfigError: it has one.
+    """
+    from mdnmt.errors import ConfigError
+    from mdnmt.workspace import config_file
+
+    for path in files:
+        kind = path.parent
+        if config_file(kind.parent, f"{kind.name}/{path.name}") != path:
+            raise ConfigError(f"--name: mdnmt has {path.stem!r} in {kind.name} already; choose another name")
 
 
 def _max_sentences(domains: Sequence[FoundDomain], ask: Callable[[str, str], str]) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,6 @@ from mdnmt.errors import ConfigError
 from mdnmt.operations.init.find_text import FoundDomain, domain_name, find_domains
 from mdnmt.operations.init.write_study import METHODS, check_amount, held_out, size_for, write_new
 from mdnmt.studies.resolve import resolve
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def text(path: Path, lines: int, word: str) -> None:
@@ -232,15 +229,14 @@ def test_nothing_is_overwritten_and_all_files_come_or_none(tmp_path: Path) -> No
     with pytest.raises(ConfigError, match=r"b\.yaml is there already"):
         write_new({tmp_path / "a.yaml": "x", tmp_path / "b.yaml": "y"})
     assert not (tmp_path / "a.yaml").exists() and (tmp_path / "b.yaml").read_text() == "mine"
-    with pytest.raises(OSError, match="No such file"):
-        write_new({tmp_path / "c.yaml": "x", tmp_path / "absent/d.yaml": "y"})
+    with pytest.raises(FileExistsError):
+        write_new({tmp_path / "c.yaml": "x", tmp_path / "b.yaml" / "d.yaml": "y"})
     assert not (tmp_path / "c.yaml").exists()
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)  # nothing is the user's own yet; all else comes from the package
     return tmp_path
 
 
@@ -267,6 +263,9 @@ def test_two_folders_become_a_study_with_one_command(project: Path, capsys: pyte
     assert started.spec.training.learning_rate < mixed.spec.training.learning_rate
     assert main(["init", "texts", "--yes", "--from", "no", "--name", "two-folders"]) == 2
     assert "is there already" in capsys.readouterr().err
+    assert main(["init", "texts", "--yes", "--from", "no", "--name", "demo"]) == 2
+    assert "mdnmt has 'demo' in studies already" in capsys.readouterr().err
+    assert sorted(path.name for path in project.glob("config/*/*")) == ["two-folders.yaml"] * 2
 
 
 def test_chinese_gets_words_and_vocabularies_of_its_own(project: Path) -> None:

@@ -241,6 +241,7 @@ def write_new(files: dict[Path, str]) -> None:
     written: list[Path] = []
     try:
         for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "w", encoding="utf-8") as handle:
                 written.append(path)
                 handle.write(text)
