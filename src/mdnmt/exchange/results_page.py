@@ -15,6 +15,7 @@ from mdnmt.exchange.bundle import RUNS, STUDIES, Bundle
 from mdnmt.exchange.evidence import SPECS, by_todays_rules, unpacked
 from mdnmt.exhibits.grid import Grid, read_grid
 from mdnmt.fsio import read_json
+from mdnmt.numbers.curve_points import curve_points
 from mdnmt.numbers.rounding import half_up, mean, non_breaking, signed, standard_deviation, thousands
 from mdnmt.numbers.table import TABLE
 from mdnmt.paths import RunPaths
@@ -130,10 +131,11 @@ def _systems(folder: Path, tables: list[Grid]) -> str:
 
 def fall_of_loss(curves: Path) -> float:
     """Return the share by which the validation loss of a run fell over the last tenth of its updates (curves.tsv)."""
-    table = pd.read_csv(curves, sep="\t")
-    valid = table[(table["split"] == "valid") & (table["domain"] == "all")].groupby("update")["loss"].last()
-    before = valid[valid.index <= 0.9 * valid.index.max()]
-    return float(1 - valid.iloc[-1] / before.iloc[-1])
+    points = [point for point in curve_points(curves) if (point.split, point.domain) == ("valid", "all")]
+    valid = {point.update: point.values["loss"] for point in points}
+    last = max(valid)
+    before = max(update for update in valid if update <= 0.9 * last)
+    return 1 - valid[last] / valid[before]
 
 
 def _tables(tables: list[Grid]) -> Iterator[str]:

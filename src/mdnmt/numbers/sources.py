@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,7 +12,8 @@ from pydantic import Field
 from mdnmt.config.base import Frozen
 from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
-from mdnmt.fsio import read_json, read_text
+from mdnmt.fsio import read_json
+from mdnmt.numbers.curve_points import curve_points
 from mdnmt.paths import address
 
 COLUMNS = (
@@ -157,12 +156,11 @@ def _score(domain: str, metric: str, entry: Mapping[str, Any], num_sentences: in
 
 def _curves(source: NumberSource) -> Iterator[Row]:
     """Yield what curves.tsv holds; `at` says after which update."""
-    with io.StringIO(read_text(source.path), newline="") as handle:
-        for line in csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE):
-            where = {"split": line["split"], "domain": line["domain"], "at": f"update={int(line['update'])}"}
-            for column, (metric, factor) in CURVES.items():
-                if line[column]:
-                    yield {**where, "metric": metric, "value": factor * float(line[column])}
+    for point in curve_points(source.path):
+        where = {"split": point.split, "domain": point.domain, "at": f"update={point.update}"}
+        for column, (metric, factor) in CURVES.items():
+            if column in point.values:
+                yield {**where, "metric": metric, "value": factor * point.values[column]}
 
 
 def _resources(source: NumberSource) -> Iterator[Row]:

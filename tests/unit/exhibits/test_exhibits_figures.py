@@ -247,6 +247,8 @@ def test_curves_read_the_whole_task_and_leave_empty_cells_out(tmp_path):
         ("valid", "ppl"): {100: 5.0, 200: 4.0},
         ("valid", "accuracy"): {100: 0.25, 200: 0.25},
         ("valid", "bleu"): {100: 3.0, 200: 3.0},
+        ("valid", "nll"): {100: 4.2, 200: 4.2},
+        ("train", "learning_rate"): {100: 0.1, 200: 0.1},
     }
 
 

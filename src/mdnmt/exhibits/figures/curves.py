@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
-from mdnmt.errors import DataError
 from mdnmt.exhibits import curve_measures
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import (
@@ -27,7 +23,7 @@ from mdnmt.exhibits.figure_style import (
     stroke,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.fsio import read_text
+from mdnmt.numbers.curve_points import curve_points
 from mdnmt.numbers.rounding import mean
 
 if TYPE_CHECKING:
@@ -48,7 +44,6 @@ PANELS: dict[Panel, tuple[str, str, str, float]] = {
     "valid_bleu": ("Validation BLEU", "valid", "bleu", 1.0),
 }
 EPOCH = "epoch"
-COLUMNS = {EPOCH, *(column for _, _, column, _ in PANELS.values())}
 Series = dict[int, float]  # update -> value
 
 
@@ -168,29 +163,15 @@ class Line:
 
 
 def read_curves(path: Path) -> dict[tuple[str, str], Series]:
-    """Return the values of curves.tsv over all domains, by (split, column); values that are not finite are left out.
+    """Return the values of curves.tsv over all domains, by (split, column).
 
     Raises:
         DataError: the file lacks a column, or a value is not a number.
     """
-    wanted = {"update", "split", "domain", *COLUMNS}
     found: dict[tuple[str, str], Series] = {}
-    with io.StringIO(read_text(path), newline="") as handle:
-        reader = csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE)
-        if not wanted <= set(reader.fieldnames or ()):
-            raise DataError(f"{path}: line 1 is {reader.fieldnames}, expected the columns {sorted(wanted)}")
-        for row in reader:
-            if row["domain"] != "all":
-                continue
-            for column in sorted(COLUMNS):
-                if not row[column]:
-                    continue
-                try:
-                    update, value = int(row["update"]), float(row[column])
-                except ValueError as error:
-                    raise DataError(f"{path}, line {reader.line_num}: {error}, expected numbers") from error
-                if math.isfinite(value):
-                    found.setdefault((row["split"], column), {})[update] = value
+    for point in curve_points(path):
+        for column, value in point.values.items() if point.domain == "all" else ():
+            found.setdefault((point.split, column), {})[point.update] = value
     return found
 
 

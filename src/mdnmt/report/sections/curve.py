@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdnmt.fsio import read_text
+from mdnmt.numbers.curve_points import curve_points
 from mdnmt.report.plain_tables import any_number
 
 WIDTH, HEIGHT, MARGIN = 160, 44, 3  # of a picture, in pixels
@@ -30,11 +28,10 @@ def read_curves(path: Path) -> list[Curve]:
     if not path.is_file():
         return []
     series: dict[str, list[tuple[float, float]]] = {name: [] for name, _ in SHOWN.values()}
-    with io.StringIO(read_text(path), newline="") as handle:
-        for row in csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE):
-            name, key = SHOWN.get(row.get("split") or "", ("", ""))
-            if row.get("domain") == "all" and row.get(key):
-                series[name].append((float(row["update"]), float(row[key])))
+    for point in curve_points(path):
+        name, column = SHOWN.get(point.split, ("", ""))
+        if point.domain == "all" and column in point.values:
+            series[name].append((point.update, point.values[column]))
     return [curve for name, points in series.items() if (curve := draw(name, points))]
 
 
