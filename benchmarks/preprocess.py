@@ -7,7 +7,8 @@ repeated; lines of a further repetition end with its number, so that none is dro
 is made as `mdnmt task` makes it, from files to files. At the first size sacremoses and subword-nmt then do the same in
 one process, line by line, with the cleaned text: codes, vocabulary and arrays must be the same files, byte by byte. The
 two take turns, `--repeats` times (0: not at all), and the best of each is compared: other programs on the machine can
-only slow one down.
+only slow one down. With `--pieces`, a task with `bpe: sentencepiece` takes turns with that of Moses and BPE instead,
+and the ratios of their stages are printed.
 
 Each measurement has a process of its own, whose memory, with all its children's, is looked at ten times a second (pages
 that processes share count for each).
@@ -23,6 +24,7 @@ import io
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,6 +47,7 @@ from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.tasks import arrays_stage, build, codes_stage, text_stage
 from mdnmt.tasks.segmentation import token_encoder as encode
+from mdnmt.tasks.task_spec import STAGES as task_stages
 from mdnmt.tasks.task_spec import task_spec
 
 HELD_OUT = 2000
@@ -110,7 +113,12 @@ def write_lines(files: Sequence[Path], lines: int, folder: Path) -> None:
             out.writelines(islice(endless(), lines))
 
 
-def ours(folder: Path, langs: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
+def with_pieces(folder: Path, langs: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Do the same as `ours` with sentencepiece."""
+    return ours(folder, langs, options, "sentencepiece")
+
+
+def ours(folder: Path, langs: Sequence[str], options: argparse.Namespace, bpe: str = "joint") -> dict[str, Any]:
     """Make the task of the text in `folder`, and measure its stages."""
     corpus = {
         "title": "text",
@@ -123,17 +131,19 @@ def ours(folder: Path, langs: Sequence[str], options: argparse.Namespace) -> dic
         "source_lang": langs[0],
         "target_lang": langs[1],
         "domains": {DOMAIN: {"corpora": ["text"], "valid": HELD_OUT, "test": HELD_OUT}},
-        "segmentation": {"bpe_merge_operations": options.merges},
+        "segmentation": {"bpe": bpe, "bpe_merge_operations": options.merges},
         "leakage": {"near_duplicates": 0.8 if options.near else None},
     }
     config, cache = CorpusConfig.model_validate(corpus), folder / "hashes.json"
     fetch(fetch_spec("text", config, cache), folder / "fetched" / "text")
     spec = task_spec("text", TaskConfig.model_validate(task), {"text": config}, cache)
+    for stage in task_stages:  # an earlier repetition's are complete, and would be taken as they are
+        shutil.rmtree(folder / stage, ignore_errors=True)
     clock = Clock()
     for name, (module, function, around) in STAGES.items():
         setattr(module, function, clock.timed(name, getattr(module, function), around))
     with clock.stage("all"):
-        build.build_task(spec, folder / "fetched", folder / "task", options.jobs)
+        build.build_task(spec, folder / "fetched", folder / ("task" if bpe == "joint" else bpe), options.jobs)
     return {"seconds": clock.seconds, "cpu": clock.cpu}
 
 
@@ -243,6 +253,15 @@ def compare(mine: Sequence[dict[str, Any]], plain: Sequence[dict[str, Any]]) -> 
     return ratios, same
 
 
+def compare_pieces(mine: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Print and return the CPU seconds of Moses and BPE over those of sentencepiece, stage by stage."""
+    chosen = (*((stage,) for stage in COMPARED[:3]), ("tokenise", "apply BPE"), COMPARED)
+    ratios = {" + ".join(one): best(mine, "cpu", one) / max(best(others, "cpu", one), 1e-9) for one in chosen}
+    for stages, ratio in ratios.items():
+        print(f"  Moses and BPE over sentencepiece, {stages}: {ratio:.2f} times the CPU seconds")
+    return {stages: round(ratio, 2) for stages, ratio in ratios.items()}
+
+
 def machine() -> dict[str, Any]:
     """Return what the figures were measured with and on."""
     packages = ("numpy", "sacremoses", "subword-nmt", "datasketch")
@@ -266,14 +285,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     parser.add_argument("--merges", type=int, default=32000)
     parser.add_argument("--repeats", type=int, default=2, help="of the comparison; 0: none")
+    parser.add_argument("--pieces", action="store_true", help="compare with sentencepiece")
     parser.add_argument("--near", action="store_true", help="look for near-duplicates as well")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
-    parser.add_argument("--only", choices=("ours", "plainly"), help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=("ours", "plainly", "pieces"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     langs = [file.suffix[1:] for file in options.files]
     if options.only:
-        print(json.dumps({"ours": ours, "plainly": plainly}[options.only](options.folder, langs, options)))
+        print(
+            json.dumps(
+                {"ours": ours, "plainly": plainly, "pieces": with_pieces}[options.only](options.folder, langs, options)
+            )
+        )
         return
     found: dict[str, Any] = {"machine": machine(), "jobs": options.jobs, "merges": options.merges, "sizes": {}}
     same, peaks = True, []
@@ -281,15 +305,21 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="mdnmt-") as name:
             folder = Path(name)
             write_lines(options.files, lines, folder)
-            mine, plain = [], []
+            mine, plain, pieces = [], [], []
             compared = options.repeats if place == 0 else 0
             for _ in range(max(1, compared)):
                 mine.append(measured("ours", folder, options, options.near))
-                if compared:
+                if options.pieces:
+                    pieces.append(measured("pieces", folder, options, options.near))
+                if compared and not options.pieces:
                     plain.append(measured("plainly", folder, options, False))
         peaks.append(max(result["peak_mib"] for result in mine))
         report(f"mdnmt, {options.jobs} processes", lines, mine)
         found["sizes"][str(lines)] = {"mdnmt": mine}
+        if pieces:
+            report(f"sentencepiece, {options.jobs} processes", lines, pieces)
+            ratios = compare_pieces(mine, pieces)
+            found["sizes"][str(lines)] |= {"sentencepiece": pieces, "cpu_ratios": ratios}
         if plain:
             report("sacremoses and subword-nmt plainly, 1 process", lines, plain)
             ratios, same = compare(mine, plain)

@@ -45,7 +45,7 @@ SpecFactory = Callable[..., RunSpec]
 BatchFactory = Callable[..., Batch]
 
 
-def build_toy_task(root: Path, words: Mapping[str, str]) -> Path:
+def build_toy_task(root: Path, words: Mapping[str, str], **segmentation: Any) -> Path:
     """Return the folder of a task of these domains' words: 60 training, 6 validation and 5 test pairs each."""
     corpora: dict[str, CorpusConfig] = {}
     generator = random.Random(11)
@@ -72,7 +72,7 @@ def build_toy_task(root: Path, words: Mapping[str, str]) -> Path:
             "source_lang": "en",
             "target_lang": "fr",
             "domains": {name: {"corpora": [name], "train": 60, "valid": 6, "test": 5} for name in words},
-            "segmentation": {"bpe_merge_operations": 25},
+            "segmentation": {"bpe_merge_operations": 25, **segmentation},
         }
     )
     build_task(task_spec("toy", config, corpora, root / "hashes.json"), root / "fetched", root / "task")
@@ -83,6 +83,12 @@ def build_toy_task(root: Path, words: Mapping[str, str]) -> Path:
 def toy_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a task of two domains that share one word."""
     return build_toy_task(tmp_path_factory.mktemp("toy-task"), TOY_WORDS)
+
+
+@pytest.fixture(scope="session")
+def segmented_task() -> Callable[..., Path]:
+    """Return a function (folder, **segmentation) -> the toy task with these options, made in the folder."""
+    return lambda root, **segmentation: build_toy_task(root, TOY_WORDS, **segmentation)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,14 @@ from mdnmt.exhibits.grid import GridRow, read_grid
 pytestmark = pytest.mark.slow
 
 STUDY, KEY = "config/studies/tiny.yaml", "jiang2020-table2"
-SYSTEM = {"label": "Theirs <b>", "provenance": "Somebody & others,\n2024, CC BY 4.0", "hypotheses": {"tiny": "theirs"}}
+SYSTEM = {
+    "label": "Theirs <b>",
+    "provenance": "Somebody & others,\n2024, CC BY 4.0",
+    "model": "some-llm-2026-05",
+    "date": "2026-05-03",
+    "prompt": "Translate into French:\n{sentence}",
+    "hypotheses": {"tiny": "theirs"},
+}
 
 
 def add_system(project: Project) -> None:
@@ -37,6 +44,11 @@ def row(project: Project) -> GridRow:
     return next(row for row in grid.rows if row.method == "theirs")
 
 
+def notes(project: Project) -> list[str]:
+    """Return the notes under the table."""
+    return [*read_grid(project.path(f"results/tiny/tables/{KEY}.json")).reasons]
+
+
 def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> None:
     add_system(project)
     plan = project.plan()
@@ -50,6 +62,9 @@ def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> No
     assert row(project).label == "Theirs <b> (external)" and row(project).group == "External systems"
     assert cells["bleu"].mean == pytest.approx(100.0) and cells["ter"].mean == 0.0
     assert cells["comet"].mean is not None and cells["perplexity"].mean is None
+    [note] = [one for one in notes(project) if "some-llm-2026-05" in one]
+    known = ("; date: 2026-05-03; ", "prompt: Translate into French: {sentence}; ", "in its training data: unknown")
+    assert "not trained here: Somebody & others" in note and all(fact in note for fact in known)
     assert cells["bleu"].tested is not None and cells["bleu"].num_seeds == 1
 
     numbers = results.load("tiny", project.path("results")).query("variant == 'external'")
@@ -59,6 +74,7 @@ def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> No
             line["label"] for line in csv.DictReader(handle) if line["method"] == "theirs"
         }
     page = project.path("results/tiny/report.html").read_text()
+    assert "<p>test text in its training data: unknown</p>" in page
     assert "Somebody &amp; others," in page and "Theirs &lt;b&gt; (external)" in page and "<b> (external)" not in page
     figure = json.loads(project.path("results/tiny/figures/mdnmt-effects.json").read_text())
     assert "theirs" in {measure["method"] for measure in figure["measures"]}

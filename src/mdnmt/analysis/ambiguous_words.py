@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import sparse  # type: ignore[import-untyped]
 
-from mdnmt.analysis.word_records import words_of
 from mdnmt.config.base import Frozen
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.task_data import Ragged, TaskData
@@ -95,7 +94,7 @@ def _presence(side: Ragged, vocab: Vocab, rows: NDArray[np.int64], words: dict[s
     columns: list[int] = []
     ends = [0]
     for row in rows:
-        seen = (word.casefold() for word, _ in words_of(vocab, side[int(row)]))
+        seen = (word.casefold() for word, _ in vocab.words(side[int(row)].tolist()))
         columns += sorted({words.setdefault(word, len(words)) for word in seen})
         ends.append(len(columns))
     data = np.ones(len(columns), dtype=np.int32)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mdnmt.tasks.segmentation.bpe import join_pieces
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.task_data import Ragged, TaskData
 
@@ -37,6 +36,6 @@ def training_counts(data: TaskData, text: str, words: Sequence[str]) -> dict[str
 def _counts(side: Ragged, vocab: Vocab, rows: Any) -> Counter[str]:
     found: Counter[str] = Counter()
     for row in rows:
-        found.update(join_pieces(vocab.decode(side[int(row)].tolist())).split(" "))
+        found.update(vocab.text(side[int(row)].tolist()).split(" "))
     found.pop("", None)
     return found

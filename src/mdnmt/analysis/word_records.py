@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,6 @@ from torch import Tensor
 
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext, Side
-from mdnmt.tasks.segmentation.bpe import MARKER
-from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.task_data import Indices, Split, TaskData
 
 SIDES: tuple[Side, ...] = ("encoder", "memory", "decoder")
@@ -61,7 +58,7 @@ class WordRecords:
 
     def _place(self, side: Side, text: str, split: Split, row: int) -> None:
         sentence = split.source[row] if text == "source" else split.target[row]
-        words = words_of(self._vocabs[text], sentence)
+        words = self._vocabs[text].words(np.asarray(sentence).tolist())
         known = self.numbers[text]
         number, member = [], []
         for place, (word, size) in enumerate(words):
@@ -74,21 +71,6 @@ class WordRecords:
         self._keep(f"{side}_position", np.arange(len(number), dtype=np.int64))
         self._keep(f"{side}_occurrence", np.array(member, dtype=np.int64) + before)
         self._occurrences[side] = before + edge + 1
-
-
-def words_of(vocab: Vocab, ids: Iterable[int]) -> list[tuple[str, int]]:
-    """Return the words of a binarised sentence, each with its number of tokens."""
-    found: list[tuple[str, int]] = []
-    inside = False
-    for piece in vocab.decode(np.asarray(ids).tolist()):
-        text = piece.removesuffix(MARKER)
-        if inside:
-            word, size = found[-1]
-            found[-1] = (word + text, size + 1)
-        else:
-            found.append((text, 1))
-        inside = piece.endswith(MARKER)
-    return found
 
 
 def shares(logits: list[Tensor]) -> NDArray[np.float32]:

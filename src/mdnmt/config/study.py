@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -114,6 +115,12 @@ class ExternalSystem(Frozen):
         description="in free text, shown as it is: who translated, with which system, when, under which licence, and "
         "where the translations are published",
     )
+    model: str | None = Field(None, min_length=1, description="the model or service, with its version")
+    date: datetime.date | None = Field(None, description="when it translated, YYYY-MM-DD: services change")
+    prompt: str | None = Field(None, min_length=1, description="of a language model, word by word")
+    contamination: str = Field(
+        "unknown", min_length=1, description="whether its training data hold the test text, and how that is known"
+    )
     hypotheses: dict[Name, str | tuple[str, ...]] = Field(
         min_length=1,
         description="task -> folder with hyp.<domain>.txt (one translation a line, in the order of the test set) or "
@@ -127,12 +134,19 @@ class ExternalSystem(Frozen):
         False, description="the licence lets anybody pass the translations on; a bundle has no table with others"
     )
 
-    @field_validator("provenance")
+    @field_validator("provenance", "model", "prompt", "contamination")
     @classmethod
-    def _is_text(cls, provenance: str) -> str:
-        if not provenance.strip() or not all(line.isprintable() for line in provenance.split("\n")):
-            raise ValueError("provenance is text for people: expected words, without control characters")
-        return provenance.strip()
+    def _is_text(cls, text: str | None) -> str | None:
+        if text is not None and (not text.strip() or not all(line.isprintable() for line in text.split("\n"))):
+            raise ValueError("this is text for people: expected words, without control characters")
+        return text.strip() if text is not None else None
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Return all that is known of the system, for notes and the page."""
+        facts = {"model": self.model, "date": self.date, "prompt": self.prompt}
+        said = (f"{name}: {value}" for name, value in facts.items() if value is not None)
+        return self.provenance, *said, f"test text in its training data: {self.contamination}"
 
     @field_validator("hypotheses")
     @classmethod

@@ -16,6 +16,7 @@ from mdnmt.languages import language
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN.pattern)]
 Tokenizer = Literal["moses", "reversible", "jieba", "stanford", "character", "none"]
+SENTENCEPIECE = "sentencepiece"
 # What tables, curves and files of numbers call something else: name -> what it is there.
 RESERVED = dict.fromkeys(("all", "avg", "average"), "the average") | dict.fromkeys(READ_AS_MISSING, "a missing value")
 
@@ -129,11 +130,14 @@ class SegmentationConfig(Frozen):
 
     tokenizer: Tokenizer = Field("moses", description="how text is split into words")
     tokenizers: dict[Language, Tokenizer] = Field({}, description="language -> its tokenizer, where it differs")
-    bpe: Literal["joint", "side", "domain", "none"] = Field(
+    bpe: Literal["joint", "side", "domain", "none", "sentencepiece", "sentencepiece-side"] = Field(
         "joint",
-        description="one set of merges for all text, per language or per domain; none: every word is one piece",
+        description="one set of merges for all text, per language or per domain; none: every word is one piece; "
+        "sentencepiece: one unigram model for all text, which is not tokenised; sentencepiece-side: one per language",
     )
-    bpe_merge_operations: int = Field(32000, ge=0, strict=True, description="number of merges")
+    bpe_merge_operations: int = Field(
+        32000, ge=0, strict=True, description="number of merges; with sentencepiece the size of its model"
+    )
     merge_operations: dict[Name, Annotated[int, Field(ge=0, strict=True)]] = Field(
         {}, description="with bpe: domain: domain -> its number of merges, where it differs"
     )
@@ -142,11 +146,18 @@ class SegmentationConfig(Frozen):
     def _merges_of_domains(self) -> Self:
         if self.merge_operations and self.bpe != "domain":
             raise ValueError("merge_operations is for bpe: domain; otherwise there is bpe_merge_operations")
+        if self.is_sentencepiece and (self.tokenizers or self.tokenizer != "moses"):
+            raise ValueError(f"bpe: {self.bpe} reads text that is not tokenised; leave out tokenizer and tokenizers")
         return self
 
-    def tokenizer_of(self, lang: str) -> Tokenizer:
-        """Return the name of the tokenizer of a language."""
-        return self.tokenizers.get(lang, self.tokenizer)
+    @property
+    def is_sentencepiece(self) -> bool:
+        """Return whether pieces are learned by sentencepiece, on text that is not tokenised."""
+        return self.bpe.startswith(SENTENCEPIECE)
+
+    def tokenizer_of(self, lang: str) -> str:
+        """Return the name of the tokenizer of a language; `sentencepiece` splits at spaces only."""
+        return SENTENCEPIECE if self.is_sentencepiece else self.tokenizers.get(lang, self.tokenizer)
 
 
 class VocabularyConfig(Frozen):
@@ -201,6 +212,11 @@ class TaskConfig(Frozen):
             if lang not in (self.source_lang, self.target_lang):
                 raise ValueError(f"segmentation.tokenizers: {lang!r} is not one of the task's languages")
         self._check_stanford()
+        if self.segmentation.is_sentencepiece and (self.vocabulary.min_count > 1 or self.vocabulary.max_size):
+            raise ValueError(
+                "vocabulary: with sentencepiece it has all pieces of the model; leave out min_count and max_size, and "
+                "set bpe_merge_operations"
+            )
         for name in self.segmentation.merge_operations:
             if name not in self.domains:
                 raise ValueError(f"segmentation.merge_operations: {name!r} is not one of the task's domains")

@@ -88,7 +88,7 @@ def choose(sentences: list[dict[str, Any]], domain: str | None, max_words: int) 
     for index, sentence in enumerate(sentences):
         if domain is not None and sentence["domain"] != domain:
             continue
-        length = sum(not piece.endswith("@@") for piece in sentence["source_tokens"])
+        length = len(_words(sentence["source_tokens"]))
         away = abs(length - min(MEDIUM, max_words))
         if distance is None or away < distance:
             best, distance = index, away
@@ -111,8 +111,24 @@ def find_sentence(directory: Path, number: int | None, domain: str | None, max_w
     return found
 
 
+def _words(pieces: Sequence[str]) -> list[list[int]]:
+    """Return the positions of the pieces of each word: `trans@@ late` of BPE, or `▁trans late` of sentencepiece."""
+    is_sentencepiece = any(piece.startswith("▁") for piece in pieces)
+    found: list[list[int]] = []
+    inside = False
+    for position, piece in enumerate(pieces):
+        if is_sentencepiece:
+            inside = bool(found) and not piece.startswith("▁") and piece not in ("<s>", "</s>")
+        if inside:
+            found[-1].append(position)
+        else:
+            found.append([position])
+        inside = piece.endswith("@@")
+    return found
+
+
 def whole_words(pieces: Sequence[str], proportions: Any) -> SentenceWords:
-    """Join BPE pieces (`trans@@ late`) into words, each with the mean proportion of its pieces.
+    """Join pieces into words, each with the mean proportion of its pieces.
 
     Args:
         pieces: T pieces, including `</s>` and `<s>` if the model sees them.
@@ -124,17 +140,7 @@ def whole_words(pieces: Sequence[str], proportions: Any) -> SentenceWords:
     p_LTK = np.asarray(proportions, dtype=np.float64)
     if p_LTK.ndim != 3 or p_LTK.shape[1] != len(pieces):
         raise DataError(f"sentences.json: {len(pieces)} pieces but proportions of shape {list(p_LTK.shape)}")
-    words: list[str] = []
-    members: list[list[int]] = []
-    inside = False
-    for position, piece in enumerate(pieces):
-        text = piece.removesuffix("@@")
-        if inside:
-            words[-1] += text
-            members[-1].append(position)
-        else:
-            words.append(text)
-            members.append([position])
-        inside = piece.endswith("@@")
+    members = _words(pieces)
+    words = ["".join(pieces[at].removesuffix("@@").removeprefix("▁") for at in word) for word in members]
     shown = [{"</s>": "(end)", "<s>": "(start)"}.get(word, word) for word in words]
     return SentenceWords(shown, np.stack([p_LTK[:, at, :].mean(axis=1) for at in members], axis=1))

@@ -66,6 +66,7 @@ _TOKENIZERS = {
     "stanford": "the Stanford Segmenter",
     "character": "characters",
     "none": "blanks",
+    "sentencepiece": "blanks alone, before sentencepiece",
 }
 _LANGUAGES = {"de": "German", "en": "English", "fr": "French", "zh": "Chinese"}
 

@@ -228,7 +228,7 @@ class TableRequest(Request):
                 group=EXTERNAL_GROUP,
                 label=outputs[0].label,
                 method=system,
-                external=one_line(outputs[0].config.provenance),
+                external="; ".join(map(one_line, outputs[0].config.known)),
                 runs=runs,
                 missing=self.why_missing(runs),
             )

@@ -190,7 +190,7 @@ def _external(study: Study) -> Iterable[contents.ReportExternal]:
             yield contents.ReportExternal(
                 label=system.label,
                 task=study.tasks[task].config.title,
-                provenance=system.provenance,
+                provenance="\n".join(system.known),
                 redistributable=system.redistributable,
                 files=tuple(
                     ((one.folder / file).as_posix(), sha256) for one in outputs for file, sha256 in one.sums.items()

@@ -44,11 +44,13 @@ def make_codes(spec: TaskSpec, tokens: Path, part: Path, run: ParallelMap, say: 
     plain = {name: form for name, form in forms.items() if form != Normaliser()}
     Segmentation(spec.segmentation.bpe, tokenizers, plain).save(part)
     for name, codes in found.codes.items():
-        fsio.write_text(part / name, codes)
+        fsio.write_bytes(part / name, codes if isinstance(codes, bytes) else codes.encode())
     for side, lang in zip(SIDES, spec.langs, strict=True):
         found.vocabs[side].save(part / f"vocab.{lang}.txt")
-    merges = ", ".join(str(codes.count("\n") - 1) for codes in found.codes.values()) or "no"
-    say(f"{merges} merges, vocabulary of {len(found.vocabs['target'])}")
+    merges = ", ".join(str(codes.count("\n") - 1) for codes in found.codes.values() if isinstance(codes, str))
+    how = "pieces of sentencepiece" if spec.segmentation.is_sentencepiece else f"{merges or 'no'} merges"
+    say(f"{how}, vocabulary of {len(found.vocabs['target'])}")
     tables = {f"{domain} {side}": name for (domain, side), name in found.tables.items()}
-    tools = ["subword-nmt"] if spec.segmentation.bpe != "none" else []
+    tools = [] if spec.segmentation.bpe == "none" else ["subword-nmt"]
+    tools = ["sentencepiece"] if spec.segmentation.is_sentencepiece else tools
     return {"tables": tables, "tools": {tool: version(tool) for tool in tools}}

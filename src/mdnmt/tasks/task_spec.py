@@ -13,6 +13,7 @@ from mdnmt.config.cleaning import CleaningConfig, Count
 from mdnmt.config.corpus import CorpusConfig, Language
 from mdnmt.config.corpus_source import Sha256
 from mdnmt.config.task import (
+    SENTENCEPIECE,
     LeakageConfig,
     Name,
     SegmentationConfig,
@@ -102,6 +103,8 @@ class TaskSpec(Frozen):
         whole = self.identity()
         how = whole["segmentation"]
         tokens = {"tokens": {key: value for key, value in how.items() if key not in _OF_BPE}}
+        if self.segmentation.is_sentencepiece:
+            tokens = {"tokens": {"tokenizer": SENTENCEPIECE}}
         tokens |= {key: whole[key] for key in ("segmenter",) if key in whole}
         codes = {key: how[key] for key in _OF_BPE if key in how} | {"vocabulary": whole["vocabulary"]}
         text = {key: value for key, value in whole.items() if key not in _LATER_STAGES}

@@ -28,6 +28,7 @@ _PACKAGES = {
     "character": ("sacremoses",),
     "reversible": (),
     "none": (),
+    "sentencepiece": (),
 }
 
 

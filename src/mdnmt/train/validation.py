@@ -15,7 +15,6 @@ from mdnmt.config.decoding import Decoding
 from mdnmt.config.training import Training
 from mdnmt.decode.batching import length_batches, translate_ids
 from mdnmt.models.transformer import Transformer, TranslationModel
-from mdnmt.tasks.segmentation.bpe import join_pieces
 from mdnmt.tasks.task_data import Indices, Split, TaskData
 from mdnmt.train.batches import collate, spread, usable
 
@@ -118,8 +117,8 @@ class Validation:
         labels = torch.from_numpy(self.split.domains[chosen].astype(np.int64))
         vocab = self.data.target_vocab
         found = translate_ids(model, sources, GREEDY, device=device, domains=labels)
-        hypotheses = [join_pieces(vocab.decode(best[0].ids)) for best in found]
-        references = [join_pieces(vocab.decode(self.split.target[int(row)].tolist())) for row in chosen]
+        hypotheses = [vocab.text(best[0].ids) for best in found]
+        references = [vocab.text(self.split.target[int(row)].tolist()) for row in chosen]
         # On tokenised text, which needs no detokeniser: a curve to watch, not a score to report.
         return float(BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score)
 

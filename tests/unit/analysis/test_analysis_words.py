@@ -14,7 +14,7 @@ import torch
 
 from mdnmt.analysis.lexicon import training_counts
 from mdnmt.analysis.model_internals import PLACES, analyse
-from mdnmt.analysis.word_records import END, START, MeanGates, words_of
+from mdnmt.analysis.word_records import END, START, MeanGates
 from mdnmt.cli import main
 from mdnmt.config.study import AnalysisConfig
 from mdnmt.decode.translator import Translator
@@ -55,8 +55,8 @@ def run(runs: dict[str, Path], make_spec: Any, toy_task: Path) -> Any:
 
 def test_pieces_are_joined_to_words() -> None:
     vocab = Vocab(["<pad>", "<s>", "</s>", "<unk>", "mi@@", "lk", "the", "co@@", "w@@"])
-    assert words_of(vocab, [6, 4, 5, 7, 8, 5, 2]) == [("the", 1), ("milk", 2), ("cowlk", 3)]
-    assert words_of(vocab, [4]) == [("mi", 1)]  # cut off
+    assert vocab.words([6, 4, 5, 7, 8, 5, 2]) == [("the", 1), ("milk", 2), ("cowlk", 3)]
+    assert vocab.words([4]) == [("mi", 1)]  # cut off
 
 
 def expected(data: TaskData, side: str) -> list[tuple[str, int, int]]:
@@ -111,7 +111,7 @@ def test_a_piece_carries_what_the_layers_decided_on_it(run: Any, toy_task: Path,
     with torch.inference_mode():
         context = translator.model(collate(split, np.array([row]), bos=1)).context
     want_LTN = torch.stack([a.softmax(-1)[0] for a in context.recorded("domain_attention", "encoder")]).numpy()
-    own = [word for word, size in words_of(data.source_vocab, split.source[int(row)]) for _ in range(size)]
+    own = [word for word, size in data.source_vocab.words(split.source[int(row)]) for _ in range(size)]
     number_T = [words.index(word) for word in own] + [END]
     width = len(number_T)
     starts = [

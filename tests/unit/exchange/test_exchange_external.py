@@ -14,6 +14,7 @@ from mdnmt.cli import main
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.evidence import unpacked
 from mdnmt.exchange.verify import Finding, verify
+from mdnmt.exhibits.table_request import table_spec
 from mdnmt.extras.certify.documents import write_appendix
 from mdnmt.extras.certify.study_facts import StudyFacts, read_facts
 from mdnmt.fingerprint import sha256_file
@@ -23,7 +24,14 @@ from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
-OPUS = {"label": "OPUS|", "provenance": "Somebody, 2024,\nCC BY 4.0", "hypotheses": {"tiny": "opus"}}
+OPUS = {
+    "label": "OPUS|",
+    "provenance": "Somebody, 2024,\nCC BY 4.0",
+    "model": "some-llm-2026-05",
+    "date": "2026-05-03",
+    "prompt": "Translate into French:\n{sentence}",
+    "hypotheses": {"tiny": "opus"},
+}
 FOLDERS = {"open": True, "closed": False}
 
 
@@ -115,11 +123,24 @@ def test_translations_that_may_not_be_passed_on_stay_out(made: Path, capsys: pyt
     assert "left out: tables/jiang2020-table2 needs translations of opus" in capsys.readouterr().out
 
 
+def test_its_row_is_made_of_its_yaml_and_says_what_is_known(made: Path) -> None:
+    with contextlib.chdir(made):
+        study = with_external(True)
+        key = next(key for key, choice in study.config.tables.items() if choice.task == "tiny")
+        spec = table_spec(study, key, result_paths(study, Path("results")))
+        grid = spec.model_copy(update={"significance": None}).build()
+    [row] = [row for row in grid.rows if row.method == "opus"]
+    assert row.label == "OPUS| (external)" and row.cells[0].mean == pytest.approx(100.0)
+    [note] = [one for one in grid.reasons if "some-llm-2026-05" in one]
+    assert "not trained here: Somebody, 2024, CC BY 4.0; model: some-llm-2026-05; date: 2026-05-03; " in note
+    assert "prompt: Translate into French: {sentence}; test text in its training data: unknown" in note
+
+
 def test_a_certificate_names_it_with_its_provenance(made: Path) -> None:
     told = facts(made, "open")
     made_by = {"mdnmt": "1", "commit": None, "dirty": None, "utc": "2026-01-01T00:00:00+00:00"}
     text = write_appendix(told, made_by, [], 1)
-    assert "| OPUS\\| (`opus`) | Somebody, 2024, CC BY 4.0 | yes |" in text
+    assert "| OPUS\\| (`opus`) | Somebody, 2024, CC BY 4.0; model: some-llm-2026-05; date: 2026-05-03; " in text
     assert all(sha256 in text for sha256 in told.external["opus"]["files"].values())
     assert set(told.external["opus"]["files"]) == {"tiny/opus/hyp.economy.tsv", "tiny/opus/hyp.law.tsv"}
 

@@ -49,8 +49,8 @@ def study() -> Study:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"provenance": " "}, "external.opus.provenance: provenance is text for people"),
-        ({"provenance": "a\x1b[31m"}, "external.opus.provenance: provenance is text for people"),
+        ({"provenance": " "}, "external.opus.provenance: this is text for people"),
+        ({"provenance": "a\x1b[31m"}, "external.opus.provenance: this is text for people"),
         ({"hypotheses": {"tiny": []}}, "tiny: expected a folder, or a list of different folders"),
         ({"hypotheses": {"tiny": ["opus", "opus"]}}, "tiny: expected a folder, or a list of different folders"),
         ({"hypotheses": {"tinny": "opus"}}, "external.opus.hypotheses: 'tinny' is none of the study's tasks"),
@@ -140,7 +140,11 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
     assert isinstance(table, ScoreTable)
     row = table.rows[-1]
     folders = [places.external(one) for one in found.external]
-    assert (row.label, row.method, row.external) == ("OPUS (external)", "opus", "Somebody, in 2024")
+    assert (row.label, row.method, row.external) == (
+        "OPUS (external)",
+        "opus",
+        "Somebody, in 2024; test text in its training data: unknown",
+    )
     assert [run.seed for run in row.runs] == [1, 2]
     assert [str(run.scores) for run in row.runs] == [f"{folder}/scores.json" for folder in folders]
     assert [path.name.partition("-")[0] for path in row.runs[0].others] == ["ter.json", "comet"]
@@ -149,7 +153,7 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
     assert set(tests["comet"]["opus"]) == {"1", "2"}
     grid = table.model_copy(update={"rows": (row.model_copy(update={"runs": ()}),), "significance": None}).build()
     assert [grid.reasons[mark] for mark in grid.rows[0].marks] == [
-        "not trained here: Somebody, in 2024",
+        "not trained here: Somebody, in 2024; test text in its training data: unknown",
         "no Perplexity: computed from the model, and there are only its translations",
         "no run",
     ]

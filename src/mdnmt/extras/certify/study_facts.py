@@ -126,7 +126,8 @@ def _external(study: Study, tasks: Collection[str]) -> dict[str, dict[str, Any]]
     found: dict[str, dict[str, Any]] = {}
     for output in study.external:
         if output.task in tasks:
-            about = output.config.model_dump(mode="json", include={"label", "provenance", "redistributable"})
+            about = output.config.model_dump(mode="json", include={"label", "redistributable"})
+            about["provenance"] = "; ".join(output.config.known)
             files = found.setdefault(output.system, {**about, "files": {}})["files"]
             files |= {f"{output.task}/{output.folder.name}/{name}": sha256 for name, sha256 in output.sums.items()}
     return found

@@ -108,6 +108,8 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
         raise ConfigError(
             f"{run_folder}: pretrained weights have a Hugging Face format already; export a run of another method"
         )
+    if Segmentation.load(RunPaths(run_folder).segmentation).is_sentencepiece:
+        raise ConfigError(f"{run_folder}: its task has bpe: sentencepiece, which is not exported; expected merges")
     corpora = training_corpora(record, config_folder)
     translator = Translator(run_folder, torch.device("cpu"))
     write_model = wanted.prepare(run_folder, translator)

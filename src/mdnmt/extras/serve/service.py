@@ -23,6 +23,7 @@ from mdnmt.extras.serve.decisions import decisions
 from mdnmt.extras.serve.requests import Limits, TranslateRequest
 from mdnmt.extras.serve.sentences import Sentence, split_sentences
 from mdnmt.paths import RunPaths
+from mdnmt.tasks.segmentation.segmenter import Segmentation
 
 Event = dict[str, Any]
 BLENDED = "(blend)"  # name of the additional domain label
@@ -54,6 +55,8 @@ class ServedRun:
             MdnmtError: raised by `open_run`.
         """
         translator = open_run(folder, device, pretrained)
+        if Segmentation.load(RunPaths(folder).segmentation).is_sentencepiece:
+            raise ConfigError(f"{folder}: its task has bpe: sentencepiece, which is not served; expected merges")
         record = fsio.read_json(RunPaths(folder).record)
         architecture = record["spec"]["architecture"]
         slots = translator.domains if architecture.get("guidance_weight") else ()

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from mdnmt.errors import DamagedTask
+from mdnmt.tasks.segmentation.sentence_pieces import SentencePieces
 
 
 def learn(counts: Mapping[str, int], merge_operations: int) -> str:
@@ -90,16 +91,16 @@ class Bpe:
         return [piece for word in words for piece in self.pieces(word)]
 
 
-def segment_words(job: tuple[str, Sequence[str]]) -> list[list[str]]:
-    """Return the pieces of each word of (codes, words): one job of a worker process."""
+def segment_words(job: tuple[str | bytes, Sequence[str]]) -> list[list[str]]:
+    """Return the pieces of each word of (codes or a model of sentencepiece, words): one job of a worker process."""
     codes, words = job
     found = _loaded(codes)
     return [found.pieces(word) for word in words]
 
 
 @lru_cache(maxsize=2)
-def _loaded(codes: str) -> Bpe:
-    return Bpe(codes)
+def _loaded(codes: str | bytes) -> Bpe | SentencePieces:
+    return SentencePieces(codes) if isinstance(codes, bytes) else Bpe(codes)
 
 
 def learn_job(job: tuple[Mapping[str, int], int]) -> str:

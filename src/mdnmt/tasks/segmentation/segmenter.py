@@ -10,7 +10,9 @@ from typing import Any
 
 from mdnmt import fsio
 from mdnmt.errors import ConfigError
+from mdnmt.tasks.segmentation import sentence_pieces
 from mdnmt.tasks.segmentation.bpe import Bpe, join_pieces
+from mdnmt.tasks.segmentation.sentence_pieces import SentencePieces
 from mdnmt.tasks.text.normalisation import Normaliser
 from mdnmt.tasks.text.tokenise import detokenise, tokenise, tokenise_lines
 
@@ -30,7 +32,9 @@ def codes_file(bpe: str, lang: str, domain: str | None) -> str | None:
     """
     if bpe == "domain" and domain is None:
         raise NoDomainError("text is taken apart by codes of its domain, which is not given")
-    return {"joint": CODES, "side": f"codes.{lang}.bpe", "domain": f"codes.{domain}.bpe", "none": None}[bpe]
+    models = {"sentencepiece": "codes.model", "sentencepiece-side": f"codes.{lang}.model"}
+    merges = {"joint": CODES, "side": f"codes.{lang}.bpe", "domain": f"codes.{domain}.bpe", "none": None}
+    return {**merges, **models}[bpe]
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Segmentation:
     """The content of `segmentation.json`: how a task's text is segmented, apart from the codes themselves.
 
     Attributes:
-        bpe: `joint`, `side`, `domain` or `none`, as in the task's configuration.
+        bpe: as in the task's configuration.
         tokenizers: language -> tokenizer.
         forms: domain -> how its text is normalised, if not in the default way.
     """
@@ -74,10 +78,15 @@ class Segmentation:
         """Return the tokenizer of a language."""
         return self.tokenizers.get(lang, "moses")
 
+    @property
+    def is_sentencepiece(self) -> bool:
+        """Return whether sentencepiece segments the text."""
+        return self.bpe.startswith("sentencepiece")
+
 
 def segmentation_files(folder: Path, langs: Sequence[str]) -> list[str]:
     """Return the names of a task's files that turn text into token ids and back; a run keeps a copy of them."""
-    codes = sorted(path.name for path in folder.glob("codes*.bpe"))
+    codes = sorted(path.name for end in ("bpe", "model") for path in folder.glob(f"codes*.{end}"))
     made_with_choices = [SEGMENTATION] if (folder / SEGMENTATION).is_file() else []
     return [*made_with_choices, *codes, *(f"vocab.{lang}.txt" for lang in langs)]
 
@@ -85,7 +94,9 @@ def segmentation_files(folder: Path, langs: Sequence[str]) -> list[str]:
 class Segmenter:
     """Segments the text of one language of a task exactly as its training text was segmented."""
 
-    def __init__(self, bpe: Bpe | None, lang: str, tokenizer: str = "moses", form: Normaliser | None = None) -> None:
+    def __init__(
+        self, bpe: Bpe | SentencePieces | None, lang: str, tokenizer: str = "moses", form: Normaliser | None = None
+    ) -> None:
         """Take the codes (None: words stay whole), the language, its tokenizer, and the normaliser."""
         self.bpe, self.lang, self.tokenizer, self.form = bpe, lang, tokenizer, form or Normaliser()
 
@@ -95,15 +106,20 @@ class Segmenter:
 
         Raises:
             DataError: the codes cannot be read.
-            ConfigError: subword-nmt is not installed.
+            ConfigError: subword-nmt or sentencepiece is not installed.
             NoDomainError: each domain has its own codes, and none is given.
         """
         how = Segmentation.load(folder)
-        name, codes = codes_file(how.bpe, lang, domain), None
+        name = codes_file(how.bpe, lang, domain)
+        codes: Bpe | SentencePieces | None = None
         with _packages():
             if name is not None:
                 try:
-                    codes = Bpe(fsio.read_text(folder / name), name)
+                    if name.endswith(".model"):
+                        fsio.check_listed(folder / name)
+                        codes = SentencePieces((folder / name).read_bytes(), name)
+                    else:
+                        codes = Bpe(fsio.read_text(folder / name), name)
                 except (OSError, UnicodeDecodeError) as error:
                     raise fsio.unreadable(folder / name, error) from None
             return cls(codes, lang, how.tokenizer(lang), how.forms.get(domain or ""))
@@ -126,6 +142,8 @@ def plain_text(pieces: Sequence[str], lang: str, tokenizer: str = "moses") -> st
     Raises:
         ConfigError: sacremoses is not installed.
     """
+    if tokenizer == "sentencepiece":
+        return sentence_pieces.join_pieces(pieces)
     with _packages():
         return detokenise(join_pieces(pieces), lang, tokenizer) if pieces else ""
 

@@ -7,13 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt.config.task import SegmentationConfig, VocabularyConfig
-from mdnmt.tasks.segmentation import bpe
+from mdnmt.tasks.segmentation import bpe, sentence_pieces
 from mdnmt.tasks.segmentation.segmenter import codes_file
+from mdnmt.tasks.segmentation.sentence_pieces import SentencePieces
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.text.pair_text import SIDES
 from mdnmt.tasks.workers import ParallelMap, in_this_process
@@ -116,12 +118,12 @@ class Learned:
     """What was learned on the training text of a task.
 
     Attributes:
-        codes: file name -> codes.
+        codes: file name -> codes, or a model of sentencepiece.
         vocabs: side -> vocabulary.
         tables: (domain, side) -> the name of the folder that has the token ids of its words.
     """
 
-    codes: dict[str, str]
+    codes: dict[str, str | bytes]
     vocabs: dict[str, Vocab]
     tables: dict[tuple[str, str], str]
 
@@ -182,7 +184,7 @@ def learn_encoder(
     files = {key: codes_file(segmentation.bpe, lang_of[key[1]], key[0]) for key in train}
     codes = _learn_codes(train, files, segmentation, run)
     pieces_of = {name: _pieces(codes[name] if name else None, files, words, name, run) for name in set(files.values())}
-    vocabs = _vocabs(train, files, pieces_of, vocabulary)
+    vocabs = _vocabs(train, files, pieces_of, vocabulary, codes)
     return Learned(codes, vocabs, _save_tables(pieces_of, files, vocabs, folder))
 
 
@@ -191,7 +193,7 @@ def _learn_codes(
     files: Mapping[tuple[str, str], str | None],
     segmentation: SegmentationConfig,
     run: ParallelMap,
-) -> dict[str, str]:
+) -> dict[str, str | bytes]:
     counts: dict[str, Counter[str]] = {}
     merges: dict[str, int] = {}
     for (domain, side), name in files.items():
@@ -199,12 +201,13 @@ def _learn_codes(
             counts.setdefault(name, Counter()).update(train[domain, side])
             merges[name] = segmentation.merge_operations.get(domain, segmentation.bpe_merge_operations)
     names = sorted(counts)
-    learned = run(bpe.learn_job, ((counts[name], merges[name]) for name in names))
+    learn: Any = sentence_pieces.learn_job if segmentation.is_sentencepiece else bpe.learn_job
+    learned = run(learn, ((counts[name], merges[name]) for name in names))
     return dict(zip(names, learned, strict=True))
 
 
 def _pieces(
-    codes: str | None,
+    codes: str | bytes | None,
     files: Mapping[tuple[str, str], str | None],
     words: Mapping[tuple[str, str], set[str]],
     name: str | None,
@@ -224,6 +227,7 @@ def _vocabs(
     files: Mapping[tuple[str, str], str | None],
     pieces_of: Mapping[str | None, Mapping[str, list[str]]],
     vocabulary: VocabularyConfig,
+    codes: Mapping[str, str | bytes],
 ) -> dict[str, Vocab]:
     """Return the vocabulary of each side; the same for both if it is joint."""
     counts_of: dict[str, Counter[str]] = {side: Counter() for side in SIDES}
@@ -232,6 +236,10 @@ def _vocabs(
         for word, count in counts.items():
             for piece in pieces[word]:
                 found[piece] += count
+    for (_, side), name in files.items():
+        if name is not None and isinstance(model := codes[name], bytes):
+            # All pieces, so that bytes stand for characters that training text does not have.
+            counts_of[side] |= dict.fromkeys(SentencePieces(model).vocabulary(), 1)
     bounds = vocabulary.min_count, vocabulary.max_size
     if vocabulary.joint:
         return dict.fromkeys(SIDES, Vocab.from_counts(counts_of["source"] + counts_of["target"], *bounds))

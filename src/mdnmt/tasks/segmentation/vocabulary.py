@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mdnmt.errors import DataError
 from mdnmt.fsio import DamagedFile, read_lines, unreadable, write_lines
+from mdnmt.tasks.segmentation import bpe, sentence_pieces
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
@@ -72,3 +73,23 @@ class Vocab:
             if number not in (self.pad, self.bos):
                 pieces.append(self.tokens[number])
         return pieces
+
+    def words(self, ids: Iterable[int]) -> list[tuple[str, int]]:
+        """Return the words of ids, each with its number of pieces; without the marks of BPE or sentencepiece."""
+        is_sentencepiece = sentence_pieces.FIRST_BYTE in self.index and sentence_pieces.LAST_BYTE in self.index
+        words: list[list[str]] = []
+        is_inside = False
+        for piece in self.decode(ids):
+            if is_sentencepiece:
+                is_inside = bool(words) and not piece.startswith(sentence_pieces.BEGIN)
+            if is_inside:
+                words[-1].append(piece)
+            else:
+                words.append([piece])
+            is_inside = piece.endswith(bpe.MARKER)
+        join = sentence_pieces.join_pieces if is_sentencepiece else bpe.join_pieces
+        return [(join(pieces), len(pieces)) for pieces in words]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """Return the tokenised text of ids."""
+        return " ".join(word for word, _ in self.words(ids))

@@ -116,7 +116,9 @@ def normalise_punctuation(text: str, lang: str) -> str:
 
 
 def tokenise(line: str, lang: str, tokenizer: str = "moses") -> list[str]:
-    """Return the tokens of a normalised line; none ends in the BPE marker `@@`."""
+    """Return the tokens of a normalised line; none ends in the BPE marker `@@`, except for sentencepiece."""
+    if tokenizer == "sentencepiece":
+        return line.split(" ")  # a normalised line has no other white space between its words
     if tokenizer == "reversible":
         return reversible.split_words(line, _cut_by_jieba if language(lang).base == "zh" else list)
     if tokenizer == "moses":
@@ -147,7 +149,7 @@ def splits_spaceless(tokenizer: str, scripts: Sequence[str]) -> bool:
 
 def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
     """Return the plain text of tokens that are separated by spaces."""
-    if tokenizer == "none":
+    if tokenizer in ("none", "sentencepiece"):
         return text
     if tokenizer == "reversible":
         return reversible.join_words(text.split(" "))
@@ -160,6 +162,8 @@ def detokenise(text: str, lang: str, tokenizer: str = "moses") -> str:
 def tokenise_lines(job: tuple[str, str, Sequence[str]]) -> list[str]:
     """Return each line of (language, tokenizer, lines) as tokens separated by spaces: one job of a worker process."""
     lang, tokenizer, lines = job
+    if tokenizer == "sentencepiece":
+        return list(lines)
     if tokenizer == stanford_segmenter.NAME:  # one Java process for all lines
         return [" ".join(_as_tokens(words)) for words in stanford_segmenter.segment(lines)]
     return [" ".join(tokenise(line, lang, tokenizer)) for line in lines]
