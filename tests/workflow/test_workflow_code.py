@@ -57,7 +57,7 @@ def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project)
     [
         ("score/metrics/string_based/bleu", {"score", "score_copy", "significance", "numbers", "runs_table"} | SHOWN),
         ("score/significance/holm", {"significance", "numbers"} | SHOWN),
-        ("statements/claims/table_rules", {"claims"} | PAGE),
+        ("statements/claims/rules/cells", {"claims"} | PAGE),
         ("statements/audit/sweeps", {"audit"} | PAGE),
         ("report/sections/exhibit_sections", PAGE),
         # Nothing is trained or translated anew, but what shows the runs' numbers names them.

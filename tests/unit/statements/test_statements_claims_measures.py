@@ -141,3 +141,12 @@ def test_a_file_that_is_no_figure_is_refused(tmp_path: Path, content: str) -> No
     path.write_text(content)
     with pytest.raises(DataError, match=r"figure\.json: expected the numbers of a figure"):
         read_measures(path)
+
+
+def test_sides_without_a_place_in_common_cannot_be_compared(tmp_path: Path) -> None:
+    measures = [measure("entropy", 0.5, method="m", layer=1), measure("entropy", 0.4, method="n", layer=2)]
+    rule = MeasureRule(
+        kind="measure", figure="f", name="entropy", methods=["m"], each=["layer"], than={"methods": ["n"]}
+    )
+    (one,) = compared(rule, spec_of(tmp_path, "figures", f=figure(*measures)))
+    assert one.missing is not None and one.missing.startswith("entropy in F (the two sides have no place in common")

@@ -435,3 +435,14 @@ def test_metrics_of_two_systems_are_not_correlated(tmp_path: Path) -> None:
     no_row, too_few = compared(rule, spec_of(tmp_path, "tables", t=table))
     assert no_row.left is None and too_few.left is None
     assert too_few.missing == "three rows or more in T (2 found)"
+
+
+def test_a_domain_that_only_one_of_two_tables_has_is_named_with_the_other(tmp_path: Path) -> None:
+    left = grid([("bleu", "law"), ("bleu", "news")], {"a": [cell([30.0]), cell([20.0])]})
+    right = grid([("bleu", "law")], {"a": [cell([29.0])]})
+    rule = CellsRule(kind="cells", tables={"t": "u"}, rows=("a",))
+    found = list(compared(rule, spec_of(tmp_path, "tables", t=left, u=right)))
+    assert [one.difference for one in found if one.missing is None] == [1.0]
+    assert any((one.missing or "").startswith("news in U (no domain") for one in found)
+    rule = CellsRule(kind="cells", tables={"u": "t"}, rows=("a",))
+    assert [one.missing for one in compared(rule, spec_of(tmp_path, "tables", t=left, u=right))] == [None]
