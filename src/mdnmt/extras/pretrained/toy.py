@@ -56,11 +56,14 @@ def make_toy(kind: str, folder: Path, *, seed: int = 1, lines: Iterable[str] = _
     with tempfile.TemporaryDirectory() as name:
         made = Path(name)
         tokenizer = _tokenizer(kind, made, _pieces(lines))
-        ids = tokenizer.convert_tokens_to_ids(list(language_tokens(tokenizer).values()))
+        ids = [*tokenizer.convert_tokens_to_ids([*language_tokens(tokenizer).values()]), *tokenizer.all_special_ids]
         special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
         start = tokenizer.pad_token_id if kind == "marian" else tokenizer.eos_token_id
         config = getattr(transformers, f"{kinds[kind]}Config")(
-            vocab_size=max(len(tokenizer), *ids, 0) + 1, decoder_start_token_id=start, **special, **{**_SIZES, **sizes}
+            vocab_size=max(tokenizer.vocab_size, *(number + 1 for number in ids)),
+            decoder_start_token_id=start,
+            **special,
+            **{**_SIZES, **sizes},
         )
         torch.manual_seed(seed)
         model = getattr(

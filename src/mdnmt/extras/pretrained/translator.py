@@ -69,7 +69,8 @@ class PretrainedTranslator:
             decoder_start_token_id=self.tokenizer.start,
             forced_bos_token_id=self.tokenizer.target_code_id,
             forced_eos_token_id=self.tokenizer.eos,
-            suppress_tokens=[self.tokenizer.pad],
+            # Marian begins with padding, and must not go on with it (its own `bad_words_ids`).
+            suppress_tokens=None if self.tokenizer.given else [self.tokenizer.pad],
         )
 
     def label(self, domain: str) -> int:

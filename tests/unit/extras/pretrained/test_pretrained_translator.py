@@ -67,7 +67,7 @@ def test_translations_and_scores_equal_those_of_generate(
             **inputs,
             **forced,
             forced_eos_token_id=tokenizer.eos_token_id,
-            suppress_tokens=[tokenizer.pad_token_id],
+            suppress_tokens=None if forced else [tokenizer.pad_token_id],
             num_beams=beam,
             num_return_sequences=nbest,
             length_penalty=penalty,
