@@ -197,6 +197,8 @@ def test_what_a_paper_shows_may_be_named() -> None:
         ({**LABELS, "labels": ["given"]}, "gold labels (given) are what the others are compared with; leave them out"),
         ({**LABELS, "labels": []}, "labels"),
         ({"kind": "noted"}, "the key 'claims.x.rules.0.why' is missing"),
+        ({"kind": "agreement", "table": "t", "rows": ["a", "b", "c"], "metrics": ["bleu"]}, "rules.0.metrics"),
+        ({"table": "t"}, "the key 'claims.x.rules.0.kind' is missing"),
     ],
 )
 def test_mistakes_in_a_rule_are_one_clear_line(rule: dict[str, Any], told: str) -> None:

@@ -400,6 +400,7 @@ def test_metrics_agree_seed_by_seed_and_means_alone_count_as_one_seed(tmp_path: 
         compared(rule, spec_of(tmp_path, "tables", t=table)), key=lambda one: one.missing is not None
     )
     assert found.left == pytest.approx((1 - 1 + 1) / 3) and found.num_seeds == 3 and found.holds is None
+    assert found.what == "BLEU with chrF over 3 systems (averages)"
     assert missing.missing == "COMET in T (no run has it)"
     table["rows"].append({"group": "G", "label": "D", "method": "d", "cells": [cell([1.0]), {}]})
     whole = rule.model_copy(update={"rows": ("a", "b", "c", "d"), "metrics": ("bleu", "chrf")})
