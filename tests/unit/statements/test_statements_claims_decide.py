@@ -110,3 +110,12 @@ def test_the_same_bytes_are_written_each_time(tmp_path: Path) -> None:
     assert f"| `x` | sec. 1 | {told}" in page.replace("\\.", ".")
     # A bar inside a cell would begin a new one.
     assert all(line.replace("\\|", "").count("|") == 6 for line in page.splitlines() if line.startswith("|"))
+
+
+def test_comparisons_between_printed_numbers_are_counted(tmp_path: Path) -> None:
+    rows = {
+        "a": [{**cell(30.0), "published": 26.1}, {**cell(30.0), "published": 27.0}],
+        "b": [{**cell(20.0), "published": 26.0}, cell(20.0)],
+    }
+    found = outcome(claim(better()), tables={"table2": write_table(tmp_path / "t.json", rows)})
+    assert (found.of, found.holds_in_print, found.of_in_print) == (2, 1, 1)
