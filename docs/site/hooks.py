@@ -162,6 +162,9 @@ def configuration() -> str:
             parts += ["", f"## {name}\n", definitions[name].get("description", "").split("\n\n")[0], ""]
             parts += ["| key | value | default | meaning |", "|---|---|---|---|"]
             parts += [_key(key, value) for key, value in properties.items()]
+        elif forms := definitions.get(name, {}).get("oneOf"):
+            parts += ["", f"## {name}\n", definitions[name].get("description", ""), ""]
+            parts += [f"One of {', '.join(map(_value, forms))}."]
     return "\n".join(parts)
 
 
