@@ -107,26 +107,17 @@ class CheckpointStore:
         """
         contents = {_STATE: _encode_state(state)}
         final = self.path(update)
-        temporary = self.directory / f".{final.name}.{os.getpid()}.tmp"
         try:
             self._sweep()
-            temporary.mkdir(parents=True)
             for name, tensors in ((_MODEL, weights), (_OPTIMIZER, optimizer), (_GENERATORS, generators)):
                 contents[name] = tensor_files.encode(tensors)
-            for name, data in contents.items():
-                write_bytes(temporary / name, data)
-            write_manifest(temporary, self.identity, update, contents)
-            sync_directory(temporary)
-            self._publish(temporary, final)
-        except BaseException as error:
-            shutil.rmtree(temporary, ignore_errors=True)
-            if isinstance(error, OSError):
-                owner = owned_by_another(final) if error.errno in {errno.EACCES, errno.EPERM} else ""
-                raise CheckpointError(
-                    f"{final}: cannot save the checkpoint: {error.strerror or error}{owner}; those before it are "
-                    "untouched: make room or give write permission, then start the same command again"
-                ) from error
-            raise
+            self._write(final, update, contents, self._publish)
+        except OSError as error:
+            owner = owned_by_another(final) if error.errno in {errno.EACCES, errno.EPERM} else ""
+            raise CheckpointError(
+                f"{final}: cannot save the checkpoint: {error.strerror or error}{owner}; those before it are "
+                "untouched: make room or give write permission, then start the same command again"
+            ) from error
         return final
 
     def load(self, update: int) -> Checkpoint:
@@ -214,25 +205,12 @@ class CheckpointStore:
         Raises:
             InvalidCheckpoint: one is missing, damaged or of another run.
         """
-        other.directory.mkdir(parents=True, exist_ok=True)
         for needed in weights_of:
             if needed != update:
                 contents = {_MODEL: tensor_files.encode(self.load_weights(needed))}
-                other._write(other.weights_path(needed), needed, contents)
+                other._write(other.weights_path(needed), needed, contents, _replace)
         whole = self.load(update)
         other.save(update, whole.weights, whole.optimizer, whole.generators, whole.state)
-
-    def _write(self, final: Path, update: int, contents: Mapping[str, bytes]) -> None:
-        """Write a directory of files and its manifest; an existing one is replaced."""
-        temporary = self.directory / f".{final.name}.{os.getpid()}.tmp"
-        temporary.mkdir()
-        for name, data in contents.items():
-            write_bytes(temporary / name, data)
-        write_manifest(temporary, self.identity, update, contents)
-        sync_directory(temporary)
-        if final.exists():
-            remove_tree(final)
-        temporary.replace(final)
 
     def finish(self, results: Sequence[Path]) -> None:
         """Keep only the newest checkpoint of a finished run, and hard links to its results.
@@ -333,6 +311,22 @@ class CheckpointStore:
                 if not final.exists():
                     entry.replace(final)
 
+    def _write(
+        self, final: Path, update: int, contents: Mapping[str, bytes], publish: Callable[[Path, Path], None]
+    ) -> None:
+        """Write files and their manifest beside `final`, then put them in place; a failure leaves nothing behind."""
+        temporary = self.directory / f".{final.name}.{os.getpid()}.tmp"
+        try:
+            temporary.mkdir(parents=True)
+            for name, data in contents.items():
+                write_bytes(temporary / name, data)
+            write_manifest(temporary, self.identity, update, contents)
+            sync_directory(temporary)
+            publish(temporary, final)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
     def _publish(self, temporary: Path, final: Path) -> None:
         replaced = final.with_name(final.name + _REPLACED)
         if replaced.exists():
@@ -344,6 +338,12 @@ class CheckpointStore:
         for match in self._matches(_NAME):
             if match[2]:
                 remove_tree(self.directory / match[0])
+
+
+def _replace(temporary: Path, final: Path) -> None:
+    if final.exists():
+        remove_tree(final)
+    temporary.replace(final)
 
 
 def _encode_state(state: Mapping[str, Any]) -> bytes:

@@ -200,6 +200,7 @@ class _DomainCleaner:
         self.path, self.run, self.lines_per_chunk = path, run, lines_per_chunk
 
     def domain_text(self, texts: Sequence[RawText], say: Say) -> tuple[DomainText, CleanedText]:
+        """Return the domain's text with the held-out sets that a rule or the corpora define, and its cleaning."""
         own = self.own_sets(texts, say)
         raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
         if self.rule.modulo:
@@ -218,6 +219,7 @@ class _DomainCleaner:
         return DomainText(self.domain.name, text, wanted, own, pool.repeats, self.rule.block), pool
 
     def own_sets(self, texts: Sequence[RawText], say: Say) -> dict[str, list[Pair] | None]:
+        """Return the corpora's own held-out sets, without those that a split rule takes instead."""
         own: dict[str, list[Pair] | None] = {}
         for name in HELD_OUT:
             sets = [text[name] for text in texts if name in text]

@@ -9,6 +9,8 @@ be removed at any time.
 
 from __future__ import annotations
 
+import sys
+
 from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.retention import weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
@@ -55,14 +57,23 @@ class Trunk:
         return update == self.end
 
     def save(self) -> None:
-        """Copy the run's state at the end of the trunk for longer runs; it replaces that of a shorter one."""
+        """Copy the run's state at the end of the trunk for longer runs; it replaces that of a shorter one.
+
+        A run that left out broken batches shares nothing: another might not leave them out. A failure is reported, and
+        the run goes on, since only a longer one would have used the copy.
+        """
         if self.end is None or self.end >= self.recipe.max_updates:
             return
         progress = progress_in(self.own.load(self.end))
+        if progress.skipped:
+            return
         others = weights_to_keep(progress.best_update, progress.newest(self.recipe))
-        self.own.copy_to(self.store, self.end, others)
-        write_bytes(self.folder / self.log.name, self.log.read_bytes())
-        self.store.prune([self.end], weights_of=others)
+        try:
+            self.own.copy_to(self.store, self.end, others)
+            write_bytes(self.folder / self.log.name, self.log.read_bytes())
+            self.store.prune([self.end], weights_of=others)
+        except (InvalidCheckpoint, CheckpointError, OSError) as error:
+            print(f"mdnmt: {self.folder}: not saved for longer runs: {error}", file=sys.stderr)
 
     def begin(self, conditions: Conditions) -> int | None:
         """Copy the shared state to a run that has none of its own, and return its update; None: there is none to use.

@@ -140,7 +140,7 @@ def test_a_set_has_the_same_segments_on_both_sides(one: bytes, other: bytes, sai
 
 
 def test_lines_with_unknown_tags_are_read_counted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tags of layout stand in one language more often than in the other: both are text, so the sides stay in step."""
+    """One language has more layout tags than the other: both are read as text, so the lines stay aligned."""
     german = talk("de", "<b>Eins</b>", "Zwei", "<i>Drei", "vier").encode()
     english = talk("en", "One", "<B>two", "<i>three", "<b>four</b>").encode()
     path = tgz(tmp_path / "de-en.tgz", {DE: german, EN: english})
@@ -153,7 +153,7 @@ def test_lines_with_unknown_tags_are_read_counted_and_told(tmp_path: Path, capsy
         for line in told
         if ".en: lines that begin with the unknown tag <b>: 2, read as text, the first is 8" in line
     ]
-    # Nothing is told of what is as it should be.
+    # What is as expected is not reported.
     pairs_of(tgz(tmp_path / "right.tgz", ARCHIVE), options(titles=True, test=("tst2010",)), "de", "en")
     assert capsys.readouterr().err == ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from mdnmt.errors import Interrupted
 from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
+from mdnmt.train.conditions import progress_in
 from mdnmt.train.run import train_run
 from mdnmt.train.trainer import RuntimeOptions
 
@@ -139,4 +141,26 @@ def test_a_method_whose_losses_know_the_length_of_the_run_shares_nothing(
     for name, updates in (("a", 6), ("b", 11)):
         spec = make_spec("latent_depth", **RECIPE, max_updates=updates, decay_updates=2)
         assert attempts(train(spec, toy_task, tmp_path / name)) == [0]
+    assert not list(tmp_path.glob("trunk-*"))
+
+
+def test_a_copy_that_cannot_be_written_does_not_end_the_run(
+    lengths: Any, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = result(train(lengths(6, 2), toy_task, tmp_path / "alone" / "a"))
+    name = only_trunk(tmp_path / "alone").name
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / name).write_text("a file in place of the folder")
+    paths = train(lengths(6, 2), toy_task, tmp_path / "all" / "a")
+    assert result(paths) == alone and f"{name}: not saved for longer runs" in capsys.readouterr().err
+
+
+def test_a_run_that_left_out_batches_shares_nothing(
+    lengths: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def progress(checkpoint: Any) -> Any:
+        return replace(progress_in(checkpoint), skipped=[{"update": 1, "epoch": 0, "positions": [1]}])
+
+    monkeypatch.setattr("mdnmt.train.trunk.progress_in", progress)
+    train(lengths(6, 2), toy_task, tmp_path / "a")
     assert not list(tmp_path.glob("trunk-*"))

@@ -176,6 +176,7 @@ class _Transfer:
         self._is_checked = wanted.sha256 is not None or source.md5 is not None
 
     def run(self, sleep: Callable[[float], None]) -> None:
+        """Download the file; after a failure, try again where the last attempt stopped."""
         farthest, failures = 0, 0
         while True:
             try:

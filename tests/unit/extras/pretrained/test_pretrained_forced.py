@@ -33,7 +33,7 @@ def test_references_are_predicted_as_by_transformers_without_their_language_code
         batch = tokenizer(source, text_target=target, return_tensors="pt")
         with torch.inference_mode():
             log_p_TV = model(**batch).logits[0].double().log_softmax(-1)[given:]
-        labels = batch["labels"][0, given:]  # a code comes first, and is told to the decoder when it translates
+        labels = batch["labels"][0, given:]  # the language code comes first; translation forces it
         assert found.pieces[number] == len(labels)
         assert found.nll[number] == pytest.approx(-log_p_TV.gather(1, labels[:, None]).sum().item(), rel=1e-5)
         assert found.correct[number] == int((log_p_TV.argmax(-1) == labels).sum())
