@@ -25,7 +25,7 @@ SIZES = {"encoder_layers": 2, "max_position_embeddings": 40, "init_std": 0.3}  #
 TRAINING = {
     "max_updates": 12,
     "max_tokens": 150,
-    "learning_rate": 5e-3,
+    "learning_rate": 1e-2,
     "schedule": "polynomial",
     "warmup_updates": 3,
     "validate_every": 4,
