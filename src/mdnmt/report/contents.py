@@ -53,6 +53,7 @@ class ReportPaper(Frozen):
     citation: str
     items: tuple[ReportExhibit, ...] = ()  # in the paper's own order
     claims: Path | None = None  # output of `mdnmt exhibit`; None: the paper has no claims here
+    claims_code: str = ""  # hash of the code that would decide them now
     audit: Path | None = None  # output of `mdnmt audit --json`; None: the paper is not audited
 
 

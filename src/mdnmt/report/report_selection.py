@@ -13,6 +13,7 @@ from mdnmt.exhibits.rows import ReportRun
 from mdnmt.fsio import options_hash
 from mdnmt.report import contents
 from mdnmt.statements.claims.selection import claims_spec
+from mdnmt.statements.claims.write_claims import claims_code
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study, Task
 from mdnmt.studies.study_exhibits import split_key
@@ -69,6 +70,7 @@ def paper_section(study: Study, name: str, places: ResultPaths) -> contents.Repo
         citation=paper.citation,
         items=tuple(_item(study, f"{name}-{key}", item) for key, item in items),
         claims=Path(claims) if claims else None,
+        claims_code=claims_code(study.claims[name].values()) if claims else "",
         audit=Path(audit) if audit else None,
     )
 

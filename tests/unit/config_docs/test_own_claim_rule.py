@@ -17,10 +17,12 @@ from mdnmt.errors import ConfigError
 from mdnmt.exhibits.code_hashes import code_of_page
 from mdnmt.extras.power.claim_contrasts import designs
 from mdnmt.extras.power.seed_spread import SeedSpread, Spread
-from mdnmt.fsio import write_sealed
+from mdnmt.fsio import read_json, write_sealed
+from mdnmt.report.report_selection import paper_section
 from mdnmt.statements.claims.decide import decide
 from mdnmt.statements.claims.outcome import Outcome
 from mdnmt.statements.claims.selection import claims_spec
+from mdnmt.statements.claims.write_claims import write_claims
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths, result_paths
 from mdnmt.studies.study import Study
@@ -121,3 +123,11 @@ def test_the_module_is_checked(project: Path, capsys: pytest.CaptureFixture[str]
     path.write_text(path.read_text(encoding="utf-8").replace('Literal["balance"]', 'Literal["other"]'))
     plugins.forget()
     assert main(["check-plugin", "plugins/balance.py"]) == 2
+
+
+def test_the_page_knows_the_code_of_the_rules_as_the_file_of_claims_records_it(project: Path) -> None:
+    study, places = resolved()
+    decided(study, places, {"mixed": [[20.0]] * 3, "waldm-edc": [[20.0]] * 3})
+    path = Path("claims.json")
+    write_claims(claims_spec(study, "mine", places).model_copy(update={"made_with": {}}), path)
+    assert read_json(path)["made"]["code"] == paper_section(study, "mine", places).claims_code

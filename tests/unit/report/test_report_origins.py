@@ -8,6 +8,7 @@ from exhibit_files import draw, write
 
 from mdnmt import fsio, provenance
 from mdnmt.cli import main
+from mdnmt.config.claims import load_claims
 from mdnmt.fsio import DamagedFile
 from mdnmt.report import contents, report_page
 from mdnmt.report.png_metadata import read_picture
@@ -15,7 +16,7 @@ from mdnmt.report.sections import run_details
 from mdnmt.report.sections.origins import NOT_RECORDED, Origins, origins
 from mdnmt.report.sections.runs import RunRecord
 from mdnmt.statements.claims.spec import ClaimsSpec
-from mdnmt.statements.claims.write_claims import write_claims
+from mdnmt.statements.claims.write_claims import claims_code, write_claims
 
 NOTATION = {"kind": "notation", "title": "Symbols", "where": "Table 1", "lines": [["x", "sec. 1", "a word"]]}
 FIGURE = {"kind": "tsne", "title": "Vectors", "systems": [{"label": "x", "missing": "no run"}]}
@@ -91,9 +92,11 @@ def test_uncommitted_changes_are_a_state_of_their_own(page: contents.ReportSpec)
 
 def test_claims_and_audits_are_exhibits_too(page: contents.ReportSpec, tmp_path: Path) -> None:
     assert main(["audit", "--config", "config", "--paper", "phan2022", "--json", str(tmp_path / "a.json")]) == 0
-    write_claims(ClaimsSpec(paper="p", title="P", claims={}), tmp_path / "c.json")
+    claims = load_claims(Path("config"), "phan2022")
+    write_claims(ClaimsSpec(paper="p", title="P", claims=claims), tmp_path / "c.json")
+    paths = {"claims": tmp_path / "c.json", "audit": tmp_path / "a.json"}
     paper = contents.ReportPaper(
-        name="p", title="P", citation="P 2020", claims=tmp_path / "c.json", audit=tmp_path / "a.json"
+        name="p", title="P", citation="P 2020", claims_code=claims_code(claims.values()), **paths
     )
     found = origins(page.model_copy(update={"papers": (paper,)}), [], {"commit": NEW, "dirty": False})
     assert texts(found) == [[NEW, "yes", "all 4", "\N{EN DASH}"]] and found.mixed is None

@@ -297,7 +297,7 @@ def test_the_order_of_a_paper_is_results_then_figures_then_what_explains_them() 
     made = SimpleNamespace(task="t")
     shown = SimpleNamespace(tables={"p-one": made, "q-two": made}, figures={"p-b": made})
     task = SimpleNamespace(config=SimpleNamespace(of="p", pair="EN-FR", domains={}))
-    study = SimpleNamespace(papers={"p": paper}, config=shown, tasks={"t": task})
+    study = SimpleNamespace(papers={"p": paper}, config=shown, tasks={"t": task}, claims={"p": {}})
     places = SimpleNamespace(claims=lambda name: f"{name}.json", audit=lambda name: None)
     found = paper_section(cast(Study, study), "p", cast(ResultPaths, places))
     assert [(item.kind, item.where, item.title, item.id) for item in found.items] == [

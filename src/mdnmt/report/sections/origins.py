@@ -22,9 +22,6 @@ MOST_NAMED = 6  # exhibits of a commit that are listed by name; beyond that they
 NOT_RECORDED = "not recorded"
 WIDE = frozenset({"Tables, figures, claims and audits"})  # columns of sentences
 
-# What writes the verdicts and the audit of a paper.
-_WRITERS = {"claims": "mdnmt.statements.claims.write_claims", "audit": "mdnmt.commands.audit"}
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -130,10 +127,11 @@ def _exhibits(spec: ReportSpec) -> Iterable[Origin]:
             name = f"{figure.where}: {figure.full_title}" if figure.where else figure.full_title
             yield _origin(name, _record_in_png(figure), figure_code(figure.kind))
     for paper in spec.papers:
-        for what, path in (("claims", paper.claims), ("audit", paper.audit)):
+        audit_code = code_hash("mdnmt.commands.audit")
+        of_paper = (("Claims", paper.claims, paper.claims_code), ("Audit", paper.audit, audit_code))
+        for what, path, code in of_paper:
             if path is not None and path.is_file():
-                made = _record_in_json(path)
-                yield _origin(f"{what.capitalize()} of {paper.citation}", made, code_hash(_WRITERS[what]))
+                yield _origin(f"{what} of {paper.citation}", _record_in_json(path), code)
 
 
 def _record_in_json(path: Path) -> Any:
