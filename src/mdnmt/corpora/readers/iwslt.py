@@ -1,7 +1,7 @@
 """Read IWSLT's archives: `train.tags.<pair>.<lang>`, text and tag lines, and `IWSLT*.<set>.<pair>.<lang>.xml`.
 
-What has one obvious reading is read: a line of talks that begins with an unknown tag is text, a bare `&` in XML is
-an ampersand. How often that happened is printed on standard error.
+A line of talks that begins with an unknown tag is read as text, and a bare `&` in XML as an ampersand. How often that
+happened is printed on standard error.
 """
 
 from __future__ import annotations

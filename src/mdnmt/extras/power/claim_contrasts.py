@@ -27,7 +27,7 @@ from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.statements.claims.wording import title_of
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Study
+from mdnmt.studies.study import COPY, Study
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class PlannedTable(Table):
     def family(self, metric: str) -> int:
         """Return how many cells of a metric are compared with the baseline."""
         domains = sum(header.metric == metric and header.key != AVERAGE for header in self.grid.headers)
-        return max(1, domains * (len(self.made) - 1))
+        return max(1, domains * (len(self.made - {COPY}) - 1))  # the copied source is not tested
 
 
 class PlannedEvidence(Evidence):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mdnmt.exhibits.request import paper_table
 from mdnmt.extras.power.claim_contrasts import Design, designs
 from mdnmt.extras.power.seed_spread import Components, SeedSpread, Spread
 from mdnmt.studies.resolve import resolve
@@ -53,7 +54,11 @@ def test_the_share_that_is_needed_of_each_row_makes_a_group_of_each_row(found: d
 
 def test_stars_know_the_size_of_their_table_and_the_sentences(found: dict[str, Design]) -> None:
     (stars,) = found["song-t5-stars"].groups
-    assert all(one.family > len(stars.contrasts) // 2 for one in stars.contrasts)
+    # Three domains, and each method of Table 5 that can be trained, less the baseline.
+    study = resolve(CONFIG, "replication", Path("nothing"), None)
+    shown = {method for row in paper_table(study, "song2026-table5")[0].rows for method in row.methods}
+    rows = {run.row for run in study.makeable("replication-en-fr") if run.method in shown}
+    assert {one.family for one in stars.contrasts} == {3 * (len(rows) - 1)}
     assert stars.contrasts[0].sentence_sd == pytest.approx((60 / 1500) ** 0.5)
 
 
