@@ -69,9 +69,19 @@ def test_it_translates(own_method: ModuleType, random_method: Callable[..., Meth
 def test_its_yaml_files_are_valid(own_method: ModuleType) -> None:
     texts: dict[str, Any] = {name: yaml.safe_load(text) for name, text in FILES.items() if name.endswith(".yaml")}
     method = validate_model(texts["config/methods/ffn-mixing.yaml"], MethodConfig, "page")
-    paper = validate_model(texts["config/papers/mine.yaml"], PaperConfig, "page")
+    paper = validate_model(texts["config/papers/my-paper.yaml"], PaperConfig, "page")
     assert validate(method.builder, method.architecture, where="page") == own_method.config_type()
     assert "ffn-mixing" in {row.method for row in paper.tables["table1"].rows}
+
+
+def test_its_block_takes_the_place_of_the_output_layer(
+    own_method: ModuleType, random_method: Callable[..., Method], tmp_path: Path
+) -> None:
+    (tmp_path / "gated_output.py").write_text(FILES["plugins/gated_output.py"], encoding="utf-8")
+    model = random_method("ffn_mixing", blocks=["gated_output"]).model
+    assert "decoder.output_layer.gate.weight" in model.state_dict()
+    source = torch.tensor([[5, 6, 7, 2]])
+    assert beam_search(model, source, source != 0, Decoding(beam_size=2, max_length_ratio=1.0))[0][0].ids
 
 
 def test_it_takes_no_more_than_sixty_lines() -> None:
