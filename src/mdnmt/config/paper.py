@@ -65,6 +65,10 @@ class TableRow(Frozen):
     labels: tuple[Labels, ...] = Field(
         ("given",), min_length=1, description="of kind scores: label conditions, one row each"
     )
+    own_domain: bool = Field(
+        False,
+        description="of kind scores, a method with train_on: each: one row, each domain by its own model; not tested",
+    )
 
     @model_validator(mode="after")
     def _names_what_it_shows(self) -> Self:
@@ -74,6 +78,8 @@ class TableRow(Frozen):
             raise ValueError(f"best_of needs two or more methods, each once; found {', '.join(self.best_of) or 'none'}")
         if len(set(self.labels)) < len(self.labels) or (self.best_of and self.labels != ("given",)):
             raise ValueError(f"labels are of one method, each once; found {', '.join(self.labels)}")
+        if self.own_domain and (self.best_of or self.labels != ("given",)):
+            raise ValueError("own_domain is of one method with the right labels; leave `best_of` and `labels` out")
         return self
 
     @property
@@ -152,6 +158,8 @@ class PaperTable(Frozen):
             raise ValueError(f"best_of belongs in tables of kind scores or resources, not {self.kind}")
         if self.kind != "scores" and any(row.labels != ("given",) for row in self.rows):
             raise ValueError(f"labels of rows belong in tables of kind scores, not {self.kind}")
+        if self.kind != "scores" and any(row.own_domain for row in self.rows):
+            raise ValueError(f"own_domain of rows belongs in tables of kind scores, not {self.kind}")
         return self
 
 

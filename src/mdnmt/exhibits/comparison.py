@@ -18,9 +18,10 @@ def table_runs(study: Study, key: str) -> list[Run]:
     table, task = paper_table(study, key)
     if table.kind in ("corpora", "notation") or table.split != "test":
         return []
-    names = {name for row in table.rows for name in row.methods} | {baseline_of(study.config, table)}
+    tested = [row for row in table.rows if not row.own_domain]
+    names = {name for row in tested for name in row.methods} | {baseline_of(study.config, table)}
     gold_runs = [run for run in study.makeable(task.name) if run.method in names]
-    row_runs = (run for row in table.rows for name in row.methods for run in runs_with_labels(study, task, row, name))
+    row_runs = (run for row in tested for name in row.methods for run in runs_with_labels(study, task, row, name))
     return gold_runs + [run for run in row_runs if run.labels != "given" and run.spec is not None]
 
 

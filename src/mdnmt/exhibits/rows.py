@@ -56,11 +56,22 @@ class ScoreRow(Frozen):
     choice: int | None = None  # of rows with the same number, the best by validation is shown
     records: tuple[Path, ...] = ()  # run.json of each seed, if there is a choice
     printed: dict[str, Printed] = Field({})  # "<metric>/<domain or avg>" -> the published number
+    models: dict[str, ScoreRow] = Field({})  # domain -> the model that translates it; empty: one model, or `runs`
+
+    @property
+    def parts(self) -> tuple[ScoreRow, ...]:
+        """Return the rows of its models; of one model, the row itself."""
+        return tuple(self.models.values()) or (self,)
+
+    @property
+    def why_missing(self) -> str | None:
+        """Return why it, or one of its models, has no scores."""
+        return next((part.missing for part in self.parts if part.missing), None)
 
 
 def files_of(rows: Iterable[ScoreRow]) -> list[Path]:
     """Return the files that rows of scores are made from."""
-    rows = tuple(rows)
+    rows = tuple(part for row in rows for part in row.parts)
     found = [path for row in rows for path in row.records]
     found += [run.scores for row in rows for run in row.runs]
     return found + [path for row in rows for run in row.runs for path in (*run.others, run.development) if path]

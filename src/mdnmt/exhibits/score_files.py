@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,11 @@ from typing import Any
 from mdnmt.errors import DataError
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
 from mdnmt.fsio import read_json
-from mdnmt.numbers.rounding import mean
+from mdnmt.numbers.rounding import mean, signed, standard_deviation
+from mdnmt.welch import half_width
 
 AVERAGE = "avg"  # the key of the average's column
+OTHERS = "others"  # the key of the mean score of models of one domain on the other domains
 DEVELOPMENT = "dev"  # the key of the column of all validation sets as one text
 SPLITS = ("train", "valid", "test")
 ABSENT = "-"
@@ -30,6 +32,32 @@ class Measured:
     def num_seeds(self) -> int:
         """Return how many of the runs were trained."""
         return sum(seed is not None for seed in self.seeds)
+
+
+def averaged(measured: Iterable[Measured | None]) -> Measured | None:
+    """Return the mean of several numbers, seed by seed; None if one is missing or has other seeds."""
+    found = list(measured)
+    known = [one for one in found if one is not None]
+    if not known or len(known) < len(found) or len({one.seeds for one in known}) > 1:
+        return None
+    return Measured(tuple(mean(values) for values in zip(*(one.values for one in known), strict=True)), known[0].seeds)
+
+
+def difference(ours: Measured | None, base: Measured | None) -> Measured | None:
+    """Return the differences of two systems, seed by seed; None if one is missing or has other seeds."""
+    if ours is None or base is None or ours.seeds != base.seeds:
+        return None
+    return Measured(tuple(a - b for a, b in zip(ours.values, base.values, strict=True)), ours.seeds)
+
+
+def interval(differences: Measured | None, places: int) -> str | None:
+    """Return a mean difference with its 95 % interval over seeds (Student's t); None if nothing can be estimated."""
+    spread = standard_deviation(differences.values) if differences is not None else None
+    reach = half_width([(spread, len(differences.values))]) if differences is not None and spread else None
+    if differences is None or reach is None:
+        return None
+    middle = mean(differences.values)
+    return f"{signed(middle, places)} [{signed(middle - reach, places)}, {signed(middle + reach, places)}]"
 
 
 def sorted_runs(row: ScoreRow) -> tuple[ScoreRun, ...]:
@@ -129,9 +157,14 @@ class SharedConditions:
 def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
     """Return the values of a row by (metric, column); a number that one seed lacks is left out for all seeds.
 
+    A row with one model per domain has the score of each domain by its own model, and under `OTHERS` the mean score of
+    these models on the domains that they were not trained on.
+
     Raises:
         DataError: a file is invalid, a seed occurs twice, or runs were scored on different numbers of sentences.
     """
+    if row.models:
+        return _measure_models(row, shared)
     runs = sorted_runs(row)
     seeds = tuple(run.seed for run in runs)
     read = [(run.scores, _read(run)) for run in runs]
@@ -153,6 +186,18 @@ def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Me
     for metric in shared.metrics if len(development) == len(runs) else ():
         if known := _of_all_seeds(development, DEVELOPMENT, metric):
             found[metric, DEVELOPMENT] = Measured(known, seeds)
+    return found
+
+
+def _measure_models(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
+    of_model = {domain: measure(model, shared) for domain, model in row.models.items()}
+    domains = [column.name for column in shared.columns]
+    found: dict[tuple[str, str], Measured] = {}
+    for metric in shared.metrics:
+        own = {name: of_model.get(name, {}).get((metric, name)) for name in domains}
+        others = [of.get((metric, name)) for domain, of in of_model.items() for name in domains if name != domain]
+        several = {AVERAGE: averaged(own.values()), OTHERS: averaged(others)}
+        found |= {(metric, key): value for key, value in {**own, **several}.items() if value is not None}
     return found
 
 

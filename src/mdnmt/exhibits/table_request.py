@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -124,10 +124,10 @@ class TableRequest(Request):
     def rows(self) -> Iterator[tuple[TableRow, list[Run], int | None]]:
         """Yield the rows whose methods the study has, with their runs; rows with the same number are alternatives.
 
-        For methods trained on one domain, the choice is made for each domain.
+        For methods trained on one domain, the choice is made for each domain. Rows with `own_domain` are left out.
         """
         numbers = count(1)
-        for row in self.table.rows:
+        for row in (row for row in self.table.rows if not row.own_domain):
             rivals: dict[tuple[tuple[str, ...], str], list[list[Run]]] = {}
             for method in row.methods:
                 of_row = [run.on(self.table.split) for run in runs_with_labels(self.study, self.task, row, method)]
@@ -152,14 +152,28 @@ class TableRequest(Request):
         changes = {"label": f"{found.label}, label {runs[0].labels}", "against": runs[0].directory}
         return found.model_copy(update=changes)
 
+    def own_domain_rows(self, rows: Iterable[TableRow]) -> Iterator[ScoreRow]:
+        """Yield one row for each method that the study has, with the models of its domains if it has one for each."""
+        for row in rows:
+            runs = by_row(run.on(self.table.split) for run in self.study.runs_of(self.task.name, row.method))
+            found = [(of[0].domains, self._with_others(self.score_row(row, of), of)) for of in runs.values()]
+            if found and self.study.methods[str(row.method)].train_on == "all":
+                yield found[0][1]
+            elif found:
+                label = (row.label or self.study.methods[str(row.method)].label).replace("{domain}", "each domain")
+                name = label[:1].upper() + label[1:]  # "Each domain only"
+                models = {domain: model for (domain,), model in found}
+                yield ScoreRow(group=row.group, label=name, method=str(row.method), models=models)
+
     def score_rows(self) -> list[ScoreRow]:
-        """Return all rows of a table of scores: the copied source, systems, and external systems."""
+        """Return all rows of a table of scores: copied source, systems, those by domain, and external systems."""
         rows = self._copied() if self.table.split == "test" else []
         for row, runs, choice in self.rows():
             found = self._with_others(self.score_row(row, runs), runs)
             beside = {"printed": self.printed.scores(row, runs[0]), **self.choice(choice, runs)}
             rows.append(found.model_copy(update=beside))
-        return [*rows, *self._external()]
+        own_domain = self.own_domain_rows(row for row in self.table.rows if row.own_domain)
+        return [*rows, *own_domain, *self._external()]
 
     def significance(self) -> tuple[Path | None, dict[str, str]]:
         """Return the file of the table's tests, and the hash of the options that it must have been made with."""

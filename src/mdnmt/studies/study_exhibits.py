@@ -206,6 +206,8 @@ def _check_choices(rows: Iterable[TableRow], train_on: dict[str, str], where: st
         if len(set(known.values())) > 1:
             kinds = ", ".join(f"{name} has train_on: {kind}" for name, kind in known.items())
             raise ConfigError(f"{where}: best_of: {kinds}; expected methods that are trained alike")
+        if row.own_domain and train_on.get(row.method or "", "each") != "each":
+            raise ConfigError(f"{where}: own_domain: {row.method} is one model of all domains; leave own_domain out")
         if row.labels != ("given",) and train_on.get(row.method or "") == "each":
             raise ConfigError(
                 f"{where}: labels: {row.method} is one run a domain, which the label chooses; its runs have rows, "

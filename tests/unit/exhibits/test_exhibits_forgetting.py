@@ -9,7 +9,8 @@ import pytest
 
 from mdnmt.exhibits.grid import Grid, GridRow
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
-from mdnmt.exhibits.tables.forgetting import DomainModels, ForgettingTable
+from mdnmt.exhibits.tables.forgetting import ForgettingTable
+from mdnmt.exhibits.tables.scores import ScoreTable
 
 DOMAINS = ("law", "news", "talks")
 # seed -> BLEU on each domain
@@ -37,7 +38,7 @@ def row(folder: Path, name: str, scores: dict[int, tuple[float, ...]], label: st
     return ScoreRow(group="Systems", label=label, method=name, runs=tuple(runs))
 
 
-def table(*systems: DomainModels) -> ForgettingTable:
+def table(*systems: ScoreRow) -> ForgettingTable:
     return ForgettingTable(
         title="Forgetting",
         columns=tuple(Column(name=name, label=name.capitalize()) for name in DOMAINS),
@@ -49,22 +50,21 @@ def table(*systems: DomainModels) -> ForgettingTable:
 
 
 @pytest.fixture
-def mixed(tmp_path: Path) -> DomainModels:
-    found = row(tmp_path, "mixed", MIXED, "Mixed")
-    return DomainModels(group="All", label="Mixed", method="mixed", models=dict.fromkeys(DOMAINS, found))
+def mixed(tmp_path: Path) -> ScoreRow:
+    return row(tmp_path, "mixed", MIXED, "Mixed")
 
 
 @pytest.fixture
-def tuned(tmp_path: Path) -> DomainModels:
+def tuned(tmp_path: Path) -> ScoreRow:
     models = {name: row(tmp_path, f"tuned-{name}", scores, name) for name, scores in TUNED.items()}
-    return DomainModels(group="Each", label="Tuned", method="tuned", models=models)
+    return ScoreRow(group="Each", label="Tuned", method="tuned", models=models)
 
 
 def cells(grid: Grid, found: GridRow) -> dict[tuple[str, str], tuple[float, ...]]:
     return {(head.metric, head.key): cell.values for head, cell in zip(grid.headers, found.cells, strict=True)}
 
 
-def test_own_domains_are_the_diagonal_and_others_the_rest(mixed: DomainModels, tuned: DomainModels) -> None:
+def test_own_domains_are_the_diagonal_and_others_the_rest(mixed: ScoreRow, tuned: ScoreRow) -> None:
     grid = table(mixed, tuned).build()
     found = cells(grid, grid.rows[1])
     for place, domain in enumerate(DOMAINS):
@@ -81,7 +81,7 @@ def test_own_domains_are_the_diagonal_and_others_the_rest(mixed: DomainModels, t
         assert found["dbleu", "others"][number] == pytest.approx(sum(others) / 6 - base)
 
 
-def test_the_interval_is_paired_by_seed(mixed: DomainModels, tuned: DomainModels) -> None:
+def test_the_interval_is_paired_by_seed(mixed: ScoreRow, tuned: ScoreRow) -> None:
     grid = table(mixed, tuned).build()
     values = cells(grid, grid.rows[1])["dbleu", "avg"]
     middle = sum(values) / 3
@@ -91,7 +91,7 @@ def test_the_interval_is_paired_by_seed(mixed: DomainModels, tuned: DomainModels
     assert f"Tuned, BLEU, own domain: +{middle:.2f} [+{low:.2f}, +{high:.2f}]" in note
 
 
-def test_a_model_of_all_domains_forgets_none(mixed: DomainModels) -> None:
+def test_a_model_of_all_domains_forgets_none(mixed: ScoreRow) -> None:
     grid = table(mixed).build()
     found = cells(grid, grid.rows[0])
     assert found["bleu", "avg"] == tuple(sum(MIXED[seed]) / 3 for seed in (1, 2, 3))
@@ -99,17 +99,47 @@ def test_a_model_of_all_domains_forgets_none(mixed: DomainModels) -> None:
     assert grid.rows[0].marks and "one model of all domains" in grid.reasons[grid.rows[0].marks[0]]
 
 
-def test_without_one_of_its_models_a_system_has_no_average(mixed: DomainModels, tuned: DomainModels) -> None:
+def test_without_one_of_its_models_a_system_has_no_average(mixed: ScoreRow, tuned: ScoreRow) -> None:
     lost = ScoreRow(group="Each", label="law", method="tuned-law", missing="not made yet")
-    grid = table(mixed, tuned.model_copy(update={"models": {**tuned.models, "law": lost}})).build()
+    part = tuned.model_copy(update={"models": {**tuned.models, "law": lost}})
+    grid = table(mixed, part).build()
     found = cells(grid, grid.rows[1])
     assert found["bleu", "news"] and not found["bleu", "law"]
     assert not any(found[key] for key in found if key[1] in ("avg", "others"))
     assert "not made yet" in [grid.reasons[mark] for mark in grid.rows[1].marks]
 
 
-def test_models_with_other_seeds_have_no_average(mixed: DomainModels, tuned: DomainModels) -> None:
+def test_models_with_other_seeds_have_no_average(mixed: ScoreRow, tuned: ScoreRow) -> None:
     fewer = tuned.models["law"].model_copy(update={"runs": tuned.models["law"].runs[:2]})
     grid = table(mixed, tuned.model_copy(update={"models": {**tuned.models, "law": fewer}})).build()
     found = cells(grid, grid.rows[1])
     assert len(found["bleu", "law"]) == 2 and not found["bleu", "avg"]
+
+
+def test_a_table_of_scores_has_them_in_one_row_with_their_price(mixed: ScoreRow, tuned: ScoreRow) -> None:
+    expected = cells(table(mixed, tuned).build(), table(mixed, tuned).build().rows[1])
+    plain = ScoreTable(
+        title="Scores",
+        columns=tuple(Column(name=name, label=name.capitalize()) for name in DOMAINS),
+        rows=(mixed, tuned),
+        metrics=("bleu",),
+        baseline="mixed",
+        baseline_label="Mixed",
+    )
+    grid = plain.build()
+    found = cells(grid, grid.rows[1])
+    assert found == {("bleu", key): expected["bleu", key] for key in (*DOMAINS, "avg")}
+    [reason] = [grid.reasons[place] for place in grid.rows[1].marks]
+    for key, where in (("avg", "own domains"), ("others", "other domains")):
+        values, gains = expected["bleu", key], expected["dbleu", key]
+        middle = sum(gains) / 3
+        reach = T * (sum((gain - middle) ** 2 for gain in gains) / 2) ** 0.5 / 3**0.5
+        text = f"{sum(values) / 3:.2f} BLEU, {middle:+.2f} [{middle - reach:+.2f}, {middle + reach:+.2f}] to Mixed"
+        assert f"on {where} {text}".replace("-", "\N{MINUS SIGN}") in reason
+    assert {run.scores for part in tuned.models.values() for run in part.runs} <= set(plain.inputs())
+    lost = ScoreRow(group="Each", label="law", method="tuned-law", missing="not made yet")
+    part = tuned.model_copy(update={"models": {**tuned.models, "law": lost}})
+    grid = plain.model_copy(update={"rows": (mixed, part)}).build()
+    found = cells(grid, grid.rows[1])
+    assert found["bleu", "news"] and not found["bleu", "law"] and not found["bleu", "avg"]
+    assert any("not made yet" in grid.reasons[place] for place in grid.rows[1].marks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -9,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from mdnmt.config.run import RunSpec
+from mdnmt.errors import ConfigError
+from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.request import columns, paper_table
+from mdnmt.exhibits.table_request import table_spec
+from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.resolve import resolve
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -18,17 +24,18 @@ ONE_PAPER = ("jiang2020", "zhang2021", "song2026", "phan2022")
 # Runs a seed by task, counted once where several tables share them. Jiang et al., two domains: 4 on one domain, 2 + 8
 # baselines, 4 + 2 mixing rows, 6 combined with embeddings, 2 without labels are 28; EN-DE has two frozen ones and a
 # sweep of four more. Four domains: 4 more on one domain are 32, and Table 8 has 8 + 10 + 2 + 2 of its own, post-norm.
+# Mixed, fine-tuned on each domain, is a row of ours in the main tables of the three papers: a run for each domain.
 RUNS = {
-    "jiang-en-de": 48,
-    "jiang-en-fr": 42,
-    "jiang-zh-en": 76,
+    "jiang-en-de": 50,
+    "jiang-en-fr": 44,
+    "jiang-zh-en": 80,
     "jiang-en-zh": 2,  # of Table 7
-    "zhang-zh-en": 10,
-    "zhang-en-fr": 6,
-    "song-en-zh": 30,
+    "zhang-zh-en": 14,
+    "zhang-en-fr": 9,
+    "song-en-zh": 34,
     "song-zh-en": 3,
     "song-en-zh-characters": 3,
-    "song-en-fr": 9,
+    "song-en-fr": 12,
     "phan-en-de": 7,
 }
 
@@ -99,11 +106,37 @@ def test_the_others_show_the_same_cells_of_the_same_methods(found: dict[str, Stu
     assert shown(found[name]) == shown(found["paper"])
     assert set(found[name].config.figures) == set(found["paper"].config.figures)
     stand_in = found[name].config.stand_ins
-    assert Counter((run.task, run.directory) for run in found[name].runs if run.method != "single") >= Counter(
-        (stand_in[run.task], run.directory)
-        for run in found["paper"].runs
-        if run.seed == 1 and not run.method.startswith("single")
+    each = {method for method, one in found["paper"].methods.items() if one.train_on == "each"}  # other domains
+    assert Counter((run.task, run.directory) for run in found[name].runs if run.method not in each) >= Counter(
+        (stand_in[run.task], run.directory) for run in found["paper"].runs if run.seed == 1 and run.method not in each
     )
+
+
+def test_fine_tuned_models_are_one_untested_row_below_the_printed_ones(found: dict[str, Study]) -> None:
+    smoke = found["smoke"]
+    for key in (
+        *(f"jiang2020-table{number}" for number in (2, 3, 4)),
+        *("zhang2021-table3-zh-en", "zhang2021-table3-en-fr", "song2026-table3", "song2026-table5"),
+    ):
+        _, task = paper_table(smoke, key)
+        spec = table_spec(smoke, key, result_paths(smoke, Path("results")))
+        assert isinstance(spec, ScoreTable)
+        tuned = spec.rows[-1]
+        assert {name: model.method for name, model in tuned.models.items()} == {
+            name: f"finetuned-{name}" for name in task.config.domains
+        }
+        assert spec.needs()[-len(tuned.models) :] == tuple(tuned.models.values())
+        assert "{" not in tuned.label and not tuned.printed
+        tested = comparison(smoke, key, result_paths(smoke, Path("results")))["systems"]
+        assert not [name for name in tested if name.startswith("finetuned")] and "mixed" in tested
+
+
+def test_a_model_of_all_domains_has_no_own_domain(tmp_path: Path) -> None:
+    shutil.copytree(CONFIG, tmp_path / "config")
+    path = tmp_path / "config" / "studies" / "zhang2021.yaml"
+    path.write_text(path.read_text().replace("method: finetuned, own", "method: dsa, own"))
+    with pytest.raises(ConfigError, match="own_domain: dsa"):
+        resolve(tmp_path / "config", "zhang2021", tmp_path)
 
 
 def test_open_needs_no_form(found: dict[str, Study]) -> None:

@@ -71,7 +71,7 @@ class EffectsSpec(FigureSpec):
 
     def inputs(self) -> list[Path]:
         """Return the files that the figure is made from."""
-        rows = [row for one in self.tables for row in one.table.rows]
+        rows = [part for one in self.tables for row in one.table.rows for part in row.parts]
         scores = [path for row in rows for run in row.runs for path in (run.scores, *run.others)]
         return list(dict.fromkeys([*scores, *(path for row in rows for path in row.records)]))
 

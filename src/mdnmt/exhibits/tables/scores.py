@@ -17,7 +17,18 @@ from mdnmt.exhibits.label_condition_notes import label_notes
 from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.registry import ComparedTableSpec, register
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun, files_of
-from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT, SPLITS, Measured, SharedConditions, measure, sorted_runs
+from mdnmt.exhibits.score_files import (
+    AVERAGE,
+    DEVELOPMENT,
+    OTHERS,
+    SPLITS,
+    Measured,
+    SharedConditions,
+    difference,
+    interval,
+    measure,
+    sorted_runs,
+)
 from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
@@ -98,11 +109,11 @@ def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
     """Return the difference of two means; if both have the same seeds, its spread is that of the differences."""
     if ours is None or base is None or ours is base:
         return Cell()
-    if ours.seeds == base.seeds:
-        values = tuple(a - b for a, b in zip(ours.values, base.values, strict=True))
+    if paired := difference(ours, base):
+        values = paired.values
         return Cell(**_shown(values), text=signed(mean(values), PLACES), num_seeds=ours.num_seeds)
-    difference = mean(ours.values) - mean(base.values)
-    return Cell(text=signed(difference, PLACES), mean=difference, num_seeds=ours.num_seeds)
+    of_means = mean(ours.values) - mean(base.values)
+    return Cell(text=signed(of_means, PLACES), mean=of_means, num_seeds=ours.num_seeds)
 
 
 def _differs(spec: ScoreTable, header: Header) -> str | None:
@@ -250,8 +261,8 @@ class ScoreTable(ComparedTableSpec):
         return [*files_of(self.rows), *others]
 
     def needs(self) -> tuple[ScoreRow, ...]:
-        """Return its rows."""
-        return self.rows
+        """Return its rows, those of models of single domains apart."""
+        return tuple(part for row in self.rows for part in row.parts)
 
     @property
     def cells_of_row(self) -> int:
@@ -291,8 +302,10 @@ class ScoreTable(ComparedTableSpec):
                     tested = tests.get(header.key, {}).get(header.metric, {})
                     cell = _cell(numbers.get(key), tested, _agreement(header.metric, tested, shared))
                 cells.append(_beside(spec, row, header, cell, shared))
-            marks = [reasons.mark(why) for why in (*_external(spec, row, numbers), *_absent(spec, row, numbers))]
-            runs = tuple(RowRun(seed=r.seed, folder=_folder(row, r)) for r in sorted_runs(row))
+            texts = (*_external(spec, row, numbers), *_absent(spec, row, numbers))
+            texts += _own_domains(spec.metrics[0], row, numbers, base, baseline_label or spec.baseline)
+            marks = [reasons.mark(text) for text in texts]
+            runs = tuple(RowRun(seed=r.seed, folder=_folder(part, r)) for part in row.parts for r in sorted_runs(part))
             about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
             rows.append(GridRow(cells=tuple(cells), **about))
         rows = mark_best(rows, headers)
@@ -357,11 +370,24 @@ def _external(spec: ScoreTable, row: ScoreRow, numbers: Numbers) -> list[str]:
     return [*found, *(["no translations of the validation text"] if spec.development else [])]
 
 
+def _own_domains(metric: Metric, row: ScoreRow, ours: Numbers, base: Numbers, baseline: str | None) -> tuple[str, ...]:
+    """Return what a row with one model per domain gains on the models' own domains, and loses on the others."""
+    if not row.models:
+        return ()
+    found = [f"each domain by its own model; not tested against {baseline}"]
+    for key, where in ((AVERAGE, "own domains"), (OTHERS, "other domains")):
+        if measured := ours.get((metric, key)):
+            text = f"on {where} {half_up(mean(measured.values), PLACES)} {METRICS[metric].label}"
+            gain = interval(difference(measured, base.get((metric, AVERAGE))), PLACES)
+            found.append(f"{text}, {gain} to {baseline}" if gain else text)
+    return ("; ".join(found),)
+
+
 def _absent(spec: ScoreTable, row: ScoreRow, numbers: Numbers) -> list[str]:
     """Return why a row lacks numbers, except for metrics that the whole table lacks."""
-    if row.missing:
-        return [row.missing]
-    if not row.runs:
+    if row.why_missing:
+        return [row.why_missing]
+    if not any(part.runs for part in row.parts):
         return ["no run"]
     labels = [c.label for c in spec.columns if not any((metric, c.name) in numbers for metric in spec.metrics)]
     found = [f"no score on {', '.join(labels)}"] if labels else []

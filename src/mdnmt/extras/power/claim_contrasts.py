@@ -112,7 +112,7 @@ class PlannedEvidence(Evidence):
                 continue
             made = frozenset(row.method for row in found.rows if row.runs)
             # Without runs, nothing is read, and the first of several alternative rows is shown.
-            rows = tuple(row.model_copy(update={"runs": (), "records": ()}) for row in found.rows)
+            rows = tuple(row.model_copy(update={"runs": (), "records": (), "models": {}}) for row in found.rows)
             files: dict[str, Any] = {"significance": None, "predicted_labels": None, "made_with": {}}
             grid = found.model_copy(update={"rows": rows, **files}).build()
             task = study.config.tables[key].task

@@ -101,7 +101,7 @@ def spread_of(study: Study, places: ResultPaths, config_folder: Path) -> Spread:
         spec = table_spec(study, key, places, partial=True)
         if not isinstance(spec, ScoreTable) or spec.split != "test":
             continue
-        for row in spec.rows:
+        for row in (row for row in spec.rows if not row.models):
             for (metric, column), found in measure(row, SharedConditions(spec.columns, spec.metrics)).items():
                 place = (shown.task, metric, column == AVERAGE)
                 values.setdefault(place, {})[row.method, column] = found.values  # a run in two tables counts once
