@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -68,29 +67,24 @@ def lock_name(weights: str, revision: str) -> str:
 
 
 def _verified(what: str, folder: Path, known: dict[str, Any], locked: tuple[LockRow, ...]) -> dict[str, LockRow]:
+    from huggingface_hub.utils.sha import git_hash
+
     rows: dict[FileName, LockRow] = {}
-    expected = {row.file: row.sha256 for row in locked}
+    expected, today = {row.file: row.sha256 for row in locked}, datetime.datetime.now(datetime.UTC).date()
     for name, sha256 in checksums_of(folder).items():
         path, of_hub = folder / name, known[name]
-        if of_hub.lfs is not None:
-            said, found = of_hub.lfs.sha256, sha256
-        else:
-            data = path.read_bytes()
-            said, found = (
-                of_hub.blob_id,
-                hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest(),
-            )
-        for place, other, own in (
-            ("the hub", said, found),
-            (f"{LOCK} or {OWN_LOCK}", expected.get(name, sha256), sha256),
+        # Large files are stored by their sha256, the others are blobs of git.
+        found, said = (sha256, of_hub.lfs.sha256) if of_hub.lfs else (git_hash(path.read_bytes()), of_hub.blob_id)
+        for place, own, other in (
+            ("the hub", found, said),
+            (f"{LOCK} or {OWN_LOCK}", sha256, expected.get(name, sha256)),
         ):
             if own != other:
                 path.unlink()
                 raise FetchError(
                     f"{what}: {name} has checksum {own}, {place} says {other}; it was removed: start again"
                 )
-        size, today = path.stat().st_size, datetime.datetime.now(datetime.UTC).date()
-        rows[name] = LockRow(file=name, size_bytes=size, sha256=sha256, origin=what, date=today)
+        rows[name] = LockRow(file=name, size_bytes=path.stat().st_size, sha256=sha256, origin=what, date=today)
     return rows
 
 

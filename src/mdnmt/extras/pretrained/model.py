@@ -37,13 +37,10 @@ class PretrainedModel(TranslationModel):
 
     @property
     def max_source_length(self) -> int:
-        """Return the largest number of source ids, language code and </s> included."""
+        """Return the largest number of ids of either side, language code and </s> included."""
         return int(self.net.config.max_position_embeddings)
 
-    @property
-    def max_target_length(self) -> int:
-        """Return the largest number of target ids, language code and </s> included."""
-        return int(self.net.config.max_position_embeddings)
+    max_target_length = max_source_length
 
     @cached_property
     def _bias(self) -> Tensor | None:

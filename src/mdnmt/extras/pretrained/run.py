@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +88,9 @@ def _setup(config: PretrainedConfig, folder: Path) -> Setup:
 
 def _copy_tokenizer(folder: Path, kept: Path) -> None:
     """Copy configuration and tokenizer to a run's folder."""
-    kept.mkdir(parents=True, exist_ok=True)
     names = [name for name in (CONFIG, *TOKENIZER) if (folder / name).is_file()]
     for name in names:
-        with fsio.atomic_path(kept / name) as temporary:
-            shutil.copyfile(folder / name, temporary)
+        fsio.write_bytes(kept / name, (folder / name).read_bytes())
     fsio.write_sums(kept, names)
 
 

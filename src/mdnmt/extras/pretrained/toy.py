@@ -50,7 +50,7 @@ def make_toy(kind: str, folder: Path, *, seed: int = 1, lines: Iterable[str] = _
     import torch
     import transformers
 
-    kinds = {"mbart50": "MBart", "nllb": "M2M100", "m2m100": "M2M100", "marian": "Marian"}
+    kinds = {"mbart50": "mbart", "nllb": "m2m_100", "m2m100": "m2m_100", "marian": "marian"}
     if kind not in kinds:
         raise ConfigError(f"no toy weights {kind!r}; there are: {', '.join(kinds)}")
     with tempfile.TemporaryDirectory() as name:
@@ -59,16 +59,15 @@ def make_toy(kind: str, folder: Path, *, seed: int = 1, lines: Iterable[str] = _
         ids = [*tokenizer.convert_tokens_to_ids([*language_tokens(tokenizer).values()]), *tokenizer.all_special_ids]
         special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
         start = tokenizer.pad_token_id if kind == "marian" else tokenizer.eos_token_id
-        config = getattr(transformers, f"{kinds[kind]}Config")(
+        config = transformers.AutoConfig.for_model(
+            kinds[kind],
             vocab_size=max(tokenizer.vocab_size, *(number + 1 for number in ids)),
             decoder_start_token_id=start,
             **special,
             **{**_SIZES, **sizes},
         )
         torch.manual_seed(seed)
-        model = getattr(
-            transformers, "MarianMTModel" if kind == "marian" else f"{kinds[kind]}ForConditionalGeneration"
-        )(config)
+        model = transformers.AutoModelForSeq2SeqLM.from_config(config)  # type: ignore[no-untyped-call]
         if kind == "marian":
             model.final_logits_bias.normal_()
         model.save_pretrained(made)

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from mdnmt.config.decoding import Decoding, Split, Weights
 from mdnmt.decode.batching import length_batches
@@ -156,13 +157,10 @@ class PretrainedTranslator:
 
     @torch.inference_mode()
     def _generate(self, sources: Sequence[NDArray[np.int32]], config: Decoding) -> list[list[Translation]]:
-        longest = max(map(len, sources))
-        source_BS = np.full((len(sources), longest), self.tokenizer.pad, dtype=np.int64)
-        for row, source in enumerate(sources):
-            source_BS[row, : len(source)] = source
-        ids_BS = torch.from_numpy(source_BS).to(self.device)
+        rows = [torch.from_numpy(source).long() for source in sources]
+        ids_BS = pad_sequence(rows, batch_first=True, padding_value=self.tokenizer.pad).to(self.device)
         mask_BS = ids_BS != self.tokenizer.pad
-        bound = int(config.max_length_ratio * longest) + config.max_length_extra
+        bound = int(config.max_length_ratio * ids_BS.shape[1]) + config.max_length_extra
         found_PT: Tensor = self.model.net.generate(
             input_ids=ids_BS,
             attention_mask=mask_BS.long(),
