@@ -359,8 +359,8 @@ class DisturbedStudy:
             for path in named[:1]:
                 if "remove the task's folder" in line:
                     path = next(part for part in (path, *path.parents) if part.parent.name == "tasks")
-                elif folder := re.search(r"remove the folder ([^\s,]+)", line):
-                    path = self.folder / folder[1]
+                elif named_to_remove := re.search(r"remove (?:the folder )?(results/[^\s,]+)", line):
+                    path = self.folder / named_to_remove[1]
                 self.log.append(f"   removed {self.name(path)}")
                 for later in path.parent.glob("update-*") if "all later checkpoints" in line else ():
                     if later.name > path.name:
