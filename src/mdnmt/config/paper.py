@@ -126,11 +126,12 @@ class PaperTable(Frozen):
     words: tuple[str, ...] = Field(
         (), description="kind examples: words of the source language that come first, on a task of its language pair"
     )
+    tables: tuple[str, ...] = Field((), description="kind estimates: the score tables whose differences it sums up")
     notation: tuple[tuple[str, str, str], ...] = Field((), description="kind notation: symbol, place, meaning")
 
     @model_validator(mode="after")
     def _has_rows(self) -> Self:
-        if not self.rows and self.kind not in ("corpora", "examples", "notation"):
+        if not self.rows and self.kind not in ("corpora", "estimates", "examples", "notation"):
             raise ValueError(f"a table of kind {self.kind} needs rows")
         return self
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.comet import CometConfig
@@ -163,23 +163,33 @@ class ExternalSystem(Frozen):
         return (found,) if isinstance(found, str) else found
 
 
+def _sensible_seeds(seeds: int | tuple[int, ...]) -> int | tuple[int, ...]:
+    if isinstance(seeds, int):
+        wrong = not 1 <= seeds <= MAX_SEEDS
+    else:
+        wrong = not seeds or min(seeds) < 0 or max(seeds) >= MAX_SEED or len(set(seeds)) != len(seeds)
+    if wrong:
+        raise ValueError(
+            f"seeds are a number from 1 to {MAX_SEEDS}, or a list of different numbers from 0, below {MAX_SEED}"
+        )
+    return seeds
+
+
+SeedNumbers = Annotated[int | tuple[int, ...], AfterValidator(_sensible_seeds)]
+
+
 class Seeds(Frozen):
     """Which seeds each run is trained with."""
 
-    seeds: int | tuple[int, ...] = Field(1, description="how many (1, 2, ...), or a list of them")
+    seeds: SeedNumbers = Field(1, description="how many (1, 2, ...), or a list of them")
+    seeds_of: dict[Name, SeedNumbers] = Field(
+        {}, description="method or variant -> its seeds, if not `seeds`; a baseline needs more of them"
+    )
 
-    @field_validator("seeds")
-    @classmethod
-    def _seeds_make_sense(cls, seeds: int | tuple[int, ...]) -> int | tuple[int, ...]:
-        if isinstance(seeds, int):
-            wrong = not 1 <= seeds <= MAX_SEEDS
-        else:
-            wrong = not seeds or min(seeds) < 0 or max(seeds) >= MAX_SEED or len(set(seeds)) != len(seeds)
-        if wrong:
-            raise ValueError(
-                f"seeds are a number from 1 to {MAX_SEEDS}, or a list of different numbers from 0, below {MAX_SEED}"
-            )
-        return seeds
+    def seeds_for(self, method: str) -> tuple[int, ...]:
+        """Return the seeds of a method or variant, also if only their number is given."""
+        seeds = self.seeds_of.get(method, self.seeds)
+        return tuple(range(1, seeds + 1)) if isinstance(seeds, int) else seeds
 
 
 class StudyConfig(Seeds):
@@ -233,8 +243,8 @@ class StudyConfig(Seeds):
 
     @property
     def seed_list(self) -> tuple[int, ...]:
-        """Return the seeds themselves, also if only their number is given."""
-        return tuple(range(1, self.seeds + 1)) if isinstance(self.seeds, int) else self.seeds
+        """Return the seeds of all methods that `seeds_of` does not name."""
+        return self.seeds_for("")
 
 
 @dataclass(frozen=True)

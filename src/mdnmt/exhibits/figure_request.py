@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +12,11 @@ from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.paper import PaperFigure
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits.distinct_labels import distinct_systems
-from mdnmt.exhibits.headings import printed_heading
+from mdnmt.exhibits.effects import ComparedSystems
 from mdnmt.exhibits.registry import FigureSpec, figure_class
-from mdnmt.exhibits.request import Request, by_row, columns, paper_figure, paper_table
+from mdnmt.exhibits.request import Request, by_row, columns, paper_figure
 from mdnmt.exhibits.rows import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow
-from mdnmt.exhibits.table_request import table_spec
-from mdnmt.exhibits.tables.scores import ScoreTable
+from mdnmt.exhibits.table_request import compared_systems
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 from mdnmt.studies.study_exhibits import split_key
@@ -110,23 +109,10 @@ class FigureRequest(Request):
             return AnalysedRun(**given, missing=self.why_missing(made, runs[0]))
         return AnalysedRun(**given, analysis=made[0].analysis, seed=made[0].seed, repeats=tuple(made[1:]))
 
-    def printed_score_tables(self, keys: Iterable[str]) -> list[tuple[str, ScoreTable]]:
-        """Return (heading, table) of the score tables that the study shows for this task, with all printed numbers.
-
-        Args:
-            keys: keys of tables; those that the study does not show for the task are left out.
-        """
-        found = []
-        for key in keys:
-            shown = self.study.config.tables.get(key)
-            if shown is None or shown.task != self.task.name:
-                continue
-            paper = split_key(key)[0]
-            table = table_spec(self.study.as_printed(paper), key, self.places, partial=self.partial)
-            if isinstance(table, ScoreTable):
-                where = printed_heading(self.study.papers[paper], paper_table(self.study, key)[0], self.task.config)
-                found.append((f"{self.study.papers[paper].cited_as}, {where}", table))
-        return found
+    @property
+    def compared_systems(self) -> tuple[ComparedSystems, ...]:
+        """Return what the tables compare that the option `tables` names."""
+        return compared_systems(self, self.figure.options.get("tables", ()))
 
     def score_rows(self, file: str) -> tuple[ScoreRow, ...]:
         """Return a row per system, with one file of each run's test translations, such as scores.json."""

@@ -14,7 +14,8 @@ from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.escape import one_line
 from mdnmt.exhibits.comparison import comparison, external_comet, is_tested
-from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, other_tokenizers, why_other
+from mdnmt.exhibits.effects import ComparedSystems
+from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, other_tokenizers, printed_heading, why_other
 from mdnmt.exhibits.registry import TableSpec, table_class
 from mdnmt.exhibits.request import Request, by_row, columns, paper_table, printed_name
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
@@ -46,6 +47,29 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
     """
     table, task = paper_table(study, key)
     return table_class(table.kind).select(TableRequest(study, key, task, places, partial, table))
+
+
+def compared_systems(request: Request, keys: Iterable[str]) -> tuple[ComparedSystems, ...]:
+    """Return what the score tables compare that the study shows for a task, with all printed numbers.
+
+    Args:
+        request: a table or figure that sums them up.
+        keys: keys of tables; those that the study does not show for the task are left out.
+    """
+    found, study = [], request.study
+    for key in keys:
+        shown = study.config.tables.get(key)
+        if shown is None or shown.task != request.task.name:
+            continue
+        paper = split_key(key)[0]
+        table: Any = table_spec(study.as_printed(paper), key, request.places, partial=request.partial)
+        if table.kind == "scores":
+            where = printed_heading(study.papers[paper], paper_table(study, key)[0], request.task.config)
+            label = f"{study.papers[paper].cited_as}, {where}" if where else table.title
+            names = ("columns", "rows", "baseline", "baseline_label")
+            about = {name: getattr(table, name) for name in names}
+            found.append(ComparedSystems(label=label, metric=table.metrics[0], **about))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -120,6 +144,14 @@ class TableRequest(Request):
     def printed(self) -> PrintedNumbers:
         """Return the numbers that the paper prints in this table."""
         return PrintedNumbers(self.study, self.key, self.table, self.task)
+
+    @property
+    def compared_systems(self) -> tuple[ComparedSystems, ...]:
+        """Return what the tables compare that this one sums up, without the copied source."""
+        return tuple(
+            one.model_copy(update={"rows": tuple(row for row in one.rows if row.method != COPY)})
+            for one in compared_systems(self, self.table.tables)
+        )
 
     def rows(self) -> Iterator[tuple[TableRow, list[Run], int | None]]:
         """Yield the rows whose methods the study has, with their runs; rows with the same number are alternatives.

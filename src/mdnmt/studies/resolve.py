@@ -86,7 +86,7 @@ def resolve_options(
     config = with_stand_ins(files.config())
     if seeds is not None:
         said = validate_model({"seeds": seeds}, Seeds, "config/config.yaml or --config seeds")
-        config = config.model_copy(update=dict(said))
+        config = config.model_copy(update=dict(said))  # `seeds_of` too: what is asked for now is for all methods
     where = str(files.path)
     use_folder_beside(config_folder)
     with named_in(where):
@@ -108,8 +108,9 @@ def resolve_options(
             f"{where}: comparison.baseline: {config.comparison.baseline!r} is one run a domain, so nothing can be "
             "compared with it on all domains; expected a method with train_on: all"
         )
+    check_known(config.seeds_of, methods, f"{where}: seeds_of")
     for method in methods:
-        _start_is_there(method, methods, where)
+        _start_is_there(method, methods, config, where)
     lock, provisional = read_lock(config_folder), provisional and not config.combine_jobs
     with named_in(where):
         tasks = {task: _task(config_folder, task, corpora_folder, lock, provisional) for task in wanted}
@@ -221,7 +222,7 @@ def _tasks_are_there(config: StudyConfig, tasks: dict[str, Task], where: str) ->
                 raise ConfigError(f"{where}: {kind}.{key}.task: {choice.task!r} is none of the study's tasks")
 
 
-def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> None:
+def _start_is_there(name: str, methods: dict[str, MethodConfig], config: StudyConfig, where: str) -> None:
     start = methods[name].initialise_from
     if start is None:
         return
@@ -235,6 +236,11 @@ def _start_is_there(name: str, methods: dict[str, MethodConfig], where: str) -> 
         raise ConfigError(
             f"{where}: methods: {name!r} starts from {start!r}; expected a method with train_on: all that starts from "
             "none itself, and neither of them pretrained"
+        )
+    if lacking := set(config.seeds_for(name)) - set(config.seeds_for(start)):
+        raise ConfigError(
+            f"{where}: seeds_of: {name!r} with seed {min(lacking)} starts from {start!r} with the same seed, which is "
+            f"none of that method's seeds {list(config.seeds_for(start))}"
         )
 
 
@@ -298,7 +304,7 @@ def _runs(options: Options, task: Task, name: str, where: str) -> list[Run]:
     for domains in subsets:
         directory = name if method.train_on == "all" else f"{name}-{domains[0]}"
         label = method.label.replace("{domain}", task.label(domains[0]))
-        for seed in options.config.seed_list:
+        for seed in options.config.seeds_for(name):
             planned = RunSpec(
                 task_fingerprint=task.fingerprint,
                 builder=method.builder,

@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from figures_fit import offences
-from scipy.stats import ttest_ind
+from scipy.stats import dunnett, ttest_ind
 
 from mdnmt.exhibits import figure_style, save_figure
+from mdnmt.exhibits.effects import effects
 from mdnmt.exhibits.figure_request import figure_spec
-from mdnmt.exhibits.figures.effects import EffectsSpec, effects
+from mdnmt.exhibits.figures.effects import EffectsSpec
 from mdnmt.exhibits.registry import parse_figure
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import result_paths
@@ -34,10 +36,8 @@ def row(folder: Path, method: str, seeds: list[tuple[float, float]], **more: Any
 
 def spec(*rows: dict[str, Any], **more: Any) -> EffectsSpec:
     columns = [{"name": name, "label": name} for name in DOMAINS]
-    table = {"title": "T", "columns": columns, "baseline": "mixed", "rows": rows, "metrics": ["bleu"], **more}
-    found = parse_figure(
-        json.dumps({"kind": "effects", "title": "T", "tables": [{"label": "A et al., Table 1", "table": table}]})
-    )
+    systems = {"label": "A et al., Table 1", "columns": columns, "baseline": "mixed", "metric": "bleu", "rows": rows}
+    found = parse_figure(json.dumps({"kind": "effects", "title": "T", "tables": [{**systems, **more}]}))
     assert isinstance(found, EffectsSpec)
     return found
 
@@ -49,7 +49,7 @@ def printed(**values: float) -> dict[str, Any]:
 def test_differences_are_of_means_over_domains_with_welchs_interval(tmp_path: Path) -> None:
     base = [(10.0, 20.0), (11.0, 20.0), (10.0, 23.0)]
     better = [(14.0, 21.0), (12.0, 22.0), (13.0, 20.0)]
-    (found,) = effects(spec(row(tmp_path, "mixed", base), row(tmp_path, "dsa", better)).tables[0].table)
+    (found,) = effects(spec(row(tmp_path, "mixed", base), row(tmp_path, "dsa", better)).tables[0])
     left, right = ([sum(seed) / 2 for seed in seeds] for seeds in (better, base))
     assert found.row.label == "The dsa" and found.num_seeds == 3 and found.printed is None
     assert found.ours == pytest.approx(sum(left) / 3 - sum(right) / 3)
@@ -59,15 +59,34 @@ def test_differences_are_of_means_over_domains_with_welchs_interval(tmp_path: Pa
     )
 
 
+def test_dunnetts_intervals_are_of_all_systems_with_three_seeds_together(tmp_path: Path) -> None:
+    base = [(10.0, 20.0), (11.0, 20.0), (10.0, 23.0), (12.0, 21.0)]
+    better, other = [(14.0, 21.0), (12.0, 22.0), (13.0, 20.0)], [(10.0, 22.0), (11.0, 22.0), (12.0, 23.0)]
+    rows = row(tmp_path, "mixed", base), row(tmp_path, "dsa", better), row(tmp_path, "mtl", other)
+    table = spec(*rows, row(tmp_path, "one", [(12.0, 20.0)])).tables[0]
+    dsa, mtl, one = effects(table, "dunnett")
+    assert one.ours is not None and one.reach is None and one.p is None, "one seed is in no family"
+    averages = [[sum(seed) / 2 for seed in seeds] for seeds in (base, better, other)]
+    control, *systems = averages
+    tested = dunnett(*systems, control=control, rng=np.random.default_rng(7))
+    interval = tested.confidence_interval(0.95)
+    for effect, low, p in zip((dsa, mtl), interval.low, tested.pvalue, strict=True):
+        assert effect.ours is not None and effect.reach is not None
+        assert effect.ours - effect.reach == pytest.approx(low, abs=0.01)
+        assert effect.p == pytest.approx(p, abs=0.005)
+    welch = effects(table)[0]
+    assert welch.p is None and welch.reach != dsa.reach and welch.ours == dsa.ours
+
+
 def test_two_seeds_have_no_interval_and_a_missing_domain_no_difference(tmp_path: Path) -> None:
     base = row(tmp_path, "mixed", [(10.0, 20.0)] * 3)
     two, lacking = row(tmp_path, "dsa", [(11.0, 20.0)] * 2), row(tmp_path, "single", [(10.0, 1.0)])
     path = Path(lacking["runs"][0]["scores"])
     path.write_text(json.dumps({"domains": {"law": {"num_sentences": 9, "bleu": {"score": 9.0}}}}))
-    dsa, single = effects(spec(base, two, lacking).tables[0].table)
+    dsa, single = effects(spec(base, two, lacking).tables[0])
     assert (dsa.ours, dsa.reach, dsa.num_seeds) == (0.5, None, 2)
     assert single.ours is None
-    assert effects(spec(two).tables[0].table) == [], "without the baseline there is no difference"
+    assert effects(spec(two).tables[0]) == [], "without the baseline there is no difference"
 
 
 def test_the_printed_difference_is_that_of_averages_or_of_the_domains_that_are_there(tmp_path: Path) -> None:
@@ -76,7 +95,7 @@ def test_the_printed_difference_is_that_of_averages_or_of_the_domains_that_are_t
     average = row(tmp_path, "dsa", seeds, **printed(avg=26.5))
     domains = row(tmp_path, "damha", seeds, **printed(law=22.0, news=30.0))
     nothing = row(tmp_path, "mtl", seeds)
-    found = {one.row.method: one.printed for one in effects(spec(base, average, domains, nothing).tables[0].table)}
+    found = {one.row.method: one.printed for one in effects(spec(base, average, domains, nothing).tables[0])}
     assert found == {"dsa": 1.5, "damha": 1.0, "mtl": None}
 
 
@@ -88,7 +107,7 @@ def test_of_two_sizes_the_better_baseline_is_the_one_that_counts(tmp_path: Path)
 
     narrow = row(tmp_path, "mixed", [(10.0, 20.0)] * 3, **record("narrow", 15.0))
     wide = row(tmp_path, "mixed-enlarged", [(12.0, 20.0)] * 3, **record("wide", 16.0))
-    (found,) = effects(spec(narrow, wide, row(tmp_path, "dsa", [(13.0, 20.0)] * 3)).tables[0].table)
+    (found,) = effects(spec(narrow, wide, row(tmp_path, "dsa", [(13.0, 20.0)] * 3)).tables[0])
     assert found.ours == 0.5
 
 
@@ -122,6 +141,6 @@ def test_the_replication_shows_its_tables_with_their_printed_numbers_on_other_te
         "Zhang et al., Table 3 (EN-FR)",
         "Song et al., Table 5",
     ]
-    numbers = [row for one in found.tables[1:] for row in one.table.rows if row.printed]
+    numbers = [row for one in found.tables[1:] for row in one.rows if row.printed]
     assert len(numbers) > 10
     assert found.inputs()

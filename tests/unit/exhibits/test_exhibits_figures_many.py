@@ -125,8 +125,8 @@ def spec(kind: str, domains: int, folder: Path) -> dict[str, Any]:
             (folder / f"{number}.json").write_text(json.dumps({"domains": found}))
             runs = [{"scores": str(folder / f"{number}.json"), "seed": 1}]
             rows.append({"group": "", "label": one, "method": one, "runs": runs})
-        table = {"title": "T", "columns": shown["domains"], "baseline": labels[0], "rows": rows, "metrics": ["bleu"]}
-        return {**shown, "tables": [{"label": "A et al., Table 1", "table": table}]}
+        systems = {"label": "A et al., Table 1", "columns": shown["domains"], "rows": rows, "metric": "bleu"}
+        return {**shown, "tables": [{**systems, "baseline": labels[0]}]}
     return {
         **shown,
         **{

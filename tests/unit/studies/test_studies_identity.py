@@ -180,6 +180,19 @@ def test_more_seeds_keep_the_first(project: Project) -> None:
     assert runs(resolve(Path("config"), "tiny", Path("resources/corpora"), (1, 2, 3))) == after
 
 
+def test_a_method_may_have_more_seeds_than_the_others(project: Project) -> None:
+    before = runs(look())
+    project.update(STUDY, seeds=2, seeds_of={"mixed": 4})
+    after = runs(look())
+    assert before.items() <= after.items()
+    assert {name: [seed for other, seed in after if other == name] for name, _ in after} == {
+        "mixed": [1, 2, 3, 4],
+        "waldm-edc": [1, 2],
+    }
+    asked = runs(resolve(Path("config"), "tiny", Path("resources/corpora"), 3))
+    assert {seed for _, seed in asked} == {1, 2, 3} and len(asked) == 6, "seeds of the command line are for all"
+
+
 @pytest.mark.parametrize("stage", sorted(fingerprints.STAGE_VERSIONS))
 def test_the_version_of_each_stage_counts(project: Project, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     before = addresses(look())

@@ -43,6 +43,14 @@ def test_a_run_is_planned_with_the_address_of_its_start(project: Project) -> Non
     }
 
 
+def test_each_seed_needs_that_of_its_start(project: Project) -> None:
+    project.update(STUDY, methods=["waldm-edc-init", "mixed"], seeds=1, seeds_of={"mixed": 3})
+    assert {run.seed for run in look().runs if run.method == "waldm-edc-init"} == {1}
+    project.update(STUDY, seeds_of={"waldm-edc-init": 2})
+    with pytest.raises(ConfigError, match="'waldm-edc-init' with seed 2 starts from 'mixed' with the same seed"):
+        look()
+
+
 def test_one_model_a_domain_may_start_from_the_mixed_one(project: Project) -> None:
     project.update("config/methods/transformer.yaml", methods__single__initialise_from="mixed")
     project.update(STUDY, methods=["single", "mixed"])

@@ -141,6 +141,19 @@ def test_seeds_of_the_command_line(project: Project, seeds: Any) -> None:
         resolve(Path("config"), "tiny", Path("resources/corpora"), seeds)
 
 
+@pytest.mark.parametrize(
+    ("seeds_of", "said"),
+    [
+        ({"mixd": 3}, "seeds_of: 'mixd' is none of the study's methods .did you mean 'mixed'"),
+        ({"mixed": 0}, "seeds_of"),
+    ],
+)
+def test_seeds_of_a_method(project: Project, seeds_of: dict[str, int], said: str) -> None:
+    project.update(STUDY, seeds_of=seeds_of)
+    with pytest.raises(ConfigError, match=said):
+        resolve(Path("config"), "tiny", Path("resources/corpora"))
+
+
 def test_what_cannot_be_had_is_no_mistake(project: Project) -> None:
     project.write("config/corpora/tiny-law.yaml", local_corpus("law", "nowhere"))
     study = resolve(Path("config"), "tiny", Path("resources/corpora"))

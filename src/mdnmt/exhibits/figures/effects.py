@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from mdnmt.config.base import Frozen
-from mdnmt.exhibits.best_by_validation import choose_best
+from mdnmt.exhibits.effects import ComparedSystems, Effect, Intervals, effects, trained_effects
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, detail_height, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
-from mdnmt.exhibits.rows import ScoreRow
-from mdnmt.exhibits.score_files import AVERAGE, Measured, SharedConditions, measure
-from mdnmt.exhibits.tables.scores import ScoreTable
-from mdnmt.numbers.rounding import mean, signed, standard_deviation
+from mdnmt.numbers.rounding import signed
 from mdnmt.numbers.verdicts import MIN_SEEDS
-from mdnmt.welch import half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,51 +21,26 @@ if TYPE_CHECKING:
 
 ROW, LETTER = 0.17, 0.06  # inches: height of a row, width of a letter of its label
 OURS, PRINTED = COLOURS[0], COLOURS[1]
-
-
-class EffectTable(Frozen):
-    """A table of the study, with its paper's numbers even if the study uses other text."""
-
-    label: str  # "Jiang et al., Table 3"
-    table: ScoreTable
-
-
-@dataclass(frozen=True)
-class Effect:
-    """A system's mean BLEU over domains minus that of the baseline.
-
-    Attributes:
-        row: the system.
-        ours: difference of the means over seeds; None: not trained, or one of the two lacks a domain.
-        reach: half the width of Welch's 95 % interval; None if one of the two has fewer than three seeds.
-        num_seeds: number of seeds, of the one with fewer.
-        printed: the difference in the paper; None: it does not print both numbers.
-    """
-
-    row: ScoreRow
-    ours: float | None
-    reach: float | None
-    num_seeds: int
-    printed: float | None
+CALLED: dict[Intervals, str] = {"welch": "Welch", "dunnett": "Dunnett, all systems of a table together"}
 
 
 @register
 class EffectsSpec(FigureSpec):
     """Differences in mean BLEU from the baseline of each table, with 95 % intervals, beside the printed ones."""
 
-    options: ClassVar = ("tables",)
+    options: ClassVar = ("tables", "intervals")
     kind: Literal["effects"] = "effects"
-    tables: tuple[EffectTable, ...] = ()
+    intervals: Intervals = "welch"
+    tables: tuple[ComparedSystems, ...] = ()
 
     @classmethod
     def select(cls, request: FigureRequest) -> Self:
         """Return the figure of a study, from those tables in the option `tables` that the study shows for the task."""
-        found = request.printed_score_tables(request.figure.options.get("tables", ()))
-        return request.make(cls, tables=tuple(EffectTable(label=label, table=table) for label, table in found))
+        return request.make(cls, tables=request.compared_systems)
 
     def inputs(self) -> list[Path]:
         """Return the files that the figure is made from."""
-        rows = [part for one in self.tables for row in one.table.rows for part in row.parts]
+        rows = [part for one in self.tables for row in one.rows for part in row.parts]
         scores = [path for row in rows for run in row.runs for path in (run.scores, *run.others)]
         return list(dict.fromkeys([*scores, *(path for row in rows for path in row.records)]))
 
@@ -82,7 +51,7 @@ class EffectsSpec(FigureSpec):
         difference in the paper.
         """
         for one in self.tables:
-            for effect in effects(one.table):
+            for effect in effects(one, self.intervals):
                 numbers = {"difference": effect.ours, "half_width": effect.reach, "printed": effect.printed}
                 for name, value in numbers.items():
                     if value is not None:
@@ -94,13 +63,14 @@ class EffectsSpec(FigureSpec):
         Raises:
             DataError: scores are invalid.
         """
-        sections = [(one.label, trained_effects(effects(one.table))) for one in self.tables]
+        sections = [(one.label, trained_effects(effects(one, self.intervals))) for one in self.tables]
         sections = [(label, found) for label, found in sections if found]
         if not sections:
             return self.not_drawn("no system with its baseline was scored on all domains")
         seeds = max(effect.num_seeds for _, found in sections for effect in found)
-        detail = f"{self.task_first}Mean BLEU over domains, less that of the baseline. Bars: 95 % intervals (Welch)"
-        detail += f", up to {seeds} seeds. Hollow: fewer than {MIN_SEEDS} seeds. Printed: on the papers' own text."
+        detail = f"{self.task_first}Mean BLEU over domains, less that of the baseline. "
+        detail += f"Bars: 95 % intervals ({CALLED[self.intervals]}), up to {seeds} seeds. "
+        detail += f"Hollow: fewer than {MIN_SEEDS} seeds. Printed: on the papers' own text."
         rows = sum(len(found) + 1 for _, found in sections)
         head, foot = 0.5 + detail_height(detail), 0.6
         height = head + ROW * rows + foot
@@ -135,58 +105,6 @@ def _rows(axes: Axes, sections: list[tuple[str, list[Effect]]]) -> None:
     axes.set_xlabel("difference in BLEU")
     axes.plot([], [], color=OURS, marker="o", markersize=4, linestyle="-", label="ours")
     axes.plot([], [], color=PRINTED, marker="D", markersize=3, linestyle="", label="printed")
-
-
-def effects(table: ScoreTable) -> list[Effect]:
-    """Return the differences to the baseline in the order of the table's rows.
-
-    If a system, or the baseline, has two sizes, the better one by validation is shown.
-
-    Raises:
-        DataError: a file is invalid.
-    """
-    metric = table.metrics[0]
-    choice = next((row.choice for row in table.rows if row.method == table.baseline), None)
-    rows, _ = choose_best(table.rows)
-    shared = SharedConditions(table.columns, table.metrics)
-    numbers = {row.method: measure(row, shared).get((metric, AVERAGE)) for row in rows}
-    base = next(
-        (row for row in rows if row.method == table.baseline or (choice is not None and row.choice == choice)),
-        None,
-    )
-    if base is None:
-        return []
-    return [
-        _effect(row, numbers[row.method], base, numbers[base.method], metric, table) for row in rows if row is not base
-    ]
-
-
-def trained_effects(found: list[Effect]) -> list[Effect]:
-    """Return the systems that were trained, without rows that have no seed (copying the source)."""
-    return [effect for effect in found if effect.ours is not None and effect.num_seeds]
-
-
-def _effect(
-    row: ScoreRow, ours: Measured | None, base: ScoreRow, of_base: Measured | None, metric: str, table: ScoreTable
-) -> Effect:
-    domains = [column.name for column in table.columns]
-    left, right = _printed(row, metric, domains), _printed(base, metric, domains)
-    printed = None if left is None or right is None else left - right
-    if ours is None or of_base is None:
-        return Effect(row, None, None, 0, printed)
-    seeds = min(ours.num_seeds, of_base.num_seeds)
-    parts = [(standard_deviation(one.values) or 0.0, len(one.values)) for one in (ours, of_base)]
-    reach = half_width(parts) if seeds >= MIN_SEEDS else None
-    return Effect(row, mean(ours.values) - mean(of_base.values), reach, seeds, printed)
-
-
-def _printed(row: ScoreRow, metric: str, domains: list[str]) -> float | None:
-    """Return the printed average, or the mean of the printed domains that stand for those of the task."""
-    if (average := row.printed.get(f"{metric}/{AVERAGE}")) is not None and average.value is not None:
-        return average.value
-    known = [row.printed[key].value for domain in domains if (key := f"{metric}/{domain}") in row.printed]
-    values = [value for value in known if value is not None]
-    return mean(values) if values else None
 
 
 def _mark(axes: Axes, place: float, effect: Effect) -> None:

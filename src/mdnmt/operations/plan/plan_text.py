@@ -118,12 +118,14 @@ def _head(plan: Plan) -> str:
         f"{states.count(state)} {state}" for state in ("done", "begun", "to do", "cannot be made") if state in states
     )
     shown = sum(len(table.runs) for table in plan.tables)
-    seeds = len(study.config.seed_list)
+    counts_of_seeds = sorted({len(study.config.seeds_for(run.run.method)) for run in plan.runs})
+    seeds = _number(counts_of_seeds[-1], "seed") if counts_of_seeds else "no seed"
+    seeds = f"{counts_of_seeds[0]} to {seeds}" if len(counts_of_seeds) > 1 else seeds
     spent = sum(one.spent_seconds or 0 for one in plan.runs)
     lines = [
         *wrapped(f"{study.name}: {study.config.title}"),
         *wrapped(
-            f"{len(plan.runs)} runs ({_number(len(study.tasks), 'task')}, {_number(seeds, 'seed')}): {counts}."
+            f"{len(plan.runs)} runs ({_number(len(study.tasks), 'task')}, {seeds}): {counts}."
             + (f" The tables use them {shown} times; each is trained once." if shown > len(plan.runs) else "")
         ),
     ]
