@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mdnmt import machine
 from mdnmt.config.cluster import load_cluster
+from mdnmt.config.metrics import ON_REQUEST
 from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksums
 from mdnmt.errors import MdnmtError

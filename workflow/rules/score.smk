@@ -23,17 +23,18 @@ rule score:
         " --out {output.scores:q} > {log:q} 2>&1"
 
 
-# Only for tables that name TER, because tercom's search is slow.
-rule ter:
+# Metrics that are computed only for tables that name them: TER is slow, and the length ratio is no score.
+rule requested_metric:
     input:
         task=text_record,
         hypotheses="results/{text}/hyp",
     output:
-        scores="results/{text}/ter.json",
+        scores="results/{text}/{metric}.json",
     log:
-        "logs/ter/{text}.log",
+        "logs/{metric}/{text}.log",
     wildcard_constraints:
         text=TRANSLATED,
+        metric="|".join(ON_REQUEST),
     resources:
         **JOBS.sbatch(),
         mem_mb=4000,
@@ -43,10 +44,10 @@ rule ter:
         limit=limit_of_text,
         code=code_of("score"),
     message:
-        "TER of results/{wildcards.text}"
+        "{wildcards.metric} of results/{wildcards.text}"
     shell:
         "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
-        " --metrics ter > {log:q} 2>&1"
+        " --metrics {wildcards.metric} > {log:q} 2>&1"
 
 
 # Only for tables that show COMET. It needs a large model.

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         nargs="+",
         choices=[name for name in METRICS if name != "comet"],
-        help="compute only these (default: all but ter, which is slow); COMET has its own command",
+        help="compute only these (default: all but ter and length_ratio); COMET has its own command",
     )
     parser.add_argument(
         "--tokenised",

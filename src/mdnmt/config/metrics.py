@@ -20,6 +20,8 @@ class MetricInfo:
         caution: limits of its use, printed under each table that has it.
         needs_model: computed from the model that translated, not from the translations.
         file: its score file; a separate one if the metric is computed only on request, or by another model.
+        is_quality: a higher or lower value is better. Otherwise it only describes translations: no row is best, and
+            nothing is tested.
     """
 
     label: str
@@ -27,6 +29,7 @@ class MetricInfo:
     caution: str = ""
     needs_model: bool = False
     file: str = "scores.json"
+    is_quality: bool = True
 
 
 OWN: Mapping[str, MetricInfo] = {
@@ -34,6 +37,13 @@ OWN: Mapping[str, MetricInfo] = {
     "bleu_tok": MetricInfo("BLEU (tokenised)"),
     "chrf": MetricInfo("chrF"),
     "ter": MetricInfo("TER", lower_is_better=True, file="ter.json"),
+    "length_ratio": MetricInfo(
+        "Length ratio",
+        caution="Length ratio: length of the translations in percent of the references', in BLEU's tokens. At r % below 100, "
+        "BLEU has a brevity penalty of exp(1 - 100 / r).",
+        file="length_ratio.json",
+        is_quality=False,
+    ),
     "comet": MetricInfo("COMET", file="comet.json"),
     "perplexity": MetricInfo(
         "Perplexity",
@@ -49,6 +59,7 @@ OWN: Mapping[str, MetricInfo] = {
     ),
 }
 METRICS: Mapping[str, MetricInfo] = Table(METRIC, OWN, lambda module: module.INFO)
+ON_REQUEST = tuple(name for name, about in OWN.items() if about.file == f"{name}.json" and name != "comet")
 
 
 class _Known:

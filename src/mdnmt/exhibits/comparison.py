@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mdnmt.config.metrics import METRICS
 from mdnmt.exhibits.request import by_row, paper_table
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.studies.external_systems import external_of_table
@@ -55,7 +56,7 @@ def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:
         "task": places.task(task.name),
         "baseline": baseline,
         "limit": study.decoding[task.name].max_sentences,
-        "metrics": [name for name in table.metrics if name != "comet" or has_comet],
+        "metrics": [name for name in table.metrics if METRICS[name].is_quality and (name != "comet" or has_comet)],
         "num_resamples": settings.num_resamples,
         "num_trials": settings.num_trials,
         "correction": settings.correction,

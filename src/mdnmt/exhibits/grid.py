@@ -236,7 +236,8 @@ def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
     for header, cells in zip(headers, zip(*(row.cells for row in rows), strict=True), strict=False):
         known = [cell for cell in cells if cell.mean is not None and cell.num_seeds]
         choose = min if lower_is_better(header) else max
-        top = choose(known, key=lambda cell: cell.mean or 0.0) if len(known) > 1 else None
+        compared = len(known) > 1 and _is_quality(header)
+        top = choose(known, key=lambda cell: cell.mean or 0.0) if compared else None
         best.append(top.text if top else None)
     return [
         row.model_copy(
@@ -249,6 +250,11 @@ def mark_best(rows: list[GridRow], headers: Sequence[Header]) -> list[GridRow]:
         )
         for row in rows
     ]
+
+
+def _is_quality(header: Header) -> bool:
+    about = METRICS.get(header.metric.removeprefix(DELTA))
+    return about is None or about.is_quality
 
 
 def lower_is_better(header: Header) -> bool:

@@ -138,7 +138,7 @@ def test_what_a_table_of_validation_text_cannot_show_is_refused(name: str) -> No
     change, said = REFUSED[name]
     with pytest.raises(ConfigError, match=said):
         validate_model({**TABLE, **change}, PaperTable, "table")
-    assert {name for name, about in METRICS.items() if about.file != "scores.json"} == {"ter", "comet"}
+    assert {name for name, about in METRICS.items() if about.file != "scores.json"} == {"ter", "length_ratio", "comet"}
 
 
 def test_a_study_cannot_ask_for_comet_of_validation_text(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from mdnmt.config.metrics import ON_REQUEST
 from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.methods import pretrained
 from mdnmt.operations.campaign.jobs import Campaign, Job, Step
@@ -72,8 +73,9 @@ def _steps(
         yield Step(arguments=("decode", "--run", folder, *data, *out), makes=(f"{test}/hyp/sums.json",))
         score = ["score", *data, "--hypotheses", f"{test}/hyp", *limit, "--out"]
         yield Step(arguments=(*score, f"{test}/scores.json"), makes=(f"{test}/scores.json",))
-        if (ter := f"{test}/ter.json") in shown:
-            yield Step(arguments=(*score, ter, "--metrics", "ter"), makes=(ter,))
+        for metric in ON_REQUEST:
+            if (scores := f"{test}/{metric}.json") in shown:
+                yield Step(arguments=(*score, scores, "--metrics", metric), makes=(scores,))
         if (words := f"{test}/words.json") in shown:
             read = ["--run", folder, "--task", task, "--hypotheses", f"{test}/hyp", *limit]
             yield Step(arguments=("word-accuracy", *read, "--out", words), makes=(words,))

@@ -13,7 +13,7 @@ STAGES: dict[str, frozenset[str]] = {
     "translations": frozenset({"decode", "bundled_translations"}),
     "scores": frozenset(
         {
-            *("score", "score_copy", "ter", "word_accuracy", "comet", "comets", "external"),
+            *("score", "score_copy", "requested_metric", "word_accuracy", "comet", "comets", "external"),
             *("analyse", "bundled_analysis"),
             *("significance", "ambiguous_words", "ambiguity", "measure"),
         }

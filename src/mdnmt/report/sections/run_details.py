@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.metrics import METRICS
+from mdnmt.config.metrics import METRICS, ON_REQUEST
 from mdnmt.energy import attempts_energy
 from mdnmt.fsio import read_lines
 from mdnmt.numbers.rounding import duration, half_up
@@ -85,7 +85,8 @@ def detail(
     test = Path(record.line["test_dir"]) if record.line.get("test_dir") else None
     scores = optional_json(test / "scores.json") if test else None
     # Each COMET file has a file with the scores of its sentences beside it, `comet-*.segments.json`.
-    others = [*sorted(test.glob("comet-????????.json")), *test.glob("ter.json")] if test else []
+    named = ("comet-????????", *ON_REQUEST)
+    others = [path for name in named for path in sorted(test.glob(f"{name}.json"))] if test else []
     mean = ((scores or {}).get("mean") or {}).get("bleu")
     fingerprint = str(run.get("fingerprint") or record.line.get("fingerprint", ""))
     about = [record.line.get("task", ""), fingerprint, f"mean BLEU {half_up(mean, 2)}" if mean is not None else ""]
