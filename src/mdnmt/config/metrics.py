@@ -39,8 +39,8 @@ OWN: Mapping[str, MetricInfo] = {
     "ter": MetricInfo("TER", lower_is_better=True, file="ter.json"),
     "length_ratio": MetricInfo(
         "Length ratio",
-        caution="Length ratio: length of the translations in percent of the references', in BLEU's tokens. At r % below 100, "
-        "BLEU has a brevity penalty of exp(1 - 100 / r).",
+        caution="Length ratio: length of the translations in percent of the references', in BLEU's tokens. At r % "
+        "below 100, BLEU has a brevity penalty of exp(1 - 100 / r).",
         file="length_ratio.json",
         is_quality=False,
     ),
