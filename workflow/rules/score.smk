@@ -47,7 +47,7 @@ rule requested_metric:
         "{wildcards.metric} of results/{wildcards.text}"
     shell:
         "mdnmt score --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --out {output.scores:q}"
-        " --metrics {wildcards.metric} > {log:q} 2>&1"
+        " --metrics {wildcards.metric:q} > {log:q} 2>&1"
 
 
 # Only for tables that show COMET. It needs a large model.
