@@ -85,7 +85,11 @@ def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> No
     changed.write_text(changed.read_text().replace(" ", " x ", 1))
     plan = project.plan()
     assert "external" in plan.rules and not {"arrays", "train", "decode"} & plan.rules
-    assert all("/external-theirs-" in output for rule in ("score", "requested_metric", "comet") for output in plan.outputs[rule])
+    assert all(
+        "/external-theirs-" in output
+        for rule in ("score", "requested_metric", "comet")
+        for output in plan.outputs[rule]
+    )
     project.snakemake("--cores", "2", "--quiet", "all")
     new = next(path for path in project.path("results/tasks").glob("tiny-*/external-theirs-*/hyp") if path != old)
     assert (new / "hyp.law.txt").read_bytes() == changed.read_bytes()

@@ -72,10 +72,12 @@ def test_the_paper_study_has_every_run_of_every_table(found: dict[str, Study]) -
     assert Counter(run.task for run in paper.runs if run.seed == 1) == RUNS
     assert len(paper.runs) == 3 * sum(RUNS.values())
     everything = {f"{name}-{item}" for name, one in paper.papers.items() for item in one.tables}
-    own = {"mdnmt-systems", "mdnmt-forgetting", "mdnmt-costs", "mdnmt-estimates"}  # a user's study adds its rows to them
+    # A user's study adds its rows to them.
+    own = {"mdnmt-systems", "mdnmt-forgetting", "mdnmt-costs", "mdnmt-estimates"}
     assert set(paper.config.tables) == everything - own
     figures = {f"{name}-{item}" for name, one in paper.papers.items() for item in one.figures}
-    own = {"mdnmt-curves", "mdnmt-proportions", "mdnmt-learning-rates", "mdnmt-estimates"}  # not of the papers' recipes
+    # Not of the papers' recipes.
+    own = {"mdnmt-curves", "mdnmt-proportions", "mdnmt-learning-rates", "mdnmt-estimates"}
     assert set(paper.config.figures) == figures - own
 
 
