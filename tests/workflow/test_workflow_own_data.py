@@ -61,13 +61,14 @@ def test_plain_files_and_one_yaml_become_a_table(mine: Project) -> None:
         assert done.returncode == 0, done.stderr
     asked = mine.mdnmt("doctor", "my-en-fr")
     assert "nothing to fix" in asked.stdout or " 0 error(s)" in asked.stdout, asked.stdout + asked.stderr
-    mine.snakemake("-n", "--cores", "all", "--config", "study=my-study")
-    mine.snakemake("--cores", "2", "--config", "study=my-study")
-    with mine.path("results/my-study/tables/jiang2020-table2.csv").open(newline="") as handle:
+    assert mine.mdnmt("plan", "my-study").returncode == 0
+    done = mine.mdnmt("run", "my-study", "--cores", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with mine.path("results/my-study/tables/mdnmt-systems.csv").open(newline="") as handle:
         rows = list(csv.DictReader(handle))
     trained = [row for row in rows if row["method"] in ("mixed", "waldm-edc")]
     assert {row["column"] for row in trained} >= set(DOMAINS) and all(row["mean"] for row in trained)
-    assert "Identity of train/valid/test: Law " in mine.path("results/my-study/tables/jiang2020-table2.md").read_text()
+    assert "Identity of train/valid/test: Law " in mine.path("results/my-study/tables/mdnmt-systems.md").read_text()
     assert mine.path("results/my-study/report.html").is_file()
     assert set(mine.path("config/corpora").iterdir()) == before, "no file a corpus is needed"
     # Files under version control stay as they are; the task is recorded beside them.
