@@ -213,6 +213,14 @@ class PaperConfig(Frozen):
     tables: dict[str, PaperTable] = Field({}, description="name -> table; a study calls it <paper>-<name>")
     figures: dict[str, PaperFigure] = Field({}, description="name -> figure; a study calls it <paper>-<name>")
 
+    @model_validator(mode="after")
+    def _tables_and_figures_have_different_names(self) -> Self:
+        if both := sorted(self.tables.keys() & self.figures.keys()):
+            raise ValueError(
+                f"tables and figures both have {both[0]!r}; a study could not tell them apart, so rename one"
+            )
+        return self
+
     @property
     def cited_as(self) -> str:
         """Return the authors as the text cites them."""

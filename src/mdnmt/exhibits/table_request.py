@@ -65,7 +65,7 @@ def compared_systems(request: Request, keys: Iterable[str]) -> tuple[ComparedSys
         table: Any = table_spec(study.as_printed(paper), key, request.places, partial=request.partial)
         if table.kind == "scores":
             where = printed_heading(study.papers[paper], paper_table(study, key)[0], request.task.config)
-            label = f"{study.papers[paper].cited_as}, {where}" if where else table.title
+            label = f"{study.papers[paper].cited_as}, {where}" if where else f"Against {table.baseline_label}"
             names = ("columns", "rows", "baseline", "baseline_label")
             about = {name: getattr(table, name) for name in names}
             found.append(ComparedSystems(label=label, metric=table.metrics[0], **about))

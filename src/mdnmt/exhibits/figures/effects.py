@@ -79,7 +79,7 @@ class EffectsSpec(FigureSpec):
         _rows(axes, sections)
         longest = max(len(name) for label, found in sections for name in (label, *(one.row.label for one in found)))
         figure.subplots_adjust(
-            left=min(0.6, 0.05 + LETTER * longest / WIDTH), right=0.97, bottom=foot / height, top=1 - head / height
+            left=min(0.6, 0.07 + LETTER * longest / WIDTH), right=0.97, bottom=foot / height, top=1 - head / height
         )
         figure.legend(loc="lower left", bbox_to_anchor=(0.0, 0.0), ncols=2, handles=axes.get_legend_handles_labels()[0])
         heading(figure, self.title, detail)
@@ -104,7 +104,8 @@ def _rows(axes: Axes, sections: list[tuple[str, list[Effect]]]) -> None:
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("difference in BLEU")
     axes.plot([], [], color=OURS, marker="o", markersize=4, linestyle="-", label="ours")
-    axes.plot([], [], color=PRINTED, marker="D", markersize=3, linestyle="", label="printed")
+    if any(effect.printed is not None for _, found in sections for effect in found):
+        axes.plot([], [], color=PRINTED, marker="D", markersize=3, linestyle="", label="printed")
 
 
 def _mark(axes: Axes, place: float, effect: Effect) -> None:
