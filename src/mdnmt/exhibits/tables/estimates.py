@@ -71,8 +71,8 @@ class EstimatesTable(TableSpec):
             base = one.baseline_label or one.baseline
             if family is not None:
                 notes.append(
-                    f"{one.label}: {len(family.reaches)} comparisons with {base}; pooled standard deviation between seeds "
-                    f"{half_up(family.sd, PLACES)} BLEU."
+                    f"{one.label}: {len(family.reaches)} comparisons with {base}; pooled standard deviation "
+                    f"between seeds {half_up(family.sd, PLACES)} BLEU."
                 )
             rows += [_row(one.label, effect, family, reasons) for effect in found]
         headers = (Header(key=key, label=label, metric=key, group=group) for key, label, group in COLUMNS)
