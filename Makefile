@@ -95,6 +95,7 @@ test: setup-dev
 	@echo "These were the fast tests. All of them: make test-all. Formatting, types and house rules: make check."
 
 test-all: setup-dev
+	@$(BIN)/mdnmt comet --make-environment
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
 golden: setup-dev
@@ -164,7 +165,9 @@ audit-packages:
 	else echo "pip-audit: no report: it could not be installed; is there a network?"; fi
 
 sbom: setup $(SUPPLY_CHAIN)/installed
-	@$(SUPPLY_CHAIN)/bin/python envs/supply_chain.py sbom $(BIN)/python sbom.json
+	@$(SUPPLY_CHAIN)/bin/python envs/supply_chain.py sbom run $(BIN)/python sbom.json
+	@[ ! -e .venv-comet/made ] || \
+	$(SUPPLY_CHAIN)/bin/python envs/supply_chain.py sbom comet .venv-comet/bin/python sbom-comet.json
 
 STUDY_TO_CERTIFY = $(or $(STUDY),demo)
 

@@ -15,10 +15,10 @@ PARTS = {
     "workflow/report": "workflow/report",
     "workflow/profiles": "profiles",
     "config": "config",
-    "envs/lock": "envs/lock",
+    "envs": "envs",
     "LICENSE": "LICENSE",
 }
-OF_THIS_MACHINE = "*.own.lock.yaml"  # git ignores these too
+OF_THIS_MACHINE = ("*.own.lock.yaml", "__pycache__")  # git ignores these too
 
 
 class BuildWithWorkflow(build_py):
@@ -35,7 +35,7 @@ class BuildWithWorkflow(build_py):
             target = project / place
             target.parent.mkdir(parents=True, exist_ok=True)
             if Path(part).is_dir():
-                shutil.copytree(part, target, ignore=shutil.ignore_patterns(OF_THIS_MACHINE))
+                shutil.copytree(part, target, ignore=shutil.ignore_patterns(*OF_THIS_MACHINE))
             else:
                 shutil.copy(part, target)
 

@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio, provenance
+from mdnmt.score.metrics.comet_environment import PYTHON
 
 TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.batching, mdnmt.score.metrics.score, sacrebleu"
 TRAINING = f"{TRANSLATING}, mdnmt.train.run"
@@ -120,10 +121,11 @@ def occupied(log: Log, wide: Iterable[str]) -> dict[str, tuple[int, float]]:
 
 def start_seconds(code: str, tries: int) -> float:
     """Return the processor seconds of a process that imports and does nothing else, the least of the tries."""
+    python = PYTHON if code == SCORING_BY_COMET else sys.executable
 
     def one() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        subprocess.run([python, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -12,6 +12,7 @@
     uv.txt           uv itself; its version is chosen by hand
     supply-chain.txt the tools behind `make audit-packages` and `make sbom`
     docs.txt         what builds the documentation site
+    comet.txt        what COMET needs in its own environment, without torch
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from pathlib import Path
 
 LOCK = Path("envs/lock")
 TORCH = "torch==2.13.0"
-RUN_EXTRAS = ("comet", "serve")
+RUN_EXTRAS = ("serve",)
 MORE_EXTRAS = ("export", "pretrained")  # each in a file of its own
-GROUPS = ("supply-chain", "docs")  # dependency groups of pyproject.toml, each with an environment of its own
+GROUPS = ("supply-chain", "docs", "comet")  # dependency groups of pyproject.toml, each with an environment of its own
 _CUDA = re.compile(r"torch|triton|nvidia-.+|cuda-.+")
 _EVERYWHERE = re.compile(r" ; python_full_version < '3\.13'(?= \\$)|(?<= ; )python_full_version < '3\.13' and ", re.M)
 _HEAD = "# Written by `make lock` from pyproject.toml, for CPython 3.11 and 3.12. Do not edit.\n"
@@ -75,7 +76,8 @@ def main(uv: str, options: list[str]) -> None:
         }
     files: dict[str, list[str]] = {name: [] for name in ("torch-cuda.txt", *needs, "dev.txt")}
     for group in GROUPS:
-        files[f"{group}.txt"] = [*resolve(uv, [LOCK / f"{group}.txt"], ["--group", group, *options]).values()]
+        found = resolve(uv, [LOCK / f"{group}.txt", LOCK / "torch-cuda.txt"], ["--group", group, *options])
+        files[f"{group}.txt"] = [block for name, block in found.items() if not _CUDA.fullmatch(name)]
     for name in sorted(everything):
         other = next((file for file, packages in needs.items() if name in packages), "dev.txt")
         file = "torch-cuda.txt" if _CUDA.fullmatch(name) else other

@@ -1,7 +1,8 @@
 """Report on the packages of the lock: known vulnerabilities, and what is installed (an SBOM in CycloneDX JSON).
 
 make audit-packages     pip-audit; a report, which neither a finding nor a missing network makes fail
-make sbom               sbom.json; fails where a package of the lock is missing in it or has another version
+make sbom               sbom.json, and sbom-comet.json where COMET's environment is; fails where a package of the lock is
+                        missing in it or has another version
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Any
 from packaging.requirements import Requirement
 
 LOCK = Path("envs/lock")
-FILES = ("run.txt", "torch-cpu.txt")  # what `make setup` installs; the CUDA build of torch is the same code
+# What `make setup` installs, and what COMET needs beside it; the CUDA build of torch is the same code.
+FILES = {"run": ("run.txt", "torch-cpu.txt"), "comet": ("comet.txt", "torch-cpu.txt")}
 MOST_SECONDS = 600  # of pip-audit, whose service may not answer
 
 
-def lock_files() -> list[Path]:
-    """Return the files of the lock that make the environment of a run."""
-    return [LOCK / name for name in FILES]
+def lock_files(environment: str) -> list[Path]:
+    """Return the files of the lock that make an environment, `run` or `comet`."""
+    return [LOCK / name for name in FILES[environment]]
 
 
 def locked(text: str) -> dict[str, str]:
@@ -62,9 +64,9 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def audit(tools: Path) -> int:
-    """Print the report of pip-audit on the lock; return 0."""
-    files = [part for path in lock_files() for part in ("-r", path)]
+def audit(tools: Path, environment: str) -> int:
+    """Print the report of pip-audit on the lock of an environment; return 0."""
+    files = [part for path in lock_files(environment) for part in ("-r", path)]
     command = [tools / "pip-audit", *files, "--no-deps", "--disable-pip", "--progress-spinner", "off", "-f", "json"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
@@ -73,15 +75,15 @@ def audit(tools: Path) -> int:
         lines = [f"no report: {error}"]
     except (ValueError, KeyError, TypeError):
         lines = ["no report: " + (done.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]]
-    print("\n".join(f"pip-audit: {line}" for line in lines))
+    print("\n".join(f"pip-audit, {environment}: {line}" for line in lines))
     return 0
 
 
-def sbom(tools: Path, python: str, out: Path) -> int:
-    """Write what is installed for `python`; return 1 where a package of the lock is missing in it."""
+def sbom(tools: Path, environment: str, python: str, out: Path) -> int:
+    """Write what is installed for `python` of an environment; return 1 where a package of its lock is missing."""
     options = ["--output-reproducible", "--output-format", "JSON", "--output-file", out]
     subprocess.run([tools / "cyclonedx-py", "environment", *options, python], check=True)
-    lock = locked("".join(path.read_text(encoding="utf-8") for path in lock_files()))
+    lock = locked("".join(path.read_text(encoding="utf-8") for path in lock_files(environment)))
     found = json.loads(out.read_text(encoding="utf-8"))
     if left_out := missing(lock, found):
         print(f"{out}: does not list {', '.join(left_out)} of {LOCK}: run `make setup`", file=sys.stderr)
@@ -92,4 +94,6 @@ def sbom(tools: Path, python: str, out: Path) -> int:
 
 if __name__ == "__main__":
     here = Path(sys.executable).parent
-    sys.exit(audit(here) if sys.argv[1:] == ["audit"] else sbom(here, sys.argv[2], Path(sys.argv[3])))
+    if sys.argv[1:] == ["audit"]:
+        sys.exit(max(audit(here, environment) for environment in FILES))
+    sys.exit(sbom(here, sys.argv[2], sys.argv[3], Path(sys.argv[4])))

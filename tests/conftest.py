@@ -22,10 +22,12 @@ from mdnmt.methods.method import Method
 from mdnmt.models.batch import Batch
 from mdnmt.operations import method_checks
 from mdnmt.operations.method_checks import TOY_SIZES
+from mdnmt.score.metrics import comet_environment
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.task_spec import task_spec
 
 torch.set_num_threads(1)
+ROOT = Path(__file__).resolve().parents[1]
 
 TOY_WORDS = {"economy": "bank rate price growth index survey", "law": "bank court rule party judge order"}
 TOY_TRAINING = {
@@ -43,6 +45,15 @@ TOY_TRAINING = {
 MethodFactory = Callable[..., Method]
 SpecFactory = Callable[..., RunSpec]
 BatchFactory = Callable[..., Batch]
+
+
+@pytest.fixture(scope="session")
+def comet_folder() -> Path:
+    """Return the environment of COMET; without one as it is locked now, the test is skipped."""
+    made = ROOT / comet_environment.MADE
+    if not made.is_file() or made.read_text(encoding="utf-8") != comet_environment.identity():
+        pytest.skip(f"no {comet_environment.FOLDER} as it is locked: `make test-all` makes it")
+    return ROOT / comet_environment.FOLDER
 
 
 def build_toy_task(root: Path, words: Mapping[str, str], **segmentation: Any) -> Path:

@@ -1,7 +1,7 @@
 """Run `snakemake --lint` and print what it finds, except that rules have no conda environment or container.
 
-All rules call one package, which `make setup` installs from one lock with everything that it needs. A second
-environment for each rule would only be another copy of it.
+All rules call one package, which `make setup` installs with everything that it needs, from a lock with hashes. COMET's
+environment is made from such a lock too, by a rule.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from mdnmt import __version__
 
 KEY_PACKAGES = (
     "torch", "numpy", "pydantic", "PyYAML", "safetensors", "sacrebleu", "sacremoses", "subword-nmt",
-    "snakemake", "pandas", "matplotlib", "scikit-learn", "jinja2", "scipy", "jieba", "transformers", "unbabel-comet",
+    "snakemake", "pandas", "matplotlib", "scikit-learn", "jinja2", "scipy", "jieba", "transformers",
 )  # fmt: skip
 # Those whose version can change a number of a run: its data, its training, its translations.
 NUMERIC_PACKAGES = (

@@ -27,6 +27,7 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "envs" / "lock").mkdir(parents=True)
     (tmp_path / "envs" / "lock" / "run.txt").write_text("numpy\n")
     (tmp_path / "pyproject.toml").write_text("")
+    shutil.copy(SCRIPT, tmp_path / "envs")
     return tmp_path
 
 
@@ -37,7 +38,7 @@ def start(
     if not python.exists():  # written while another script starts it, it would be "text file busy"
         python.write_text(PYTHON.format(version=version, pip=pip))
         python.chmod(0o755)
-    command = [str(SCRIPT), str(python), ".venv"]
+    command = ["envs/setup.sh", str(python), ".venv"]
     environment = {
         **os.environ,
         "TORCH": torch,
@@ -66,11 +67,11 @@ def test_another_python_is_refused_before_anything_is_made(root: Path, version: 
 @pytest.mark.parametrize("name", ["a{b", "a}", "a$b", "a:b", "a\nb"])
 def test_a_path_in_which_nothing_can_be_installed_is_refused_before_anything_is_made(root: Path, name: str) -> None:
     there = root / name
-    there.mkdir()
+    shutil.copytree(root / "envs", there / "envs")
     process = start(there)
     _, said = process.communicate()
     assert process.returncode == 2 and said.count("\n") == 1
-    assert "in the project's path; rename or move the folder, then start make again" in said
+    assert "in the project's path; rename or move the folder, then start again" in said
     assert not (there / ".venv").exists() and calls(there) == 0
 
 
@@ -117,7 +118,6 @@ def test_two_at_once_install_once(root: Path) -> None:
 
 def test_make_in_parallel_sets_up_once_and_before_all_else(root: Path) -> None:
     shutil.copy(SCRIPT.parents[1] / "Makefile", root)
-    shutil.copy(SCRIPT, root / "envs")
     python = root / "python-stub"
     # As `PYTHON`, but its environment has the programs of the targets as well, and all of them say what they were.
     programs = 'for name in python mdnmt snakemake; do cp "$0" "$3/bin/$name"; done'

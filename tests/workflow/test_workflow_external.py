@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 from workflow.snakemake_project import WORDS, Project
@@ -49,8 +50,9 @@ def notes(project: Project) -> list[str]:
     return [*read_grid(project.path(f"results/tiny/tables/{KEY}.json")).reasons]
 
 
-def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project) -> None:
+def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project, comet_folder: Path) -> None:
     add_system(project)
+    project.path(".venv-comet").symlink_to(comet_folder)
     plan = project.plan()
     assert {"external", "score", "requested_metric", "comet", "significance"} <= plan.rules
     assert not {"arrays", "train", "decode"} & plan.rules

@@ -107,8 +107,8 @@ def files_below(folder: Path) -> dict[str, bytes]:
 def test_the_wheel_has_the_workflow_and_nothing_of_this_machine(wheel: Path) -> None:
     listed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     code = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
-    beside = {path.relative_to(ROOT).as_posix() for part in ("config", "workflow/rules", "workflow/report", "envs/lock")
-              for path in (ROOT / part).rglob("*") if path.is_file()}  # fmt: skip
+    beside = {path.relative_to(ROOT).as_posix() for part in ("config", "workflow/rules", "workflow/report", "envs")
+              for path in (ROOT / part).rglob("*") if path.is_file() and path.suffix != ".pyc"}  # fmt: skip
     beside |= {"Snakefile", "LICENSE", "profiles/default/profile.yaml", "profiles/slurm/profile.yaml"}
     project = {f"mdnmt/project/{name}" for name in beside if ".own.lock." not in name}
     assert listed >= code | project

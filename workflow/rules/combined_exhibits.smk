@@ -9,6 +9,7 @@ ruleorder: tables > table
 
 rule comets:
     input:
+        environment=ancient(COMET_ENVIRONMENT),
         tasks=[ancient(task_file(name)) for name in sorted({run.task for run in COMET_RUNS.values()})],
         hypotheses=[f"{test_dir(run)}/hyp" for run in COMET_RUNS.values()],
         # Made by its own rule in every study. If two rules made it, Snakemake would make it again after a change of study,
@@ -35,7 +36,7 @@ rule comets:
     message:
         "COMET of all runs of the study"
     shell:
-        "mdnmt @{params.verbs:q} > {log:q} 2>&1"
+        ".venv-comet/bin/python -m mdnmt @{params.verbs:q} > {log:q} 2>&1"
 
 
 rule figures:

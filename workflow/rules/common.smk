@@ -24,6 +24,7 @@ from mdnmt.operations.plan.slurm_client import require_slurm
 from mdnmt.paths import runs_without_weights, weights_folder
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside
 from mdnmt.report import report_selection
+from mdnmt.score.metrics import comet_environment
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.statements.claims.selection import claims_spec
@@ -34,6 +35,7 @@ from mdnmt.studies.study import NOT_TRAINED, pretrained_weights
 
 CORPORA = Path("resources/corpora")
 TOY_COMET = "resources/comet/toy-comet"
+COMET_ENVIRONMENT = str(comet_environment.MADE)
 
 
 def opened():
@@ -58,6 +60,7 @@ if workflow.is_main_process and not getattr(workflow.execution_settings, "no_hoo
     defer_checksums()
     if not workflow.output_settings.dryrun:
         machine.require_room_for_logs(Path(".snakemake"), Path("logs"))
+        comet_environment.forget_stale()
 
 try:
     machine.require_plain_path(Path.cwd())

@@ -50,9 +50,23 @@ rule requested_metric:
         " --metrics {wildcards.metric:q} > {log:q} 2>&1"
 
 
+# Made when the first score by COMET is missing; a later lock makes no score again.
+rule comet_environment:
+    output:
+        made=COMET_ENVIRONMENT,
+    log:
+        "logs/comet/environment.log",
+    localrule: True  # on the host that submits, which has a network
+    message:
+        "Installing COMET into an environment of its own, {output.made}"
+    shell:
+        "mdnmt comet --make-environment > {log:q} 2>&1"
+
+
 # Only for tables that show COMET. It needs a large model.
 rule comet:
     input:
+        environment=ancient(COMET_ENVIRONMENT),
         task=text_record,
         hypotheses="results/{text}/hyp",
         weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
@@ -78,11 +92,13 @@ rule comet:
     message:
         "COMET of results/{wildcards.text}"
     shell:
-        "mdnmt comet --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q} --spec {params.spec:q}"
-        " --out {output.scores:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
+        ".venv-comet/bin/python -m mdnmt comet --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
+        " --spec {params.spec:q} --out {output.scores:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
 
 
 rule toy_comet:
+    input:
+        environment=ancient(COMET_ENVIRONMENT),
     output:
         folder=directory(TOY_COMET),
     log:
@@ -91,7 +107,7 @@ rule toy_comet:
     message:
         "Writing a toy model in place of COMET's weights"
     shell:
-        "mdnmt comet --make-toy {output.folder:q} > {log:q} 2>&1"
+        ".venv-comet/bin/python -m mdnmt comet --make-toy {output.folder:q} > {log:q} 2>&1"
 
 
 # On generated text: which words are right, and how the model's layers treat them.

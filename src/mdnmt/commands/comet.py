@@ -1,4 +1,4 @@
-"""Score translations of the test sets with COMET, offline, with weights in resources/comet."""
+"""Score translations of the test sets with COMET, offline, with weights in resources/comet; make its environment."""
 
 from __future__ import annotations
 
@@ -19,15 +19,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--make-toy", type=Path, metavar="FOLDER", help="write a tiny model with random weights there; score nothing"
     )
+    parser.add_argument(
+        "--make-environment",
+        action="store_true",
+        help="make .venv-comet in this folder, whose bin/python -m mdnmt comet then scores; score nothing",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the scores of `args.hypotheses` and print them, one line per domain; or write the toy model."""
+    """Write the scores of `args.hypotheses` and print them, one line per domain; or make the environment or the toy."""
     from mdnmt.config.comet import CometConfig
     from mdnmt.config.loader import parse_spec
     from mdnmt.errors import ConfigError
     from mdnmt.score.test_sets import load_test_sets, sums_of
 
+    if args.make_environment:
+        from mdnmt.score.metrics import comet_environment
+
+        comet_environment.make()
+        print(f"{comet_environment.FOLDER}: made; score with `{comet_environment.PYTHON} -m mdnmt comet`")
+        return
     if args.make_toy is not None:
         from mdnmt.score.metrics.toy_comet import make_toy
 
@@ -35,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
         print(f"{args.make_toy}: a toy; its scores say nothing about a translation")
         return
     if absent := [name for name in ("task", "hypotheses", "out") if getattr(args, name) is None]:
-        raise ConfigError(f"--{absent[0]} is missing; expected --task, --hypotheses and --out, or --make-toy")
+        raise ConfigError(f"--{absent[0]} is missing; expected --task, --hypotheses and --out")
     config = parse_spec(args.spec, CometConfig)
     test_sets = load_test_sets(args.task, args.limit)
 

@@ -37,6 +37,7 @@ A Python file here adds a method, a loss, a metric, a kind of table or figure, a
 """
 _GITIGNORE = """\
 .snakemake/
+.venv-comet
 config/*.own.lock.yaml
 logs/
 resources/

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -12,15 +11,12 @@ from typing import Any
 
 import pytest
 import sacrebleu
-import torch
 from reference.bleu import multi_bleu
 
 from mdnmt.cli import main
-from mdnmt.config.comet import CometConfig
 from mdnmt.config.metrics import METRICS
 from mdnmt.fsio import write_json, write_lines
-from mdnmt.score.metrics import comet, string_based, tokenised_bleu
-from mdnmt.score.metrics.toy_comet import make_toy
+from mdnmt.score.metrics import string_based, tokenised_bleu
 from mdnmt.score.scores_of_domains import score_domains
 from mdnmt.score.significance.sentence_statistics import text_counter
 from mdnmt.score.test_sets import load_test_sets
@@ -151,36 +147,6 @@ def test_words_are_cut_as_the_task_cuts_them() -> None:
     assert tokenised_bleu.words([line], "fr", "none") == ["L'économie n’est-elle pas (trop) chère?"]
     assert tokenised_bleu.words(["我们喝茶。"], "zh", "character") == ["我 们 喝 茶 。"]
     assert tokenised_bleu.words(["我们喝茶。"], "zh", "jieba") == ["我们 喝茶 。"]
-
-
-@pytest.mark.slow
-def test_scores_are_those_of_comet_score(tmp_path: Path) -> None:
-    make_toy(tmp_path / "models" / "toy-comet")
-    references = [*ENGLISH[:20], *CHINESE[:5]]
-    make_task(tmp_path, "en", "moses", references)
-    files = [tmp_path / "task" / "text" / "test.law.xx", tmp_path / "hyp" / "hyp.law.txt"]
-    command = [str(Path(sys.executable).parent / "comet-score"), "-s", str(files[0]), "-t", str(files[1])]
-    command += ["-r", str(tmp_path / "task" / "text" / "test.law.en"), "--to_json", str(tmp_path / "told.json")]
-    command += ["--model", "checkpoints/model.ckpt", "--gpus", "0", "--quiet"]
-    nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path / "models" / "toy-comet",  # where the library finds the encoder that the toy names
-        env={**os.environ, **nowhere, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    told = [one["COMET"] for one in json.loads((tmp_path / "told.json").read_text())[str(files[1])]]
-    mean = done.stdout.rstrip().split("score: ")[-1].splitlines()[0]
-
-    sets = load_test_sets(tmp_path / "task")
-    config = CometConfig(name="toy-comet")  # the defaults are those of the command
-    scores, segments = comet.score_domains(sets, tmp_path / "hyp", config, tmp_path / "models", torch.device("cpu"))
-    assert segments["law"] == told
-    assert f"{scores['domains']['law']['comet']['score'] / 100:.4f}" == mean
-    assert len(set(told)) > 20
 
 
 def test_every_metric_says_how_it_was_made(tmp_path: Path) -> None:

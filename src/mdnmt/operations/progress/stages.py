@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 # Stage -> its rules. Rules that start no program (`all`) belong to no stage, although Snakemake counts them.
 STAGES: dict[str, frozenset[str]] = {
-    "corpora": frozenset({"fetch", "fetch_weights", "toy_comet"}),
+    "corpora": frozenset({"fetch", "fetch_weights", "comet_environment", "toy_comet"}),
     "tasks": frozenset({"text", "tokens", "codes", "arrays", "task", "first_downloads", "predicted_labels"}),
     "trainings": frozenset({"train", "bundled_record"}),
     "translations": frozenset({"decode", "bundled_translations"}),

@@ -25,6 +25,7 @@ from mdnmt.config.comet import CometConfig
 from mdnmt.config.loader import load_yaml
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.fsio import write_sealed
+from mdnmt.score.metrics.comet_environment import PYTHON
 from mdnmt.score.metrics.comet_files import CHECKPOINT, ENCODER, HPARAMS, segments_of, verified
 from mdnmt.score.test_sets import TestSets
 from mdnmt.training_code import made_by
@@ -151,7 +152,7 @@ def build(hparams: dict[str, Any], encoder: Path) -> Any:
         DataError: the options do not fit such a model, or the encoder cannot be read.
         ConfigError: the library is not installed.
     """
-    kind = _library()
+    kind = library()
     accepted = inspect.signature(kind.__init__).parameters
     options = {name: value for name, value in hparams.items() if name in accepted}
     options |= {"pretrained_model": str(encoder), "load_pretrained_weights": False, "local_files_only": True}
@@ -161,7 +162,7 @@ def build(hparams: dict[str, Any], encoder: Path) -> Any:
         raise DataError(f"{encoder}: no COMET model can be made with it ({_last_line(error)})") from None
 
 
-def _library() -> Any:
+def library() -> Any:
     """Return the library's model class, imported in offline mode."""
     os.environ.update(dict.fromkeys(_OFFLINE, "1"))
     try:
@@ -170,8 +171,8 @@ def _library() -> Any:
             from comet.models import RegressionMetric  # type: ignore[import-untyped]
     except ImportError as error:
         raise ConfigError(
-            f"COMET cannot be imported ({error}); install it: `make setup`, or `pip install '.[comet]'`, in a clone of "
-            "the repository"
+            f"COMET cannot be imported ({error}): it has an environment of its own; `mdnmt comet --make-environment` "
+            f"makes it, `{PYTHON} -m mdnmt comet` scores there"
         ) from None
     logging.getLogger("comet").setLevel(logging.ERROR)
     return RegressionMetric

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from mdnmt.config.comet import CometConfig
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
+from mdnmt.score.metrics.comet_environment import PYTHON
 
 # Relative to the project's folder; may be a link to a folder that several users share.
 COMET = Path("resources/comet")
@@ -18,7 +18,6 @@ COMET = Path("resources/comet")
 CHECKPOINT, HPARAMS, ENCODER = "checkpoints/model.ckpt", "hparams.yaml", "encoder"
 NEEDED = (CHECKPOINT, HPARAMS, f"{ENCODER}/config.json", f"{ENCODER}/tokenizer.json")
 OPTIONAL = (f"{ENCODER}/tokenizer_config.json", f"{ENCODER}/special_tokens_map.json")
-PACKAGE = "unbabel-comet==2.2.7"
 # A model with random weights, made by `mdnmt comet --make-toy`; its scores only show that the pipeline runs.
 TOY = "toy-comet"
 
@@ -78,8 +77,6 @@ def why_missing(root: Path, name: str) -> str | None:
 
     Only the existence of the files is checked. The toy is generated when needed, so it is never missing.
     """
-    if importlib.util.find_spec("comet") is None:
-        return f"needs the Python package {PACKAGE}: `python -m pip install {PACKAGE}`"
     folder = root / name
     absent = [file for file in NEEDED if not (folder / file).is_file()]
     if name == TOY or not absent:
@@ -143,7 +140,7 @@ def verified(config: CometConfig, root: Path, sha256: Callable[[Path], str] = sh
 
 def _how_to_get(name: str, folder: Path) -> str:
     if name == TOY:
-        return f"make it with `mdnmt comet --make-toy {folder}`"
+        return f"make it with `{PYTHON} -m mdnmt comet --make-toy {folder}`"
     release = RELEASES.get(name)
     if release is None:
         return (

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mdnmt.fsio import write_bytes, write_text
-from mdnmt.score.metrics.comet import KIND, TOY_MARK, build
+from mdnmt.score.metrics.comet import KIND, TOY_MARK, build, library
 from mdnmt.score.metrics.comet_files import CHECKPOINT, ENCODER, HPARAMS
 
 SEED = 22
@@ -63,6 +63,7 @@ def make_toy(folder: Path, seed: int = SEED) -> None:
     Raises:
         ConfigError: the library is not installed.
     """
+    library()  # before anything is written
     encoder = folder / ENCODER
     write_text(encoder / "config.json", json.dumps(_ENCODER_CONFIG, indent=2) + "\n")
     write_text(encoder / "tokenizer.json", json.dumps(_tokenizer()) + "\n")
