@@ -168,7 +168,7 @@ def library() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecation warnings of its pinned dependencies
-            from comet.models import RegressionMetric  # type: ignore[import-untyped]
+            from comet.models import RegressionMetric
     except ImportError as error:
         raise ConfigError(
             f"COMET cannot be imported ({error}): it has an environment of its own; `mdnmt comet --make-environment` "
