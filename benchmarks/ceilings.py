@@ -4,7 +4,7 @@
 
 Tokenises and detokenises the sentences of sentences.tsv, which we wrote for this, and scores the result against them,
 as a task's `ceiling` does. They are messages, with quotation marks, apostrophes, addresses and emoji, so these numbers
-are lower than those of running text. Prints the Markdown table of docs/tasks.md.
+are lower than those of running text. Prints the Markdown table of CEILINGS.md.
 """
 
 from __future__ import annotations
