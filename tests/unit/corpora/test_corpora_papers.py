@@ -61,8 +61,8 @@ def opus(name: str, pair: str = "en-fr", *words: str) -> dict[str, str]:
     return {**members, f"{name}.{pair}.ids": "x\ny\n", "README": "OPUS", "LICENSE": "as its source"}
 
 
-def table(path: Path, members: Mapping[str, bytes]) -> Path:
-    """Write the titles of Medline: a packed table with the rows of three pairs, as pandas writes it."""
+def packed(path: Path, members: Mapping[str, bytes]) -> Path:
+    """Write one text as a packed file."""
     (text,) = members.values()
     path.write_bytes(gzip.compress(text))
     return path
@@ -129,11 +129,21 @@ CASES = {
     "opus-tanzil-de-en": Case(opus("Tanzil", "de-en"), ["Bank", "Rate"], pack=zipped),
     "opus-opensubtitles-de-en": Case(opus("OpenSubtitles", "de-en"), ["Bank", "Rate"], pack=zipped),
     "opus-it-de-en": Case({name: opus(name, "de-en", name) for name in IT}, IT, pack=zipped),
-    "medline-titles-en-fr": Case({"WMT16.csv.gz": TITLES}, [], pack=table),
+    "medline-titles-en-fr": Case({"WMT16.csv.gz": TITLES}, [], pack=packed),
     "phan-news-en-de": Case(phan("news"), ["news train"], {"valid": ["news valid"], "test": ["news test"]}),
     "phan-ted-en-de": Case(phan("ted"), ["ted train"], {"valid": ["ted valid"], "test": ["ted test"]}),
     "phan-news-small-en-de": Case(phan("news", "valid", "test"), ["news valid", "news test"]),
     "phan-ted-small-en-de": Case(phan("ted", "valid", "test"), ["ted valid", "ted test"]),
+    "multi30k-en-de": Case(
+        {
+            f"{split}.{lang}.gz": {split: f"{split} {lang}\nmore {lang}\n"}
+            for split in ("train", "val", "test_2016_flickr")
+            for lang in ("en", "de")
+        },
+        ["train", "more"],
+        {"valid": ["val", "more"], "test": ["test_2016_flickr", "more"]},
+        pack=packed,
+    ),
     "wmt18-news-commentary-v13-zh-en": Case(
         {
             f"training-parallel-nc-v13/news-commentary-v13.{pair}.{lang}": f"1929 {lang}\nPARIS {lang}\n"
@@ -147,7 +157,7 @@ CASES = {
 
 # Nobody documents what they are: their first download does.
 UNPINNED = {"iwslt14-de-en", "opus-ecb-en-fr", "opus-ted2013-en-fr", "news-commentary-v16-en-fr"}
-UNPINNED |= {"opus-jrc-acquis-de-en", "phan-news-en-de", "phan-ted-en-de"}
+UNPINNED |= {"opus-jrc-acquis-de-en", "phan-news-en-de", "phan-ted-en-de", "multi30k-en-de"}
 
 
 def test_every_corpus_of_the_web_is_tried() -> None:

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from fast_cases import fast_cases
 
 from mdnmt import gpu
 from mdnmt.errors import DataError
@@ -69,7 +70,7 @@ def test_a_failure_stops_only_what_starts_from_it(tmp_path: Path) -> None:
     assert log_of(tmp_path / "logs", jobs[0]).read_text().split() == ["fail", str(tmp_path / "bad")]
 
 
-@pytest.mark.parametrize("how", ["deadline", "ctrl-c"])
+@pytest.mark.parametrize("how", fast_cases(["deadline", "ctrl-c"], "ctrl-c"))
 def test_all_jobs_are_asked_to_save_when_the_time_is_up_or_somebody_stops(tmp_path: Path, how: str) -> None:
     jobs = [job(tmp_path, name, name="sleep") for name in ("a", "b")]
     # Longer than the processes need to start, so that both are at work.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from workflow.snakemake_project import Project
 
+from mdnmt import workspace
 from mdnmt.cli import main
 from mdnmt.fsio import write_sealed
 from mdnmt.operations import snakemake_locks
@@ -22,6 +23,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Return a project with folders of all its tasks and runs, and of some that no study names."""
     made = Project.create(tmp_path / "project")
     # Two studies are enough: each call resolves all of them, which takes seconds for those of the papers.
+    monkeypatch.setattr(workspace, "PACKAGED", made.folder)
     for path in made.path("config/studies").glob("*.yaml"):
         if path.stem not in {"tiny", "demo"}:
             path.unlink()
