@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,3 +85,19 @@ def test_interrupt_kill_and_unlock(long_project: Project) -> None:
     project.snakemake("--cores", "1", "models")
     record = json.loads(model.with_name("run.json").read_text())
     assert record["updates"] == UPDATES and record["resumes"] == 2
+
+
+def test_sigterm_to_mdnmt_run_stops_as_ctrl_c_does(long_project: Project) -> None:
+    """Without a terminal, only `mdnmt run` gets the signal; no Snakemake and no training stays behind."""
+    project = long_project
+    [model] = [project.path(name) for name in project.plan("models").outputs["train"] if name.endswith("safetensors")]
+    metrics, lease = model.with_name("metrics.jsonl"), model.with_name("lease")
+    command = [sys.executable, "-m", "mdnmt.cli", "run", "long", "models"]
+    process = subprocess.Popen(command, cwd=project.folder, start_new_session=True)
+    until(lambda: size(metrics) > 3000, process)
+    started = psutil.Process(process.pid).children(recursive=True)
+    process.terminate()
+    assert process.wait() != 0
+    until(lambda: not lease.exists() and not any(one.is_running() for one in started))
+    [end] = [record["at_update"] for record in read_metrics(metrics) if record.get("event") == "end"]
+    assert 0 < end < UPDATES and list(model.parent.glob(f"ckpt/update-{end:08d}"))

@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """
     import os
     import shlex
+    import signal
     import subprocess
     import sys
 
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     process = subprocess.Popen(
         command, env={**os.environ, "MDNMT_COMMAND": shlex.join(again), "PATH": path, **_cache_folder()}
     )
+    # As Ctrl-C in a terminal, which reaches Snakemake and its jobs, so that trainings save.
+    signal.signal(signal.SIGTERM, lambda *_: _interrupt(process.pid))
     while True:
         try:
             status = process.wait()
@@ -73,6 +76,19 @@ def run(args: argparse.Namespace) -> int:
     if status == 0 and not is_dry and (not options or _written(page) != before):
         print(f"the report: {page}")
     return status if status >= 0 else 128 - status
+
+
+def _interrupt(snakemake: int) -> None:
+    import signal
+    from contextlib import suppress
+
+    import psutil
+
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(snakemake)
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                one.send_signal(signal.SIGINT)
 
 
 def _with_targets(name: str, config: StudyConfig, options: list[str]) -> list[str]:

@@ -264,7 +264,8 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> str:
         allowed = sorted(beside)
         if keys[-1] in REPLACED:
             return f"unknown key {key!r}; {REPLACED[keys[-1]]}"
-        return f"unknown key {key!r}{did_you_mean(keys[-1], allowed)}; allowed: {', '.join(allowed)}"
+        listed = f"; allowed: {', '.join(allowed)}" if allowed else ""
+        return f"unknown key {key!r}{did_you_mean(keys[-1], allowed)}{listed}"
     if detail["type"] == "missing":
         return f"the key {key!r} is missing"
     if detail["type"].startswith("union_tag"):

@@ -205,7 +205,7 @@ def _tasks(plan: Plan, sources: Sources) -> str:
 
 def _runs(plan: Plan, sources: Sources) -> str:
     several = len(plan.study.tasks) > 1
-    heads = (("Runs, one line per method", 30), ("done", -5), ("params", -8), ("time left", -12), ("disk", -12))
+    heads = (("Runs, one line per method", 30), ("done", -5), ("params", -8), ("time left", -13), ("disk", -12))
     lines = [in_columns(*heads)]
     for task in plan.study.tasks:
         if several:
@@ -229,7 +229,7 @@ def _run_line(directory: str, ones: list[RunPlan], sources: Sources) -> str:
         (directory, 30),
         (state, -5),
         (parameters, -8),
-        (format_time(total(left)) if known else "not known", -12),
+        (format_time(total(left)) if known else "not known", -13),
         (format_bytes(low, high), -12),
         indent=2,
     )
