@@ -70,3 +70,18 @@ def test_the_metric_is_known_everywhere(project: Path) -> None:
     assert scored.startswith(f"chrF++ {expected:.2f}") and "nw:2" in scored
     compared = run(project, "-m", "mdnmt.cli", "compare", "worse.en", "hyp.en", "--reference", "ref.en", *options)
     assert f"B {expected:.2f}" in compared
+
+
+def test_a_formula_of_ones_own_is_scored_and_tested(project: Path) -> None:
+    name = "plugins/same_ending.py"
+    (project / name).write_text(named_files(DOCS_METRIC)[name], encoding="utf-8")
+    hypotheses = ["a dog", "no!", "yes", "x"]
+    references = ["the dog", "no.", "yes", "y"]
+    (project / "ref.en").write_text("\n".join(references) + "\n", encoding="utf-8")
+    (project / "hyp.en").write_text("\n".join(hypotheses) + "\n", encoding="utf-8")
+    assert "ok" in run(project, "-m", "mdnmt.cli", "check-plugin", name)
+    options = ("--metrics", "same_ending")
+    scored = run(project, "-m", "mdnmt.cli", "score", "--pairs", "ref.en", "hyp.en", "ref.en", *options)
+    assert scored.startswith("Same ending 50.00") and "unit:character" in scored
+    compared = run(project, "-m", "mdnmt.cli", "compare", "ref.en", "hyp.en", "--reference", "ref.en", *options)
+    assert "A 100.00" in compared and "B 50.00" in compared
