@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,10 @@ def test_what_the_installer_says_last_is_the_line_of_the_error(packaged: Path) -
         make()
 
 
-def test_without_its_environment_comet_says_how_to_make_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_its_environment_comet_says_how_to_make_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "comet", None)  # an environment from before may still have it
     assert main(["comet", "--make-toy", str(tmp_path / "toy")]) == 2
     said = capsys.readouterr().err
     assert "`mdnmt comet --make-environment` makes it" in said and said.count("\n") == 1
