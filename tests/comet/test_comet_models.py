@@ -135,13 +135,14 @@ def test_another_model_is_refused_in_one_line(respoil: Callable[..., Path], chan
     assert one_line(str(refused.value))
 
 
-def test_what_a_checkpoint_says_of_its_encoder_counts_for_nothing(respoil: Callable[..., Path]) -> None:
+def test_what_a_checkpoint_says_of_its_encoder_counts_for_nothing(respoil: Callable[..., Path], made: Path) -> None:
     def elsewhere(saved: dict[str, Any]) -> None:
         saved["hyper_parameters"].update(pretrained_model="xlm-roberta-large", load_pretrained_weights=True)
         # As every checkpoint of those years has it, and transformers no longer.
         saved["state_dict"]["encoder.model.embeddings.position_ids"] = torch.arange(514)[None]
 
-    load(respoil(elsewhere))
+    loaded, plain = load(respoil(elsewhere))[0].state_dict(), load(made)[0].state_dict()
+    assert loaded.keys() == plain.keys() and all(torch.equal(loaded[name], plain[name]) for name in plain)
 
 
 @pytest.mark.parametrize("data", [b"", b"no checkpoint", b"version https://git-lfs.github.com/spec/v1\n"])

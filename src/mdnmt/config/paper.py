@@ -131,8 +131,8 @@ class PaperTable(Frozen):
 
     @model_validator(mode="after")
     def _has_rows(self) -> Self:
-        if not self.rows and self.kind not in ("corpora", "estimates", "examples", "notation"):
-            raise ValueError(f"a table of kind {self.kind} needs rows")
+        if not (self.rows or self.tables) and self.kind not in ("corpora", "examples", "notation"):
+            raise ValueError(f"a table of kind {self.kind} needs {'tables' if self.kind == 'estimates' else 'rows'}")
         return self
 
     @model_validator(mode="after")

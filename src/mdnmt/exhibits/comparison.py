@@ -42,7 +42,8 @@ def is_tested(study: Study, key: str) -> bool:
     table, task = paper_table(study, key)
     given = all(labels == "given" for row in table.rows for labels in row.labels)
     scored = table.kind == "scores" and table.split == "test"
-    return task.spec is not None and scored and given and bool(compared_runs(study, key))
+    has_quality = any(METRICS[name].is_quality for name in table.metrics)
+    return task.spec is not None and scored and given and has_quality and bool(compared_runs(study, key))
 
 
 def comparison(study: Study, key: str, places: ResultPaths) -> dict[str, Any]:

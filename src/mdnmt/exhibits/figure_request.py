@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.paper import PaperFigure
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.baseline_differences import ComparedSystems
 from mdnmt.exhibits.distinct_labels import distinct_systems
-from mdnmt.exhibits.effects import ComparedSystems
 from mdnmt.exhibits.registry import FigureSpec, figure_class
 from mdnmt.exhibits.request import Request, by_row, columns, paper_figure
 from mdnmt.exhibits.rows import AnalysedRun, AnalysedSeed, Column, ScoreRow, WordRow

@@ -13,8 +13,8 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperTable, TableRow
 from mdnmt.config.published import Published, PublishedNumber
 from mdnmt.escape import one_line
+from mdnmt.exhibits.baseline_differences import ComparedSystems
 from mdnmt.exhibits.comparison import comparison, external_comet, is_tested
-from mdnmt.exhibits.effects import ComparedSystems
 from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, other_tokenizers, printed_heading, why_other
 from mdnmt.exhibits.registry import TableSpec, table_class
 from mdnmt.exhibits.request import Request, by_row, columns, paper_table, printed_name

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from workflow.snakemake_project import Project
 
-from mdnmt.exhibits.effects import ComparedSystems, effects, family_of
+from mdnmt.exhibits.baseline_differences import ComparedSystems, effects, family_of
 from mdnmt.exhibits.grid import GridRow
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
 from mdnmt.exhibits.table_request import table_spec
@@ -97,6 +97,22 @@ def test_each_table_is_a_family_of_its_own(tmp_path: Path) -> None:
     assert wide.cells[4].mean is not None and narrow.cells[4].mean is not None
     assert wide.cells[4].mean > narrow.cells[4].mean, "more comparisons, a larger p"
     assert sum("comparisons" in note for note in grid.notes) == 2
+
+
+def test_a_row_with_one_model_per_domain_names_all_its_runs_or_what_is_missing(tmp_path: Path) -> None:
+    scores = table(tmp_path)
+    law, news = row(tmp_path, "tuned-law", SYSTEMS["dsa"]), row(tmp_path, "tuned-news", SYSTEMS["mtl"])
+    tuned = ScoreRow(group="", label="Tuned", method="tuned", models={"law": law, "news": news})
+    untrained = news.model_copy(update={"runs": (), "missing": "later"})
+    half = tuned.model_copy(update={"method": "half", "models": {"law": law, "news": untrained}})
+    spec = EstimatesTable(title="E", tables=(scores.model_copy(update={"rows": (*scores.rows, tuned, half)}),))
+    grid, runs = spec.build(), (*law.runs, *news.runs)
+    of = {one.method: one for one in grid.rows}
+    # Law by the model of law (14, 12, 13), news by that of news (22, 22, 23).
+    assert of["tuned"].cells[1].mean == pytest.approx((36 + 34 + 36) / 6 - 15.875)
+    assert [run.folder for run in of["tuned"].runs] == [run.scores.parent.parent.as_posix() for run in runs]
+    assert [grid.reasons[mark] for mark in of["half"].marks] == ["later"]
+    assert {run.scores for run in runs} <= set(spec.inputs())
 
 
 def test_a_study_shows_its_own_tables_without_the_copied_source(

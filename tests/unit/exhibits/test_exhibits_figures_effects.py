@@ -12,7 +12,7 @@ from figures_fit import offences
 from scipy.stats import dunnett, ttest_ind
 
 from mdnmt.exhibits import figure_style, save_figure
-from mdnmt.exhibits.effects import effects
+from mdnmt.exhibits.baseline_differences import effects
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.figures.effects import EffectsSpec
 from mdnmt.exhibits.registry import parse_figure

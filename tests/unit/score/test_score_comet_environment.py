@@ -1,4 +1,4 @@
-"""The environment of COMET: what is told of it, when it is made again, and the tests that run in it (tests/comet)."""
+"""The environment of COMET: its errors, when it is made again, and the tests that run in it (tests/comet)."""
 
 from __future__ import annotations
 

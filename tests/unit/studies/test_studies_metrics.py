@@ -10,6 +10,7 @@ from workflow.snakemake_project import Project
 
 from mdnmt.config.paper import load_paper
 from mdnmt.errors import ConfigError
+from mdnmt.exhibits.comparison import comparison, is_tested
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.resolve import resolve
@@ -80,3 +81,11 @@ def test_what_phan_prints_is_of_pieces_and_stays_incomparable() -> None:
     table = load_paper(CONFIG, "phan2022").tables["results"]
     assert table.metrics == ("bleu", "bleu_tok") and table.printed_metrics == {"bleu_tok": ("BLEU",)}
     assert "pieces" in table.metric_differs["bleu_tok"]
+
+
+def test_numbers_that_are_neither_good_nor_bad_are_not_tested(project: Project) -> None:
+    places: Any = Nowhere()
+    study = tiny(project, metrics=["bleu", "length_ratio"])
+    assert is_tested(study, "own-one")
+    assert comparison(study, "own-one", places)["metrics"] == ["bleu"]
+    assert not is_tested(tiny(project, metrics=["length_ratio"]), "own-one")

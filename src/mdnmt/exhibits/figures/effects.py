@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from mdnmt.exhibits.effects import ComparedSystems, Effect, Intervals, effects, trained_effects
+from mdnmt.exhibits.baseline_differences import ComparedSystems, Effect, Intervals, effects, trained_effects
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, detail_height, heading, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from mdnmt.exhibits.effects import ComparedSystems, Effect, effects, family_of
+from mdnmt.exhibits.baseline_differences import ComparedSystems, Effect, effects, family_of
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.exhibits.registry import TableSpec, register
 from mdnmt.exhibits.rows import ScoreRow, files_of
@@ -50,8 +50,8 @@ class EstimatesTable(TableSpec):
         return list(dict.fromkeys(files_of(self.needs())))
 
     def needs(self) -> tuple[ScoreRow, ...]:
-        """Return the scores of all systems and baselines."""
-        return tuple(row for one in self.tables for row in one.rows)
+        """Return the scores of all systems and baselines, those of models of single domains apart."""
+        return tuple(part for one in self.tables for row in one.rows for part in row.parts)
 
     @property
     def cells_of_row(self) -> int:
@@ -110,7 +110,7 @@ def _row(label: str, effect: Effect, family: Family | None, reasons: Reasons) ->
         "baseline_seeds": effect.num_seeds and len(base),
         "seeds_needed": family.seeds_for(NARROW) if family is not None and reach is not None else None,
     }
-    why = effect.row.missing or (FEW if effect.num_seeds < MIN_SEEDS else None)
+    why = effect.row.why_missing or (FEW if effect.num_seeds < MIN_SEEDS else None)
     return GridRow(
         group=label,
         label=effect.row.label,
@@ -118,7 +118,9 @@ def _row(label: str, effect: Effect, family: Family | None, reasons: Reasons) ->
         cells=tuple(_cell(key, numbers[key], effect.num_seeds) for key, *_ in COLUMNS),
         marks=(reasons.mark(why),) if why else (),
         runs=tuple(
-            RowRun(seed=run.seed, folder=run.scores.parent.parent.as_posix()) for run in sorted_runs(effect.row)
+            RowRun(seed=run.seed, folder=run.scores.parent.parent.as_posix())
+            for part in effect.row.parts
+            for run in sorted_runs(part)
         ),
     )
 
