@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pydantic import model_validator
+
 from mdnmt.config.base import Frozen
 from mdnmt.config.metrics import Metric
 from mdnmt.exhibits.best_by_validation import choose_best
@@ -28,6 +30,17 @@ class ComparedSystems(Frozen):
     metric: Metric
     baseline: str | None
     baseline_label: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _table_within(cls, given: object) -> object:
+        """Read the form of archives made before November 2026: the whole table of scores under `table`."""
+        match given:
+            case {"label": label, "table": {"metrics": [metric, *_], **table}}:
+                return {"label": label, "metric": metric} | {
+                    key: table[key] for key in cls.model_fields if key in table
+                }
+        return given
 
 
 @dataclass(frozen=True)
