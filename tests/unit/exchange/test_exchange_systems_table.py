@@ -63,5 +63,5 @@ def test_the_table_replaces_what_stood_between_the_marks() -> None:
 @pytest.mark.parametrize("study", ["replication-long", "replication-long-zh-en"])
 def test_the_committed_page_shows_the_systems_of_the_committed_bundle(study: str) -> None:
     folder = ROOT / "docs" / "replication"
-    page = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")
+    page = (folder / "details.md").read_text(encoding="utf-8")
     assert page == fill(page, study, systems(Bundle(folder / "bundle"), study))

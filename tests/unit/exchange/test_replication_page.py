@@ -9,11 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "docs" / "replication"
-PAGE, DETAILS = (
-    path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "replication.md", FOLDER / "4000-updates.md")
-)
-RESULTS, *LONGER = (
-    (FOLDER / f"{name}.md").read_text(encoding="utf-8") for name in ("results", "results-long", "results-long-zh-en")
+PAGE = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")
+DETAILS, SHORT, RESULTS, *LONGER = (
+    (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("details", "4000-updates", "results", "results-long", "results-long-zh-en")
 )
 VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not comparable", "not tested")
 OPEN = "open"  # what the table of the headline claims calls a claim without verdict
@@ -35,7 +34,7 @@ def test_every_claim_has_a_verdict_in_the_results() -> None:
     assert number and len(verdicts()) == int(number[1])
 
 
-@pytest.mark.parametrize("source", ["docs/replication.md", "README.md"])
+@pytest.mark.parametrize("source", ["docs/replication.md", "docs/replication/details.md", "README.md"])
 def test_the_number_of_claims_with_each_verdict(source: str) -> None:
     page = " ".join((ROOT / source).read_text(encoding="utf-8").split())
     rest = r"(?:, (\d+) are inconclusive, and (\d+) are not comparable[^.]*\. (\d+) are not tested)?"
@@ -48,7 +47,7 @@ def test_the_number_of_claims_with_each_verdict(source: str) -> None:
 
 def test_hand_written_rows_state_the_verdicts_of_the_results() -> None:
     known, rows = verdicts(), 0
-    for row in cells(PAGE + DETAILS):
+    for row in cells(DETAILS + SHORT):
         for claim in re.findall(r"`([a-z0-9-]+)`", row[0]):
             if claim not in known:
                 continue
@@ -63,7 +62,7 @@ def test_hand_written_rows_state_the_verdicts_of_the_results() -> None:
 
 
 def test_the_headline_claims_state_the_verdicts_of_longer_training() -> None:
-    table = PAGE.partition("## The headline claims")[2].partition("\n## ")[0]
+    table = DETAILS.partition("## The headline claims")[2].partition("\n## ")[0]
     decided = [{claim: one for claim, one in verdicts(page).items() if one != "not comparable"} for page in LONGER]
     stated = {row[0].strip("`"): row[3].replace("*", "") for row in cells(table)}
     assert len(stated) == 21
@@ -73,7 +72,7 @@ def test_the_headline_claims_state_the_verdicts_of_longer_training() -> None:
 
 
 def test_claims_named_as_inconclusive_in_the_text_are() -> None:
-    paragraph = re.search(r"more are inconclusive\.[^|]*?\n\n", DETAILS)
+    paragraph = re.search(r"more are inconclusive\.[^|]*?\n\n", SHORT)
     assert paragraph
     named = re.findall(r"`([a-z0-9-]+)`", paragraph[0])
     assert len(named) == 21 and {verdicts()[claim] for claim in named} == {"inconclusive"}

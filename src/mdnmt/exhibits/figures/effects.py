@@ -67,10 +67,15 @@ class EffectsSpec(FigureSpec):
         sections = [(label, found) for label, found in sections if found]
         if not sections:
             return self.not_drawn("no system with its baseline was scored on all domains")
-        seeds = max(effect.num_seeds for _, found in sections for effect in found)
-        detail = f"{self.task_first}Mean BLEU over domains, less that of the baseline. "
-        detail += f"Bars: 95 % intervals ({CALLED[self.intervals]}), up to {seeds} seeds. "
-        detail += f"Hollow: fewer than {MIN_SEEDS} seeds. Printed: on the papers' own text."
+        shown = [effect for _, found in sections for effect in found]
+        seeds = max(effect.num_seeds for effect in shown)
+        detail = f"{self.task_first}Mean BLEU over domains, less that of the baseline."
+        if any(effect.reach is not None for effect in shown):
+            detail += f" Bars: 95 % intervals ({CALLED[self.intervals]}), up to {seeds} seeds."
+        if any(effect.reach is None for effect in shown):
+            detail += f" Hollow: fewer than {MIN_SEEDS} seeds."
+        if any(effect.printed is not None for effect in shown):
+            detail += " Printed: on the papers' own text."
         rows = sum(len(found) + 1 for _, found in sections)
         head, foot = 0.5 + detail_height(detail), 0.6
         height = head + ROW * rows + foot
