@@ -51,16 +51,19 @@ _COPIED = (
     "profiles/default/profile.yaml",
     "profiles/slurm/profile.yaml",
 )
-_SCHEMA = "# yaml-language-server: "  # the first line of a file in config/; the schemas are not copied
 
 
 def workspace_files() -> dict[str, str]:
     """Return the files of a workspace, path -> text."""
     files = {"Snakefile": _SNAKEFILE, "plugins/README.md": _PLUGINS, ".gitignore": _GITIGNORE}
     for name in _COPIED:
-        lines = (PACKAGED / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        files[name] = "".join(line for line in lines if not line.startswith(_SCHEMA))
+        files[name] = without_schema_line((PACKAGED / name).read_text(encoding="utf-8"))
     return files
+
+
+def without_schema_line(text: str) -> str:
+    """Return a file of config/ without the line that names its schema: workspaces have no schemas."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("# yaml-language-server: "))
 
 
 def new_workspace(folder: Path) -> None:

@@ -234,6 +234,15 @@ def test_nothing_is_overwritten_and_all_files_come_or_none(tmp_path: Path) -> No
     assert not (tmp_path / "c.yaml").exists()
 
 
+@pytest.mark.parametrize("has_schemas", [True, False])
+def test_files_name_their_schema_where_there_is_one(tmp_path: Path, has_schemas: bool) -> None:
+    if has_schemas:
+        (tmp_path / "schema").mkdir()
+    first = "# yaml-language-server: $schema=../schema/task.json\n"
+    write_new({tmp_path / "tasks" / "mine.yaml": f"{first}title: T\n"})
+    assert (tmp_path / "tasks" / "mine.yaml").read_text() == (first if has_schemas else "") + "title: T\n"
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)  # nothing is the user's own yet; all else comes from the package

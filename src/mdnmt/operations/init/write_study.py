@@ -17,6 +17,7 @@ from mdnmt.config.task import TaskConfig
 from mdnmt.errors import ConfigError
 from mdnmt.languages import language
 from mdnmt.operations.init.find_text import FoundDomain
+from mdnmt.operations.new_workspace import without_schema_line
 
 LEAST_PAIRS = 200  # per domain; fewer leave nothing to train on
 CHARACTERS_MAX = 2000  # on each side of a pair that init keeps, as the doctor advises
@@ -242,6 +243,8 @@ def write_new(files: dict[Path, str]) -> None:
     try:
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
+            if not (path.parents[1] / "schema").is_dir():
+                text = without_schema_line(text)
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "w", encoding="utf-8") as handle:
                 written.append(path)
                 handle.write(text)

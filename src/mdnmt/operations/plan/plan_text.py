@@ -161,13 +161,13 @@ def _measured(plan: Plan) -> Iterator[str]:
         return iter(())
     if plan.card is None:
         return wrapped(
-            "No training was measured on this GPU: the times are a rule of thumb. `make gpu` on it measures some; "
+            "No training was measured on this GPU: the times are a rule of thumb. `make gpu` in a clone measures some; "
             "`--card NAME` plans for a card of config/cards.yaml."
         )
     if not plan.is_measured:
         return wrapped(
             f"No training was measured on an {plan.card.name}: the times are a rule of thumb for any GPU. `make gpu` "
-            "on one measures some, and `python benchmarks/card_speeds.py` adds them to config/cards.yaml."
+            "in a clone measures some, and `python benchmarks/card_speeds.py` adds them to config/cards.yaml."
         )
     peaks = [one.peak_mib * 2**20 / 1e9 for one in plan.card.measured if one.peak_mib]
     most = f"; they needed {min(peaks):.0f} to {max(peaks):.0f} GB of its memory" if peaks else ""

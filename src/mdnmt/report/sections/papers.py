@@ -18,8 +18,6 @@ from mdnmt.report.sections.exhibit_sections import NOT_MADE, Item, TableSection
 
 NOT_SHOWN = "not part of this study"
 WIDE = frozenset({"Paper"})
-NO_CLAIMS = "there is no list of claims for this paper"
-NO_AUDIT = "this paper is not audited"
 
 
 @dataclass(frozen=True)
@@ -91,10 +89,10 @@ def section(paper: ReportPaper, items: Mapping[str, Item], *, partial: bool = Fa
         figures=_share(paper.items, items, "figure"),
         cells=tally(_grids_of_test_text(shown)),
         claims=claims,
-        claims_missing=None if claims is not None else NOT_MADE if paper.claims is not None else NO_CLAIMS,
+        claims_missing=None if claims is not None else NOT_MADE if paper.claims is not None else None,
         shown_claims=claims_section.claim_sections(claims) if claims is not None else [],
         audit=audit,
-        audit_missing=None if audit is not None else NOT_MADE if paper.audit is not None else NO_AUDIT,
+        audit_missing=None if audit is not None else NOT_MADE if paper.audit is not None else None,
         audit_tables=audit_section.tables(audit) if audit is not None else [],
     )
 
