@@ -29,8 +29,8 @@ RUN_EXTRAS = ("serve",)
 MORE_EXTRAS = ("export", "pretrained")  # each in a file of its own
 GROUPS = ("supply-chain", "docs", "comet")  # dependency groups of pyproject.toml, each with an environment of its own
 _CUDA = re.compile(r"torch|triton|nvidia-.+|cuda-.+")
-_EVERYWHERE = re.compile(r" ; python_full_version < '3\.13'(?= \\$)|(?<= ; )python_full_version < '3\.13' and ", re.M)
-_HEAD = "# Written by `make lock` from pyproject.toml, for CPython 3.11 and 3.12. Do not edit.\n"
+_EVERYWHERE = re.compile(r" ; python_full_version < '3\.14'(?= \\$)|(?<= ; )python_full_version < '3\.14' and ", re.M)
+_HEAD = "# Written by `make lock` from pyproject.toml, for CPython 3.11 to 3.13. Do not edit.\n"
 
 
 def blocks(text: str) -> dict[str, str]:
@@ -55,6 +55,7 @@ def resolve(uv: str, keep: list[Path], options: list[str]) -> dict[str, str]:
             "".join(path.read_text(encoding="utf-8") for path in keep if path.exists()), encoding="utf-8"
         )
         command = [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.11", "--generate-hashes"]
+        command += ["--fork-strategy", "fewest"]  # one version for all Pythons, so that they compute the same
         subprocess.run([*command, "--no-header", "--no-annotate", *options, "-o", present], check=True)
         # Every line says that it is for the versions of Python in `tool.uv.environments`.
         return blocks(_EVERYWHERE.sub("", present.read_text(encoding="utf-8")))

@@ -28,13 +28,13 @@ fi
 # The pins have wheels for these versions; with any other, numpy would be compiled from source for many minutes.
 version=$(version_of "$python")
 case $base-$version in
-    run-3.11 | run-3.12 | comet-3.11 | comet-3.12) ;;
+    run-3.11 | run-3.12 | run-3.13 | comet-3.11 | comet-3.12) ;;
     comet-*)
         echo "mdnmt: found $version ($python), expected Python 3.11 or 3.12 for COMET; install one, so that the command python3.12 starts it" >&2
         exit 2
         ;;
     *)
-        echo "mdnmt: found $version ($python), expected Python 3.11 or 3.12; name one: make PYTHON=python3.11" >&2
+        echo "mdnmt: found $version ($python), expected Python 3.11, 3.12 or 3.13; name one: make PYTHON=python3.11" >&2
         exit 2
         ;;
 esac

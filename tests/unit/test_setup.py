@@ -55,12 +55,12 @@ def calls(root: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-@pytest.mark.parametrize("version", ["3.10", "3.13", "3.9", "2.7"])
+@pytest.mark.parametrize("version", ["3.10", "3.14", "3.9", "2.7"])
 def test_another_python_is_refused_before_anything_is_made(root: Path, version: str) -> None:
     process = start(root, version)
     _, said = process.communicate()
     assert process.returncode == 2 and said.count("\n") == 1
-    assert f"found {version} (" in said and "expected Python 3.11 or 3.12" in said
+    assert f"found {version} (" in said and "expected Python 3.11, 3.12 or 3.13" in said
     assert not (root / ".venv").exists() and calls(root) == 0
 
 
@@ -75,7 +75,7 @@ def test_a_path_in_which_nothing_can_be_installed_is_refused_before_anything_is_
     assert not (there / ".venv").exists() and calls(there) == 0
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12"])
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_a_finished_environment_is_left_alone(root: Path, version: str) -> None:
     for _ in range(2):
         process = start(root, version)

@@ -142,7 +142,7 @@ def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArr
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     buffer = io.BytesIO()
-    rounded = {name: values.round(PLACES) for name, values in arrays.items()}
+    rounded: dict[str, Any] = {name: values.round(PLACES) for name, values in arrays.items()}
     np.savez(buffer, **rounded)  # not compressed: the xz of a bundle packs raw arrays better
     fsio.write_bytes(path, buffer.getvalue())
 

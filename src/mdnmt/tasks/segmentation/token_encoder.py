@@ -99,7 +99,8 @@ class EncodingTable:
     def line_lengths(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many pieces each line has, </s> included."""
         ends = np.cumsum(self._lengths[words])[words == self.end]
-        return np.diff(ends, prepend=0)
+        lengths: NDArray[np.int64] = np.diff(ends, prepend=0)
+        return lengths
 
 
 @lru_cache(maxsize=_TABLES_PER_PROCESS)
