@@ -161,6 +161,13 @@ def test_what_is_not_there_yet_is_said_with_the_reason(study: contents.ReportSpe
     assert "slide 3: not part of this study" in section
 
 
+def test_without_printed_numbers_nothing_is_rebuilt_and_there_is_no_overview(study: contents.ReportSpec) -> None:
+    assert 'href="#overview"' in report_page.render(study)
+    own = study.model_copy(update={"papers": (study.papers[1].model_copy(update={"items": ()}),)})
+    html = report_page.render(own)
+    assert 'id="paper-slides2001"' in html and "overview" not in html.partition("</style>")[2]
+
+
 @pytest.mark.parametrize("name", ["claims", "audit"])
 @pytest.mark.parametrize("text", ["", "[]", '{"outcomes": 3, "findings": 3}', "{"])
 def test_a_file_of_another_make_is_refused_in_one_line(study: contents.ReportSpec, name: str, text: str) -> None:
