@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def stamp(stage: str, changed: bool, *runs: Path) -> dict[str, Any]:
     return {**made, "code": {stage: OTHER}} if changed else made
 
 
-def made(folder: Path, *others: str, code: str | None = None, numpy: str = "1.26.4") -> Path:
+def made(folder: Path, *others: str, code: str | None = None, numpy: str = version("numpy")) -> Path:
     """Write what the notes read of a run, its translations and its analysis; other code made the stages `others`."""
     record = {
         "method": "encoder", "seed": 4, "spec": {"builder": "transformer"}, "updates": 5, "attempts": [],

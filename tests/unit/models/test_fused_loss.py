@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,7 @@ from mdnmt.train.layout import make_batch
 from mdnmt.train.run import build_method
 from mdnmt.train.sharding import Shard
 
-# Asked of nvidia-smi, not of torch, whose first answer settles what the process may see.
 CARDS = gpu.count_visible()
-if not CARDS:
-    os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
 pytest.importorskip("triton", reason="Triton is an optional package")
 
 DEVICE = torch.device("cuda" if CARDS else "cpu")

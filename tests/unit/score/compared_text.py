@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from pathlib import Path
 
+# The command line of sacreBLEU, which hands json the float32 that numpy 2 leaves it, which json cannot write.
+SACREBLEU = (
+    sys.executable,
+    "-c",
+    "import functools, json; from sacrebleu import sacrebleu; "
+    "json.dumps = functools.partial(json.dumps, default=float); sacrebleu.main()",
+)
 TEXT = "the cat sat on a mat dog house economy rose fell . , quickly 3.5 %"
 WORDS = TEXT.split()
 REFERENCES = [" ".join(random.Random(seed).choices(WORDS, k=4 + seed % 8)) for seed in range(40)]

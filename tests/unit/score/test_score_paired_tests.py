@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from compared_text import REFERENCES, noisy, write
+from compared_text import REFERENCES, SACREBLEU, noisy, write
 
 from mdnmt.config.metrics import Metric
 from mdnmt.errors import DataError
@@ -29,7 +28,7 @@ def pair(metric: Metric, one: list[str], other: list[str], lang: str = "en") -> 
 
 def told(folder: Path, outputs: list[list[str]], *options: str) -> list[dict[str, dict[str, float]]]:
     files = [str(write(folder / str(number), lines)) for number, lines in enumerate([REFERENCES, *outputs])]
-    command = [sys.executable, "-m", "sacrebleu", files[0], "-i", *files[1:], *options, "-f", "json", "--quiet"]
+    command = [*SACREBLEU, files[0], "-i", *files[1:], *options, "-f", "json", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: list[dict[str, dict[str, float]]] = json.loads(done.stdout)
     return found

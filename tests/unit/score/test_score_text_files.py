@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from compared_text import REFERENCES, noisy, write
+from compared_text import REFERENCES, SACREBLEU, noisy, write
 
 from mdnmt.cli import main
 
@@ -32,7 +31,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 def sacrebleu(*options: str) -> Any:
-    command = [sys.executable, "-m", "sacrebleu", *options, "-f", "json", "-w", "15", "--quiet"]
+    command = [*SACREBLEU, *options, "-f", "json", "-w", "15", "--quiet"]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
