@@ -8,6 +8,9 @@ from mdnmt.exhibits.published_cells import published_parts
 
 # A table with more columns spans the page and is scaled to its width.
 WIDE = 8
+# Characters of notes in print, about four lines. Those that explain the marks come first; what does not fit the rest of
+# the space is a comment in the file.
+PRINTED = 500
 
 
 def _marks(marks: tuple[int, ...]) -> str:
@@ -85,7 +88,15 @@ def to_latex(grid: Grid, name: str = "") -> str:
             lines += _row(grid, row)
     lines += [r"\bottomrule", r"\end{tabular}" + ("}" if wide else "")]
     notes = [rf"$^{{\mathrm{{{mark(index)}}}}}$ {escape.latex(text)}\par" for index, text in enumerate(grid.reasons)]
-    notes += [rf"{escape.latex(note)}\par" for note in grid.notes]
+    room, rest = PRINTED, []
+    for note in grid.notes:
+        text = rf"{escape.latex(note)}\par"
+        if len(note) <= room or note.startswith("Caution"):
+            notes.append(text)
+            room -= len(note)
+        else:
+            rest.append(f"% {text}")
     if notes:
         lines += ["", r"\medskip", r"\begin{minipage}{\linewidth}\footnotesize", *notes, r"\end{minipage}"]
+    lines += rest
     return "\n".join([*lines, rf"\end{{{environment}}}"]) + "\n"
