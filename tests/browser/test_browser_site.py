@@ -78,7 +78,7 @@ def test_a_page_fits_its_window_and_asks_nobody(chromium: Chromium, name: str, w
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"), [("naive waldm", "methods/naive-waldm.html"), ("finished_only", "how-it-works.html")]
+    ("words", "expected"), [("naive waldm", "methods/naive-waldm.html"), ("finished_only", "reproducibility.html")]
 )
 def test_search_finds_pages_without_a_server(chromium: Chromium, words: str, expected: str) -> None:
     chromium.open(SITE / "index.html")
