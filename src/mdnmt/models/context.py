@@ -71,7 +71,7 @@ class DomainContext:
         return value_BT if self.packing is None else self.packing.pack(value_BT.unsqueeze(-1)).squeeze(-1)
 
     def record(self, kind: str, side: Side, value: Tensor) -> None:
-        """Keep a tensor of one layer; docs/your-own-method.md lists the kinds."""
+        """Keep a tensor of one layer for analyses and losses, such as `proportion` of the encoder."""
         self.records.setdefault((kind, side), []).append(value)
 
     def recorded(self, kind: str, side: Side) -> list[Tensor]:
