@@ -144,3 +144,15 @@ def test_the_replication_shows_its_tables_with_their_printed_numbers_on_other_te
     numbers = [row for one in found.tables[1:] for row in one.rows if row.printed]
     assert len(numbers) > 10
     assert found.inputs()
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("is_printed", [True, False])
+def test_the_detail_explains_the_marks_that_are_drawn_and_no_others(
+    tmp_path: Path, seeds: int, is_printed: bool
+) -> None:
+    numbers = printed(law=1.0, news=2.0) if is_printed else {}
+    rows = [row(tmp_path, name, [(10.0 + seed, 20.0) for seed in range(seeds)], **numbers) for name in ("mixed", "dsa")]
+    figure, _ = spec(*rows).draw()
+    told = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    assert ("Printed:" in told, "Hollow:" in told, "Bars:" in told) == (is_printed, seeds < 3, seeds >= 3)
