@@ -283,9 +283,9 @@ def test_wide_tables_fit_the_page_and_scroll_in_a_box_of_their_own(tmp_path: Pat
 def test_latex_prints_short_notes_and_keeps_the_others_as_comments(tmp_path: Path) -> None:
     grid = build(spec([same(tmp_path, "a", 5.0, number(5.0))]))
     long = " ".join(["long"] * 120)
-    notes = ("Bold: the best.", long, "1 seed: no spread.", f"Caution, {long}")
+    notes = ("Bold: the best.", long, "1 seed: no spread.", f"Caution, {long}", "Identity of the text.")
     lines = render_latex.to_latex(grid.model_copy(update={"notes": notes})).splitlines()
-    assert [rf"{note}\par" in lines for note in notes] == [True, False, True, True]
+    assert [rf"{note}\par" in lines for note in notes] == [True, False, True, True, False]
     assert rf"% {long}\par" in lines  # whoever wants it prints it
 
 
