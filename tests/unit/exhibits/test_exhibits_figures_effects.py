@@ -156,3 +156,11 @@ def test_the_detail_explains_the_marks_that_are_drawn_and_no_others(
     figure, _ = spec(*rows).draw()
     told = " ".join(" ".join(text.get_text() for text in figure.texts).split())
     assert ("Printed:" in told, "Hollow:" in told, "Bars:" in told) == (is_printed, seeds < 3, seeds >= 3)
+
+
+def test_the_form_of_archives_from_before_november_2026_is_read(tmp_path: Path) -> None:
+    today = spec(row(tmp_path, "mixed", [(10.0, 20.0)]), row(tmp_path, "dsa", [(11.0, 20.0)]))
+    (systems,) = today.model_dump(mode="json")["tables"]
+    table = {"title": "Test BLEU", **systems, "metrics": [systems["metric"], "chrf"]}
+    earlier = {"label": systems["label"], "table": {key: table[key] for key in table if key not in ("label", "metric")}}
+    assert parse_figure(json.dumps({"kind": "effects", "title": "T", "tables": [earlier]})) == today
