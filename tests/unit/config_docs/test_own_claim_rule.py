@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,3 +132,13 @@ def test_the_page_knows_the_code_of_the_rules_as_the_file_of_claims_records_it(p
     path = Path("claims.json")
     write_claims(claims_spec(study, "mine", places).model_copy(update={"made_with": {}}), path)
     assert read_json(path)["made"]["code"] == paper_section(study, "mine", places).claims_code
+
+
+def test_a_mistake_in_the_rule_is_one_line_with_its_place(project: Path) -> None:
+    (path,) = (project / "plugins").glob("*.py")
+    code = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r"(def comparisons\(.*\n)", r"\1        {}[0]\n", code, count=1), encoding="utf-8")
+    plugins.forget()
+    study, places = resolved()
+    with pytest.raises(ConfigError, match=rf"^plugins/{path.name}:\d+: comparisons fails \(KeyError: 0\); [^\n]*$"):
+        decided(study, places, {"mixed": [[20.0] * 3] * 3, "waldm-edc": [[20.0] * 3] * 3})

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
+from mdnmt import plugins
 from mdnmt.config.claim_rule import Needed, Rule
 from mdnmt.config.claims import Claim, needs
 from mdnmt.numbers.verdicts import MIN_SEEDS, VERDICTS, Verdict
+from mdnmt.plugin_kinds import CLAIM_RULE
 from mdnmt.statements.claims.evidence import Evidence
 from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes
 from mdnmt.statements.claims.seed_samples import ALPHA
@@ -88,8 +91,14 @@ class Decided:
 
 
 def decide_rule(rule: Rule, evidence: Evidence, rules: int = 1) -> Decided:
-    """Return the verdict on one rule, from all that it compares; `rules` is how many its claim has."""
-    every = list(rule.comparisons(evidence))
+    """Return the verdict on one rule, from all that it compares; `rules` is how many its claim has.
+
+    Raises:
+        ConfigError: the code of a rule of the user's own fails.
+    """
+    plugin = plugins.find_own(CLAIM_RULE, rule.kind)
+    with nullcontext() if plugin is None else plugins.one_line(plugin, "comparisons fails"):
+        every = list(rule.comparisons(evidence))
     made = [one for one in every if one.missing is None]
     missing = list(dict.fromkeys(one for one in every if one.missing is not None))  # each missing exhibit is named once
     found = (*made, *missing)
