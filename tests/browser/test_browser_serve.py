@@ -12,6 +12,8 @@ from page_server import finished_run, service_of, serving
 
 from mdnmt.extras.serve.requests import Limits
 
+pytestmark = pytest.mark.slow  # a server and a browser
+
 LOADED = "(async () => { while (!document.querySelector('#runs input')) await new Promise(requestAnimationFrame); })()"
 # The button that stops is there as long as sentences come.
 ENDED = "(async () => { while (!$('stop').hidden) await new Promise(requestAnimationFrame); })()"

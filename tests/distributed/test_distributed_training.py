@@ -22,6 +22,8 @@ from mdnmt.train.lease import RunLease
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.optimiser import Optimiser
 
+pytestmark = pytest.mark.slow  # each starts several workers
+
 UPDATES = 12
 NO_DROPOUT = {"dropout": 0.0}
 # Batches that are cut, batches that are dealt out whole, both; sums, means, and what is neither.
@@ -128,7 +130,6 @@ def test_all_workers_have_the_same_weights_and_each_its_own_dropout(
     assert len({line[1] for line in first + second}) == 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rank", fast_cases([0, 1], 1))
 def test_a_signal_to_any_worker_stops_all_and_they_go_on_as_if_nothing_had_been(
     make_spec: Any, toy_task: Path, tmp_path: Path, rank: int
@@ -144,7 +145,6 @@ def test_a_signal_to_any_worker_stops_all_and_they_go_on_as_if_nothing_had_been(
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("counts", fast_cases([(1, 4), (4, 1)], (1, 4)))
 def test_another_number_of_workers_may_go_on_with_a_run(
     make_spec: Any, toy_task: Path, tmp_path: Path, counts: tuple[int, int]
@@ -156,7 +156,6 @@ def test_another_number_of_workers_may_go_on_with_a_run(
     assert losses(tmp_path / "run") == pytest.approx(losses(tmp_path / "whole"), rel=2e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", fast_cases([signal.SIGKILL, signal.SIGSTOP], signal.SIGKILL))
 @pytest.mark.parametrize("rank", fast_cases([0, 1], 1))
 def test_a_dead_or_hung_worker_ends_the_others_and_the_last_checkpoint_stands(
@@ -200,7 +199,6 @@ def test_batches_that_cannot_be_cut_are_refused_in_one_line(make_spec: Any, toy_
     assert all(end.startswith("ConfigError") and line in end for end in ends)
 
 
-@pytest.mark.slow
 def test_a_broken_batch_is_left_out_by_all(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     from mdnmt.models.losses import LabelSmoothedCrossEntropy
 

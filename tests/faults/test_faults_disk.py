@@ -19,6 +19,8 @@ from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import run as training
 
+pytestmark = pytest.mark.slow  # each kills processes inside a write
+
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder but what is hidden, and the diary of a run."""
@@ -183,7 +185,6 @@ def test_killed_inside_any_file_of_a_verb_the_same_command_makes_it_whole(
     assert len(TaskData.load(broken.task).split("train")) == 120
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [".snakemake", "logs"])
 def test_snakemake_on_a_full_disk_is_one_line(tmp_path: Path, name: str) -> None:
     project = Project.create(tmp_path / "project")

@@ -19,6 +19,8 @@ from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import MANIFEST, RUNS, STUDIES, Bundle
 from mdnmt.exchange.verify import Finding, difference, verify
 
+pytestmark = pytest.mark.slow  # each recomputes a bundle
+
 MIXED = ("mixed", "waldm-edc")
 
 

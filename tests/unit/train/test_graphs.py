@@ -30,6 +30,8 @@ from mdnmt.train.trainer import RuntimeOptions
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 import generated_task
 
+pytestmark = pytest.mark.slow  # each trains a run twice or more
+
 T = TypeVar("T")
 FORM = {"kernels": "plain", "max_updates": 16, "batch_sentences": 3, "validate_every": 8, "clip_norm": 0.5}
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -17,6 +17,8 @@ from mdnmt.train.conditions import progress_in
 from mdnmt.train.run import train_run
 from mdnmt.train.trainer import RuntimeOptions
 
+pytestmark = pytest.mark.slow  # each trains several runs
+
 RECIPE = {
     "schedule": "constant",
     "warmup_updates": 2,
@@ -72,7 +74,6 @@ def test_a_longer_run_continues_from_a_shorter_one_and_gives_the_same_bits(
     assert names == [None, only_trunk(tmp_path / "all").name, only_trunk(tmp_path / "all").name]
 
 
-@pytest.mark.slow
 def test_a_shorter_run_after_a_longer_one_trains_from_its_start(lengths: Any, toy_task: Path, tmp_path: Path) -> None:
     alone = result(train(lengths(6, 2), toy_task, tmp_path / "alone" / "a"))
     train(lengths(11, 3), toy_task, tmp_path / "all" / "b")
@@ -89,7 +90,6 @@ def test_an_interrupted_run_goes_on_from_its_own_checkpoint(lengths: Any, toy_ta
     assert attempts(resumed) == [0, 1] and result(resumed) == alone
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [
@@ -108,7 +108,6 @@ def test_runs_that_differ_in_more_than_their_length_share_nothing(
     assert attempts(other) == [0]
 
 
-@pytest.mark.slow
 def test_a_state_that_is_damaged_gone_or_of_another_device_is_left_alone(
     lengths: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +138,6 @@ def test_a_state_that_is_damaged_gone_or_of_another_device_is_left_alone(
     assert again() == [0]
 
 
-@pytest.mark.slow
 def test_a_method_whose_losses_know_the_length_of_the_run_shares_nothing(
     make_spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:

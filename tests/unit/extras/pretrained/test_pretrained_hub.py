@@ -17,6 +17,8 @@ from mdnmt.extras.pretrained.hub import lock_name
 from mdnmt.extras.pretrained.weights import folder_of, verified_folder
 from mdnmt.fsio import read_json
 
+pytestmark = pytest.mark.slow  # downloads that are cut
+
 CONFIG = PretrainedConfig(weights="tiny/model", revision=COMMIT)
 Fetch = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -64,7 +66,6 @@ def test_files_come_over_a_redirect_and_a_cut_and_are_locked(fetch: Fetch, hub: 
     assert fetch().returncode == 0 and hub.sent == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "config.json"])
 def test_a_file_that_is_not_what_the_hub_lists_is_removed(fetch: Fetch, hub: Hub, tmp_path: Path, name: str) -> None:
     hub.wrong[name] = bytes(byte ^ 1 for byte in hub.files[name])
@@ -77,7 +78,6 @@ def test_a_file_that_is_not_what_the_hub_lists_is_removed(fetch: Fetch, hub: Hub
     assert fetch().returncode == 0  # the same command gets what was lacking
 
 
-@pytest.mark.slow
 def test_another_file_than_the_locked_one_is_refused(fetch: Fetch, hub: Hub, tmp_path: Path) -> None:
     assert fetch().returncode == 0
     folder = folder_of(CONFIG, tmp_path / "pretrained")

@@ -33,6 +33,8 @@ from mdnmt.train.batches import collate
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.trainer import RuntimeOptions
 
+pytestmark = pytest.mark.slow  # each fine-tunes a model
+
 CPU = torch.device("cpu")
 LINES = ["bank rate price", "", "court party rule judge", "growth"]
 CONFIG = PretrainedConfig(weights="tiny/mbart50")
@@ -229,7 +231,6 @@ def test_a_task_in_other_languages_is_refused(
             make(pretrained_spec(use), task, tmp_path / use, pretrained_root)
 
 
-@pytest.mark.slow
 def test_time_and_memory_are_measured_as_those_of_every_run(
     trained: RunPaths, pretrained_spec: Any, toy_task: Path, pretrained_root: Path, tmp_path: Path
 ) -> None:
