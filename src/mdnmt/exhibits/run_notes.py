@@ -41,7 +41,7 @@ def notes_on(files: Iterable[Path], names: Mapping[Path, Name] | None = None) ->
         names: folder of a run -> its name; other runs are named as run.json does.
     """
     why: dict[str, list[Name]] = {}
-    versions: dict[str, dict[str, list[Name]]] = {}
+    versions: dict[tuple[str, bool], dict[str, list[Name]]] = {}  # package, and whether of COMET's own environment
     own: dict[Path, dict[Path, dict[str, Any]]] = {}  # owner -> its files
     for path, record in _behind(files):
         own.setdefault(_owner(path), {})[path] = record
@@ -54,12 +54,12 @@ def notes_on(files: Iterable[Path], names: Mapping[Path, Name] | None = None) ->
         if found := found or next(filter(None, map(why_made_by_other_code, (of_data, *made))), ""):
             why.setdefault(found, []).append(name)
         for by in (record.get("provenance") or {}, *made):
-            packages = by.get("packages")
+            packages, is_comet = by.get("packages"), "comet" in (by.get("code") or ())
             for package, version in packages.items() if isinstance(packages, dict) else ():
-                users = versions.setdefault(package, {}).setdefault(str(version), [])
+                users = versions.setdefault((package, is_comet), {}).setdefault(str(version), [])
                 users += [name] if name not in users else []
     notes = [f"{_named(those)}: {text}." for text, those in why.items()]
-    for package, users_of in versions.items():
+    for (package, _), users_of in versions.items():
         if len(users_of) > 1 and package in NUMERIC_PACKAGES:
             listed = "; ".join(f"{version} ({_named(users_of[version])})" for version in sorted(users_of))
             notes.append(f"Caution, made with different versions of {package}: {listed}.")

@@ -112,6 +112,16 @@ def test_packages_that_change_numbers_and_differ_are_named(tmp_path: Path) -> No
     assert "numpy: 1.26.4 (Mixed, seed 1; E/DC, seed 1); 2.4.6 (Encoder, seed 1)" in note
 
 
+def test_the_packages_of_comets_own_environment_are_compared_with_one_another(tmp_path: Path) -> None:
+    folders = [made(tmp_path / name) for name in ("a", "b")]
+    for folder, numpy in zip(folders, ("1.26.4", "1.25.0"), strict=True):
+        stamped = {**stamp("comet", False), "packages": {"numpy": numpy}}
+        fsio.write_sealed(folder / "test/comet.json", SCORES, made_by=stamped)
+    assert notes_on(shown(folders[0])) == []
+    [note] = notes_on(shown(folders[0]) + shown(folders[1]))
+    assert "numpy: 1.25.0 (" in note and "; 1.26.4 (" in note and version("numpy") not in note
+
+
 def test_what_does_not_exist_gives_no_note(tmp_path: Path) -> None:
     assert notes_on([tmp_path / "test/scores.json", tmp_path / "run.json"]) == []
 
