@@ -106,7 +106,7 @@ class RealSlurm:
     """
 
     def __init__(
-        self, *, slurmd_timeout: int = 20, kill_wait: int = 20, min_job_age: int = 600, requeue_seconds: int = 5
+        self, *, slurmd_timeout: int = 20, kill_wait: int = 20, min_job_age: int = 3600, requeue_seconds: int = 5
     ) -> None:
         # Short, for the path of a socket may have 107 characters.
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))
