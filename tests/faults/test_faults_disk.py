@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fast_cases import fast_cases
 from faulty import Disk, dies_writing, read_only, small_disk
 from finished import Finished, refused
 from workflow.snakemake_project import Project
@@ -165,7 +164,7 @@ def test_killed_inside_the_final_files_a_run_ends_with_the_same_bytes(
     assert run.outcome() == whole.outcome()
 
 
-@pytest.mark.parametrize("verb", fast_cases(["make_task", "score", "decode"], "score", "decode"))
+@pytest.mark.parametrize("verb", ["make_task", "score", "decode"])
 def test_killed_inside_any_file_of_a_verb_the_same_command_makes_it_whole(
     broken: Finished, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
