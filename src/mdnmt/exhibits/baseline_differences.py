@@ -12,7 +12,7 @@ from mdnmt.config.base import Frozen
 from mdnmt.config.metrics import Metric
 from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.rows import Column, ScoreRow
-from mdnmt.exhibits.score_files import AVERAGE, Measured, SharedConditions, measure
+from mdnmt.exhibits.seed_scores import AVERAGE, Measured, SharedConditions, measure
 from mdnmt.numbers.dunnett import Family, compare_with_baseline
 from mdnmt.numbers.rounding import mean, standard_deviation
 from mdnmt.numbers.verdicts import MIN_SEEDS

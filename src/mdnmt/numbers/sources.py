@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from mdnmt.config.base import Frozen
-from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json
 from mdnmt.numbers.curve_points import curve_points
+from mdnmt.numbers.score_file import read_scores
 from mdnmt.paths import address
 
 COLUMNS = (
@@ -133,25 +133,12 @@ def read_source(source: NumberSource) -> list[Row]:
 
 
 def _scores(source: NumberSource) -> Iterator[Row]:
-    """Yield the scores of scores.json, ter.json and comet-*.json."""
-    found = read_json(source.path)
-    for domain, entry in found["domains"].items():
-        for metric in METRICS:
-            if metric in entry:
-                yield _score(domain, metric, entry[metric], int(entry["num_sentences"]))
-    # All validation sets as one text.
-    for metric, entry in found.get("concatenated", {}).items():
-        yield _score(ALL, metric, entry, sum(int(domain["num_sentences"]) for domain in found["domains"].values()))
-
-
-def _score(domain: str, metric: str, entry: Mapping[str, Any], num_sentences: int) -> Row:
-    return {
-        "domain": domain,
-        "metric": metric,
-        "value": float(entry["score"]),
-        "n": num_sentences,
-        "signature": str(entry["signature"]),
-    }
+    """Yield the scores of each domain, and those of all validation sets as one text."""
+    found = read_scores(source.path)
+    for domain, of in (*found.domains.items(), *(((ALL, found.concatenated),) if found.concatenated else ())):
+        for metric, score in of.scores.items():
+            row = {"domain": domain, "metric": metric, "value": score.value}
+            yield {**row, "n": of.num_sentences, "signature": score.signature}
 
 
 def _curves(source: NumberSource) -> Iterator[Row]:

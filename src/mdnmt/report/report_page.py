@@ -12,7 +12,7 @@ from markupsafe import Markup
 from mdnmt import provenance
 from mdnmt.config.margin import Margin
 from mdnmt.exhibits.published_cells import SIGNS, verdict_rules
-from mdnmt.exhibits.score_files import task_ceilings
+from mdnmt.exhibits.seed_scores import task_ceilings
 from mdnmt.numbers.rounding import duration, half_up
 from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.report import plain_tables, sample_translations

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mdnmt.config.metrics import METRICS
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, lower_is_better
-from mdnmt.exhibits.score_files import AVERAGE
+from mdnmt.exhibits.seed_scores import AVERAGE
 from mdnmt.numbers.rounding import half_up, non_breaking, p_value
 
 

@@ -220,7 +220,7 @@ def test_comet_of_other_sentences_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"comet.json: 49 sentences for law, but 50 in .*score it again"):
         build(value)
     write(path, {"no": 1})
-    with pytest.raises(DataError, match=r"comet.json: expected a comet.json with domains"):
+    with pytest.raises(DataError, match=r"comet.json: expected scores by domain"):
         build(value)
 
 

@@ -18,7 +18,7 @@ from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits.grid import mark
 from mdnmt.exhibits.registry import parse_figure, parse_table
 from mdnmt.exhibits.rows import ResourceRow
-from mdnmt.exhibits.score_files import task_ceilings
+from mdnmt.exhibits.seed_scores import task_ceilings
 from mdnmt.exhibits.tables.resources import ResourcesTable
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.report import render_html, render_latex, render_text
@@ -289,7 +289,7 @@ def test_a_seed_twice_a_foreign_baseline_and_a_broken_file_are_refused(tmp_path)
         ScoreTable.build(table_spec([row("a", [path])], baseline="a", significance=str(other)))
     broken = tmp_path / "broken.json"
     broken.write_text("{}")
-    with pytest.raises(DataError, match=r"broken.json: expected a scores.json"):
+    with pytest.raises(DataError, match=r"broken.json: expected scores by domain"):
         ScoreTable.build(table_spec([row("a", [str(broken)])]))
 
 

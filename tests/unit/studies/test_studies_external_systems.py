@@ -13,7 +13,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
-from mdnmt.exhibits.score_files import Measured
+from mdnmt.exhibits.seed_scores import Measured
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables import scores
 from mdnmt.exhibits.tables.scores import ScoreTable

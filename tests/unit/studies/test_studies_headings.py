@@ -17,7 +17,7 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.grid import Grid
 from mdnmt.exhibits.headings import heading, why_other
 from mdnmt.exhibits.request import paper_table
-from mdnmt.exhibits.score_files import AVERAGE
+from mdnmt.exhibits.seed_scores import AVERAGE
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.task_selection import choice_spec
 from mdnmt.report import report_selection

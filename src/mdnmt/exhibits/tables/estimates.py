@@ -9,7 +9,7 @@ from mdnmt.exhibits.baseline_differences import ComparedSystems, Effect, effects
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.exhibits.registry import TableSpec, register
 from mdnmt.exhibits.rows import ScoreRow, files_of
-from mdnmt.exhibits.score_files import sorted_runs
+from mdnmt.exhibits.seed_scores import sorted_runs
 from mdnmt.numbers.dunnett import Family
 from mdnmt.numbers.rounding import half_up, p_value, signed
 from mdnmt.numbers.verdicts import MIN_SEEDS

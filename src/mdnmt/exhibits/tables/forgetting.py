@@ -9,7 +9,7 @@ from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.exhibits.grid import DELTA, Cell, Grid, GridRow, Header, Reasons, RowRun, mark_best
 from mdnmt.exhibits.registry import TableSpec, register
 from mdnmt.exhibits.rows import Column, ScoreRow, files_of
-from mdnmt.exhibits.score_files import (
+from mdnmt.exhibits.seed_scores import (
     AVERAGE,
     OTHERS,
     Measured,

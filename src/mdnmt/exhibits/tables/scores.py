@@ -17,7 +17,7 @@ from mdnmt.exhibits.label_condition_notes import label_notes
 from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.registry import ComparedTableSpec, register
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun, files_of
-from mdnmt.exhibits.score_files import (
+from mdnmt.exhibits.seed_scores import (
     AVERAGE,
     DEVELOPMENT,
     OTHERS,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdnmt import fsio
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.metrics import METRICS
 from mdnmt.config.task import load_task
@@ -16,6 +15,7 @@ from mdnmt.decode.translator import Translator
 from mdnmt.energy import attempts_energy
 from mdnmt.errors import ConfigError
 from mdnmt.escape import markdown
+from mdnmt.numbers.score_file import read_scores
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,10 @@ def _data(corpora: Sequence[TrainingCorpus]) -> list[str]:
 def _scores(run_folder: Path) -> list[str]:
     lines: list[str] = []
     for path in sorted(run_folder.glob("*/scores.json")):
-        scores = fsio.read_json(path)
         lines += [f"From `{path.parent.name}`:", "", "| domain | metric | score | signature |", "|---|---|---|---|"]
-        for domain, values in scores["domains"].items():
-            for metric, value in values.items():
-                if metric in METRICS and isinstance(value, dict):
-                    label = METRICS[metric].label
-                    lines.append(f"| {markdown(domain)} | {label} | {value['score']:.2f} | `{value['signature']}` |")
+        for domain, of in read_scores(path).domains.items():
+            for metric, score in of.scores.items():
+                label = METRICS[metric].label
+                lines.append(f"| {markdown(domain)} | {label} | {score.value:.2f} | `{score.signature}` |")
         lines.append("")
     return lines[:-1] or ["None was computed before the export."]

@@ -15,7 +15,7 @@ from mdnmt.config.claims import Claim
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import GridRow
 from mdnmt.exhibits.request import paper_figure
-from mdnmt.exhibits.score_files import AVERAGE
+from mdnmt.exhibits.seed_scores import AVERAGE
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.extras.power.claim_power import CellOfRow, Contrast, Group

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.loader import load_model
-from mdnmt.exhibits.score_files import AVERAGE, SharedConditions, measure
+from mdnmt.exhibits.seed_scores import AVERAGE, SharedConditions, measure
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.result_paths import ResultPaths

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.corpora.corpus_spec import CorpusSpec
-from mdnmt.exhibits.score_files import task_ceilings
+from mdnmt.exhibits.seed_scores import task_ceilings
 from mdnmt.operations.plan.benchmark_paths import task_benchmarks
 from mdnmt.operations.plan.existing_results import State, is_fetched, size_bytes, task_state
 from mdnmt.operations.plan.run_records import benchmark_seconds

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mdnmt.config.claim_rule import Bound
 from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, read_grid
-from mdnmt.exhibits.score_files import AVERAGE, DEVELOPMENT
+from mdnmt.exhibits.seed_scores import AVERAGE, DEVELOPMENT
 from mdnmt.fsio import read_json
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, of_values

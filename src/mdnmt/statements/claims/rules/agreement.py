@@ -13,7 +13,7 @@ from mdnmt.config.claim_rule import Rule, Threshold, Use, claim_rule
 from mdnmt.config.metrics import Metric
 from mdnmt.config.task import Name
 from mdnmt.exhibits.grid import GridRow
-from mdnmt.exhibits.score_files import AVERAGE
+from mdnmt.exhibits.seed_scores import AVERAGE
 from mdnmt.statements.claims.evidence import Evidence, Table, absent, seed_values
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, compare, of_values

@@ -13,7 +13,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.config.paper import PaperConfig
 from mdnmt.config.task import Name
 from mdnmt.exhibits.grid import GridRow
-from mdnmt.exhibits.score_files import AVERAGE
+from mdnmt.exhibits.seed_scores import AVERAGE
 from mdnmt.statements.claims.evidence import Evidence, Pair, Place, Table, absent
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import compare, fulfils

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mdnmt.errors import DataError
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
-from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
+from mdnmt.numbers.score_file import DomainScores, ScoreFile, read_scores
 from mdnmt.welch import half_width
 
 AVERAGE = "avg"  # the key of the average's column
@@ -19,6 +17,8 @@ OTHERS = "others"  # the key of the mean score of models of one domain on the ot
 DEVELOPMENT = "dev"  # the key of the column of all validation sets as one text
 SPLITS = ("train", "valid", "test")
 ABSENT = "-"
+
+Domains = dict[str, DomainScores]
 
 
 @dataclass(frozen=True)
@@ -72,41 +72,36 @@ def sorted_runs(row: ScoreRow) -> tuple[ScoreRun, ...]:
     return tuple(sorted(row.runs, key=lambda run: -1 if run.seed is None else run.seed))
 
 
-def _domains(path: Path, name: str) -> dict[str, Any]:
-    try:
-        domains = read_json(path)["domains"]
-        return dict(domains)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: expected a {name} with domains ({error}); score the run again") from error
-
-
-def _read(run: ScoreRun) -> dict[str, Any]:
-    """Return the scores of a run by domain and metric, including those in separate files."""
-    scores = _domains(run.scores, "scores.json")
+def _read(run: ScoreRun) -> Domains:
+    """Return the scores of a run by domain, including those in separate files."""
+    scores = _existing(run.scores)
     for path in run.others:
-        for domain, entry in _domains(path, path.name).items():
-            here, there = entry.get("num_sentences"), scores.get(domain, {}).get("num_sentences")
-            if here != there:
-                raise DataError(f"{path}: {here} sentences for {domain}, but {there} in {run.scores}; score it again")
-            scores[domain] = {**entry, **scores.get(domain, {})}
+        for domain, there in _existing(path).items():
+            here = scores.get(domain)
+            if here is None or here.num_sentences != there.num_sentences:
+                known = "none" if here is None else here.num_sentences
+                raise DataError(
+                    f"{path}: {there.num_sentences} sentences for {domain}, but {known} in {run.scores}; score it again"
+                )
+            scores[domain] = replace(here, scores={**there.scores, **here.scores})
     return scores
 
 
-def _score(path: Path, scores: dict[str, Any], domain: str, metric: str) -> float | None:
-    """Return one score; None if the run has none for this domain."""
-    if domain not in scores or scores[domain].get(metric) is None:
-        return None
-    value = scores[domain][metric]["score"]
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"{path}: {metric} of {domain} is {value!r}, expected a finite number; score the run again")
-    return float(value)
+def _existing(path: Path) -> Domains:
+    return dict(_file(path).domains)
+
+
+def _file(path: Path) -> ScoreFile:
+    try:
+        return read_scores(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; score the run again") from None
 
 
 def task_ceilings(folder: Path) -> dict[str, dict[str, float]]:
     """Return domain -> metric -> what a perfect system would score, from the scores of a task's copied source."""
     for path in sorted(folder.glob("copied-*/scores.json")):
-        domains = _domains(path, "scores.json")
-        return {name: dict(entry["ceiling"]) for name, entry in domains.items() if "ceiling" in entry}
+        return {name: dict(of.ceiling) for name, of in _file(path).domains.items() if of.ceiling}
     return {}
 
 
@@ -127,31 +122,30 @@ class SharedConditions:
         self.ceilings: dict[str, dict[str, float]] = {}  # metric -> column -> score of a perfect system
         self.text: dict[str, set[str]] = {}  # column -> identities of its training, validation and test text
 
-    def add(self, path: Path, scores: dict[str, Any]) -> None:
+    def add(self, path: Path, scores: Domains) -> None:
         """Add the scores of one run.
 
         Raises:
             DataError: an earlier run was scored on a different number of sentences.
         """
         for column in self.columns:
-            entry = scores.get(column.name)
-            if entry is None:
+            of = scores.get(column.name)
+            if of is None:
                 continue
-            count = int(entry.get("num_sentences", 0))
-            known, where = self.sentences.setdefault(column.name, (count, path))
-            if known != count:
+            known, where = self.sentences.setdefault(column.name, (of.num_sentences, path))
+            if known != of.num_sentences:
                 raise DataError(
-                    f"{path}: {count} {self.split} sentences for {column.name}, but {known} in {where}; "
+                    f"{path}: {of.num_sentences} {self.split} sentences for {column.name}, but {known} in {where}; "
                     f"rows of one table need the same {self.split} set: decode and score again"
                 )
-            for metric, value in entry.get("ceiling", {}).items():
-                self.ceilings.setdefault(metric, {})[column.name] = float(value)
-            if splits := entry.get("splits"):
-                found = "/".join(str(splits.get(name, ABSENT))[:8] for name in SPLITS)
+            for metric, value in of.ceiling.items():
+                self.ceilings.setdefault(metric, {})[column.name] = value
+            if of.splits:
+                found = "/".join(of.splits.get(name, ABSENT)[:8] for name in SPLITS)
                 self.text.setdefault(column.name, set()).add(found)
             for metric in self.metrics:
-                if entry.get(metric) is not None:
-                    self.signatures.setdefault(metric, set()).add(str(entry[metric].get("signature", "")))
+                if metric in of.scores:
+                    self.signatures.setdefault(metric, set()).add(of.scores[metric].signature)
 
 
 def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
@@ -201,16 +195,15 @@ def _measure_models(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, 
     return found
 
 
-def _of_all_seeds(read: Sequence[tuple[Path, dict[str, Any]]], domain: str, metric: str) -> tuple[float, ...]:
+def _of_all_seeds(read: Sequence[tuple[Path, Domains]], domain: str, metric: str) -> tuple[float, ...]:
     """Return one score of each run; empty if any run lacks it."""
-    values = [_score(path, scores, domain, metric) for path, scores in read]
+    values = [scores[domain].finite(metric, f"{path}, {domain}") if domain in scores else None for path, scores in read]
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else ()
 
 
-def _concatenated(path: Path) -> dict[str, Any]:
+def _concatenated(path: Path) -> Domains:
     """Return the scores of all validation sets as one text, in the form of one domain's scores."""
-    try:
-        return {DEVELOPMENT: dict(read_json(path)["concatenated"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: expected scores of validation text as one ({error}); score the run again") from error
+    if (found := _file(path).concatenated) is None:
+        raise DataError(f"{path}: expected scores of validation text as one; score the run again")
+    return {DEVELOPMENT: found}
