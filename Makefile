@@ -96,7 +96,7 @@ test: setup-dev
 
 test-all: setup-dev
 	@$(BIN)/mdnmt comet --make-environment
-	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs --durations=40
 
 golden: setup-dev
 	PYTHONPATH=tests $(BIN)/python tests/golden/golden_runs.py

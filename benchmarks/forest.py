@@ -20,7 +20,8 @@ from mdnmt.exchange.bundle import STUDIES, Bundle
 from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, detail_height, heading, new_figure, style
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
 from mdnmt.results import load_published
-from mdnmt.welch import half_width
+from mdnmt.score.significance.holm import holm
+from mdnmt.welch import half_width, standard_error, two_sided
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,21 +54,29 @@ PAPERS = {
 # Systems that a baseline says something about; the others are compared with every system.
 ONLY_FOR = {
     "mixed-enlarged": ("waldm-encoder", "waldm-edc"),
-    "mixed-rate-0002": ("damha-dmoe-domain",),
-    "mixed-dmoe-size": ("damha-dmoe-domain",),
+    "mixed-rate-0002": ("waldm-edc", "damha-dmoe-domain", "damha-dmoe-mix-loss"),
+    "mixed-dmoe-size": ("damha-dmoe-domain", "damha-dmoe-mix-loss"),
     "mixed-scaled-encoder": ("waldm-encoder",),
 }
+# The differences that the controls were declared for (docs/replication-protocol.md): English-French, 8,000 updates.
+CONTROLLED = (
+    ("damha-dmoe-domain", "mixed-rate-0002"),
+    ("damha-dmoe-domain", "mixed-dmoe-size"),
+    ("mixed-scaled-encoder", "mixed"),
+    ("waldm-encoder", "mixed-scaled-encoder"),
+)
 SHORT, LONG = 4000, 8000
 Scores = Mapping[tuple[str, str, int], Mapping[str, float]]  # task, method, updates -> seed -> mean BLEU over domains
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of mean BLEU; `reach` is half the width of its interval, None with fewer than three seeds."""
+    """A difference of mean BLEU; half the width of its interval and its p-value, None with fewer than three seeds."""
 
     value: float
     reach: float | None
     seeds: tuple[int, int]
+    p: float | None
 
 
 def read_scores(folders: list[Path]) -> Scores:
@@ -112,8 +121,12 @@ def difference(ours: Mapping[str, float], base: Mapping[str, float]) -> Differen
         return None
     values = (list(ours.values()), list(base.values()))
     parts = [(standard_deviation(one) or 0.0, len(one)) for one in values]
-    reach = half_width(parts) if min(map(len, values)) >= MIN_SEEDS else None
-    return Difference(mean(values[0]) - mean(values[1]), reach, (len(values[0]), len(values[1])))
+    value, counts = mean(values[0]) - mean(values[1]), (len(values[0]), len(values[1]))
+    reach = half_width(parts) if min(counts) >= MIN_SEEDS else None
+    if reach is None:
+        return Difference(value, None, counts, None)
+    error, freedom = standard_error(parts)
+    return Difference(value, reach, counts, two_sided(value / error, freedom))
 
 
 Line = tuple[str, dict[int, Difference], float | None]  # label, length -> difference, printed difference
@@ -223,6 +236,17 @@ def main() -> None:
                 print(f"| {paper} | {TEXTS[text]} | {label} | {in_print} | {' | '.join(cells)} |")
         if args.figures:
             draw(title, sections, args.figures / f"forest-{paper}.png")
+
+    controls = [
+        (ours, base, one)
+        for ours, base in CONTROLLED
+        if (one := difference(scores.get((EN_FR, ours, LONG), {}), scores.get((EN_FR, base, LONG), {}))) and one.p
+    ]
+    if controls:
+        print("\n| control | difference | seeds | p | p, Holm for all |\n|---|---:|---:|---:|---:|")
+        for (ours, base, one), corrected in zip(controls, holm([one.p or 0.0 for *_, one in controls]), strict=True):
+            names = f"{(SYSTEMS | BASELINES)[ours]} \N{MINUS SIGN} {BASELINES[base]}"
+            print(f"| {names} | {' | '.join(_cells(one))} | {one.p:.3f} | {corrected:.3f} |")
 
 
 def _cells(one: Difference | None) -> tuple[str, str]:
