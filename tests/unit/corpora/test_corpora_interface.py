@@ -6,16 +6,15 @@ import gettext
 import io
 import json
 import struct
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reader_archives import pairs_of, zipped
 
 from mdnmt.config.corpus_reader import GettextMoReader, HomeassistantReader
-from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.formats.gettext import read_mo
 from mdnmt.corpora.formats.interface_text import (
     count_tokens,
@@ -24,7 +23,6 @@ from mdnmt.corpora.formats.interface_text import (
     without_links,
     without_tags,
 )
-from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 
 HOME = "homeassistant/components/"
@@ -43,12 +41,7 @@ def mo(messages: dict[str, str], order: str = "<") -> bytes:
 
 
 def pairs(folder: Path, members: dict[str, bytes], options: Any, source: str = "en", target: str = "de") -> list[Any]:
-    path = folder / "a.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    with open_archive(path, 10_000_000) as opened:
-        return list(reader(options.name).read(opened, source, target, options))
+    return pairs_of(zipped(folder / "a.whl", members), options, source, target)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

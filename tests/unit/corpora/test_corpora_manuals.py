@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reader_archives import zipped
 
 from mdnmt.config.corpus_reader import DdtpReader, LibreofficeHelpReader
 from mdnmt.config.corpus_source import AptListSource
@@ -30,12 +30,10 @@ def page(body: str) -> bytes:
 
 
 def office(folder: Path, english: dict[str, bytes], german: dict[str, bytes], options: Any = OFFICE) -> list[Any]:
-    paths = []
-    for lang, pages in (("en-US", english), ("de", german)):
-        paths.append(folder / f"{lang}.zip")
-        with zipfile.ZipFile(paths[-1], "w") as archive:
-            for name, data in pages.items():
-                archive.writestr(f"{HELP}{lang}/text/{name}", data)
+    paths = [
+        zipped(folder / f"{lang}.zip", {f"{HELP}{lang}/text/{name}": data for name, data in pages.items()})
+        for lang, pages in (("en-US", english), ("de", german))
+    ]
     with open_files(paths, 10_000_000) as opened:
         return list(reader(options.name).read(opened, "en", "de", options))
 

