@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from reader_archives import read_whole
+from reader_archives import read_whole, zip_bytes
 
 from mdnmt.cli import main
 from mdnmt.config.corpus import load_corpus
@@ -26,11 +25,8 @@ CONFIG = Path(__file__).parents[3] / "config"
 URL = "https://example.org/toy.zip"
 
 
-def archive(path: Path, english: str = "one\ntwo\n", french: str = "un\ndeux\n") -> bytes:
-    with zipfile.ZipFile(path, "w") as opened:
-        for lang, text in (("en", english), ("fr", french)):
-            opened.writestr(zipfile.ZipInfo(f"Toy.en-fr.{lang}"), text)
-    return path.read_bytes()
+def archive(english: str = "one\ntwo\n", french: str = "un\ndeux\n") -> bytes:
+    return zip_bytes({"Toy.en-fr.en": english.encode(), "Toy.en-fr.fr": french.encode()})
 
 
 class Project:
@@ -39,7 +35,7 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.config, self.corpora = root / "config", root / "resources" / "corpora"
         (self.config / "corpora").mkdir(parents=True)
-        self.data, self.calls = archive(root / "a.zip"), 0
+        self.data, self.calls = archive(), 0
         self.configure()
 
     def configure(self, **changes: Any) -> None:
@@ -92,13 +88,11 @@ def test_what_is_there_and_right_is_neither_fetched_nor_recorded_again(project: 
     assert not (project.config / LOCK).exists()  # under version control: a download must not change it
 
 
-def test_another_file_than_the_locked_one_is_refused_until_the_lock_lets_it_in(
-    project: Project, tmp_path: Path
-) -> None:
+def test_another_file_than_the_locked_one_is_refused_until_the_lock_lets_it_in(project: Project) -> None:
     project.fetch()
     first = project.data
     (project.corpora / "toy" / "toy.zip").unlink()
-    project.data = archive(tmp_path / "b.zip", "eins\nzwei\n")
+    project.data = archive("eins\nzwei\n")
     with pytest.raises(
         FetchError, match=rf"toy\.zip: has .*expected .*correct the rows of toy in {LOCK} or {OWN_LOCK}"
     ) as caught:
@@ -110,10 +104,10 @@ def test_another_file_than_the_locked_one_is_refused_until_the_lock_lets_it_in(
     assert (project.corpora / "toy" / "toy.zip").read_bytes() == project.data != first
 
 
-def test_without_a_row_a_file_that_is_there_is_not_trusted(project: Project, tmp_path: Path) -> None:
+def test_without_a_row_a_file_that_is_there_is_not_trusted(project: Project) -> None:
     project.fetch()
     (project.config / OWN_LOCK).unlink()
-    project.data = archive(tmp_path / "b.zip", "eins\nzwei\n")
+    project.data = archive("eins\nzwei\n")
     project.fetch()
     assert project.calls == 2
     assert read_lock(project.config).corpora["toy"][0].sha256 == hashlib.sha256(project.data).hexdigest()
@@ -138,21 +132,20 @@ def test_pin_and_lock_must_say_the_same(project: Project) -> None:
         project.why_missing()
 
 
-@pytest.mark.parametrize(("pairs", "english"), [(3, "one\ntwo\n"), (2, "one\ntwo\nthree\n")])
-def test_another_number_of_pairs_than_is_known_is_refused(
-    project: Project, tmp_path: Path, pairs: int, english: str
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (archive("one\n", "un\n"), "has 1 pairs, expected 2"),
+        (archive("one\ntwo\nthree\n"), "3 lines against 2"),
+        (b"<html>please log in</html>", "not a zip, deb or tar archive"),
+    ],
+)
+def test_a_first_download_that_is_not_right_is_neither_kept_nor_recorded(
+    project: Project, data: bytes, said: str
 ) -> None:
-    project.configure(pairs=pairs)
-    project.data = archive(tmp_path / "b.zip", english)
-    with pytest.raises(FetchError, match=r"has 2 pairs, expected 3|3 lines against 2"):
-        project.fetch()
-    assert not (project.config / OWN_LOCK).exists()
-    assert list((project.corpora / "toy").iterdir()) == []
-
-
-def test_a_first_download_that_is_no_archive_is_not_recorded(project: Project) -> None:
-    project.data = b"<html>please log in</html>"
-    with pytest.raises(FetchError, match="not a zip, deb or tar archive"):
+    project.configure(pairs=2)
+    project.data = data
+    with pytest.raises(FetchError, match=said):
         project.fetch()
     assert not (project.config / OWN_LOCK).exists()
     assert list((project.corpora / "toy").iterdir()) == []
@@ -341,7 +334,7 @@ def test_a_study_is_planned_without_what_was_never_downloaded_and_with_it_afterw
     assert project.calls == calls + 1
 
 
-def test_what_the_project_knows_is_compared_with_and_not_insisted_on(project: Project, tmp_path: Path) -> None:
+def test_what_the_project_knows_is_compared_with_and_not_insisted_on(project: Project) -> None:
     ours = LockRow.model_validate(
         {"file": "toy.zip", "size_bytes": 9, "sha256": "0" * 64, "origin": "toy=1.0", "date": "2026-01-01"}
     )
@@ -363,7 +356,7 @@ def test_what_the_project_knows_is_compared_with_and_not_insisted_on(project: Pr
     fetch_by_name(project.config, "toy", project.corpora, project.download, say=said.append)
     assert len(said) == 1
     (project.corpora / "toy" / "toy.zip").unlink()
-    project.data = archive(tmp_path / "b.zip", "eins\nzwei\n")
+    project.data = archive("eins\nzwei\n")
     with pytest.raises(FetchError, match="expected"):
         project.fetch()
 

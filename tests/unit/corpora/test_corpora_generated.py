@@ -1,4 +1,4 @@
-"""Generated text: a pure function of its configuration, with the ambiguities that it promises."""
+"""Generated text: a pure function of its configuration, with the ambiguities that it promises; Chinese toys of it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ from mdnmt.corpora.corpus_spec import corpus_spec, fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.generated import KINDS, kinds, pairs
 from mdnmt.errors import ConfigError
+from mdnmt.fsio import read_json
+from mdnmt.tasks.build import build_task
+from mdnmt.tasks.task_data import TaskData
 from mdnmt.tasks.task_spec import task_spec
-from mdnmt.tasks.text.tokenise import detokenise, tokenise
+from mdnmt.tasks.text.tokenise import detokenise, split_characters, tokenise
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 DOMAINS = (0, 1, 2, 3)
@@ -144,37 +147,87 @@ def _corpora(task: Any) -> list[str]:
     return [name for domain in task.domains.values() for name in domain.corpora]
 
 
-@pytest.mark.parametrize(
-    ("source", "reader", "said"),
-    [
+def test_mistakes_are_refused() -> None:
+    right = {"name": "generated", "domain": 0, "sentences": 3}
+    for source, reader, said in (
         ({"provider": "generated"}, {"name": "plain"}, "go together"),
-        ({"provider": "local", "folder": "x"}, {"name": "generated", "domain": 0, "sentences": 3}, "plain"),
-        (
-            {"provider": "generated"},
-            {"name": "generated", "domain": 0, "sentences": 3, "min_words": 8, "max_words": 7},
-            "min_words is above",
-        ),
+        ({"provider": "local", "folder": "x"}, right, "plain"),
+        ({"provider": "generated"}, {**right, "min_words": 8, "max_words": 7}, "min_words is above"),
         ({"provider": "generated"}, {"name": "generated", "sentences": 3}, "domain"),
-        (
-            {"provider": "generated"},
-            {"name": "generated", "domain": 0, "sentences": 3, "label_words": 0},
-            "label_words",
-        ),
-    ],
-)
-def test_mistakes_are_one_line(source: dict[str, Any], reader: dict[str, Any], said: str) -> None:
-    corpus = {"title": "G", "languages": ["en", "fr"], "source": source, "reader": reader}
-    with pytest.raises(ConfigError, match=said):
-        validate_model(corpus, CorpusConfig, "corpus")
+        ({"provider": "generated"}, {**right, "label_words": 0}, "label_words"),
+    ):
+        corpus = {"title": "G", "languages": ["en", "fr"], "source": source, "reader": reader}
+        with pytest.raises(ConfigError, match=said):
+            validate_model(corpus, CorpusConfig, "corpus")
 
 
-def test_the_tasks_differ_in_their_number_of_domains_alone(tmp_path: Path) -> None:
+def test_the_corpora_of_a_task_differ_in_their_domain_alone(tmp_path: Path) -> None:
     two, four = load_task(CONFIG, "synthetic-2"), load_task(CONFIG, "synthetic-4")
     assert list(four.domains)[:2] == list(two.domains) and len(four.domains) == 4
     assert [four.domains[name] for name in two.domains] == list(two.domains.values())
-    identities = [
-        corpus_spec(name, load_corpus(CONFIG, name), ChecksumCache(tmp_path / "h")).identity()
-        for name in _corpora(four)
-    ]
-    domains = [identity["reader"].pop("domain") for identity in identities]
-    assert domains == [0, 1, 2, 3] and all(identity == identities[0] for identity in identities)
+    for names in (_corpora(four), NAMES):
+        corpora = {name: load_corpus(CONFIG, name) for name in names}
+        found = [corpus_spec(name, one, ChecksumCache(tmp_path / "h")).identity() for name, one in corpora.items()]
+        assert [identity["reader"].pop("domain") for identity in found] == [0, 1, 2, 3]
+        assert all(identity == found[0] for identity in found)
+        assert len({one.languages for one in corpora.values()}) == 1
+
+
+CHINESE_FIRST = ("剥坐埋踢削数捆贴躲追画抹抱喂笑捆画游喂削晒", "mekeno hazozi nubive rohoro vamero gapuzu puzosu")
+NAMES = ["toy-0", "toy-1", "toy-2", "toy-3"]
+
+
+def toy(name: str = "toy-0") -> GeneratedReader:
+    found = load_corpus(CONFIG, name).reader
+    assert isinstance(found, GeneratedReader)
+    return found
+
+
+def test_chinese_text_is_the_same_for_ever() -> None:
+    assert next(pairs(toy(), "zh", "en")) == CHINESE_FIRST
+    assert next(pairs(toy(), "en", "zh"))[1] != CHINESE_FIRST[0]  # its ambiguous words are those of a target
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_chinese_side_is_characters_without_blanks_and_says_what_another_side_says(name: str) -> None:
+    for (chinese, english), (german, same) in zip(
+        pairs(toy(name), "zh", "en"), pairs(toy(name), "de", "en"), strict=True
+    ):
+        assert english == same
+        assert split_characters(chinese) == list(chinese)
+        assert len(chinese) == 3 * len(german.split()) == 3 * len(english.split())
+
+
+def test_no_two_chinese_words_are_alike() -> None:
+    words = [word for name in NAMES for word in kinds(toy(name), "zh")]
+    assert len(set(words)) == 40 + 10 + 10 + 4 * 6
+    assert {len(word) for word in words} == {3}
+    cues = [toy().model_copy(update={"cue_words": 1000, "domain": domain}) for domain in range(63)]
+    assert len({word for one in cues for word in kinds(one, "zh")}) == 40 + 10 + 10 + 63 * 1000
+
+
+def test_jieba_finds_words_in_it_and_they_close_up_again() -> None:
+    lines = [chinese for chinese, _ in pairs(toy(), "zh", "en")][:200]
+    tokens = [tokenise(line, "zh", "jieba") for line in lines]
+    assert [detokenise(" ".join(found), "zh", "jieba") for found in tokens] == lines
+    sizes = [len(token) for found in tokens for token in found]
+    assert len(set(sizes)) > 1, "characters alone need no segmenter"
+
+
+@pytest.mark.parametrize("name", ["toy-song-en-zh", "toy-zhang-zh-en"])
+def test_a_toy_task_is_made(name: str, tmp_path: Path) -> None:
+    task = load_task(CONFIG, name)
+    corpora = {one: load_corpus(CONFIG, one) for domain in task.domains.values() for one in domain.corpora}
+    for one, corpus in corpora.items():
+        fetch(fetch_spec(one, corpus, tmp_path / "hashes.json"), tmp_path / "corpora" / one)
+    spec = task_spec(name, task, corpora, tmp_path / "hashes.json")
+    build_task(spec, tmp_path / "corpora", tmp_path / "task")
+    stats = read_json(tmp_path / "task" / "stats.json")["domains"]
+    data = TaskData.load(tmp_path / "task")
+    assert tuple(data.domains) == tuple(task.domains)
+    for domain in task.domains:
+        sizes = {split: stats[domain][split]["sentences"] for split in ("train", "valid", "test")}
+        assert 300 <= sizes["train"] <= 600 and sizes["valid"] == sizes["test"] == 20
+        references = (tmp_path / "task" / "text" / f"test.{domain}.{task.target_lang}").read_text(encoding="utf-8")
+        blanks = task.target_lang != "zh"
+        assert all((" " in line) == blanks for line in references.splitlines())

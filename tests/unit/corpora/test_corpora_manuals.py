@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reader_archives import zipped
+from reader_archives import gives_pairs_or_says_why, zipped
 
 from mdnmt.config.corpus_reader import DdtpReader, LibreofficeHelpReader
 from mdnmt.config.corpus_source import AptListSource
@@ -110,20 +110,13 @@ def test_what_is_no_list_of_descriptions_is_refused(tmp_path: Path) -> None:
         st.binary(max_size=200), st.text(alphabet="<>/=\"'!-[]&; \npdivhDspaay", max_size=200).map(str.encode)
     )
 )
-def test_any_bytes_give_pairs_or_a_data_error(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("fuzz")
-    shown = b'<div id="DisplayArea">' + data
-    for read in (
-        lambda: office(folder, {"a.html": page("<p>a b c</p>")}, {"a.html": shown}),
-        lambda: descriptions(folder, stanza("en", "1", "a", "A").encode(), data),
-        lambda: descriptions(
-            folder, stanza("en", "1", "a", "A").encode(), b"Description-md5: 1\nDescription-fr: " + data
-        ),
-    ):
-        try:
-            read()
-        except DataError as error:
-            assert "\n" not in str(error)
+def test_any_bytes_give_pairs_or_a_clear_line(data: bytes) -> None:
+    english, german = (f"{lang}.zip/{HELP}{lang}/text/a.html" for lang in ("en-US", "de"))
+    pages = {english: page("<p>a b c</p>"), german: b'<div id="DisplayArea">' + data}
+    gives_pairs_or_says_why(pages, 7, OFFICE, "en", "de", names_archive=False)
+    for french in (data, b"Description-md5: 1\nDescription-fr: " + data):
+        lists = {"Translation-en": stanza("en", "1", "a", "A").encode(), "Translation-fr": french}
+        gives_pairs_or_says_why(lists, 7, DDTP, "en", "fr", names_archive=False)
 
 
 def test_apt_brings_the_list_of_the_release_into_lists_of_its_own(tmp_path: Path, monkeypatch: Any) -> None:
