@@ -177,26 +177,13 @@ def test_separate_vocabularies(house: House) -> None:
     assert joint.source_vocab.tokens == joint.target_vocab.tokens
 
 
-@pytest.mark.parametrize("fault", ["missing", "truncated", "altered", "no manifest", "torn manifest", "no task"])
-def test_a_damaged_task_is_refused_by_name(house: House, fault: str) -> None:
-    out = house.build()
-    path = out / "train.fr.tokens.npy"
-    data = path.read_bytes()
-    if fault == "missing":
-        path.unlink()
-    elif fault == "truncated":
-        path.write_bytes(data[:-4])
-    elif fault == "altered":
-        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    else:
-        path = out / "task.json"
-        if fault == "no manifest":
-            path.unlink()
-        else:
-            path.write_text(path.read_text()[:50] if fault == "torn manifest" else "{}")
-    with pytest.raises(DataError, match=path.name) as caught:
-        TaskData.load(out)
-    assert "\n" not in str(caught.value)
+def test_a_task_without_a_whole_manifest_is_refused_by_name(house: House) -> None:
+    path = house.build() / "task.json"
+    for text in (path.read_text()[:50], "{}", None):  # damaged data: tests/faults/test_faults_damage.py
+        path.unlink() if text is None else path.write_text(text)
+        with pytest.raises(DataError, match=r"task\.json") as caught:
+            TaskData.load(path.parent)
+        assert "\n" not in str(caught.value)
 
 
 def test_unknown_splits_and_texts_are_told(built: Path) -> None:
@@ -215,19 +202,12 @@ def test_ragged_knows_its_bounds() -> None:
         ragged[2]
 
 
-@pytest.mark.parametrize(
-    ("file", "data", "message"),
-    [
-        ("train.en", b"one\n", r"train\.fr:2 has no counterpart"),
-        ("train.fr", b"un\n\xe9\n", r"train\.fr:2: the byte 0xe9 is not UTF-8"),
-        ("train.en", b"o\0ne\n", r"train\.en:1: has a NUL"),
-        ("train.en", b"", r"train\.en: is empty"),
-    ],
-)
-def test_bad_files_stop_before_anything_is_written(house: House, file: str, data: bytes, message: str) -> None:
+def test_bad_files_stop_before_anything_is_written(house: House) -> None:
+    with pytest.raises(DataError, match="fetch the corpus 'economy' first"):
+        build_task(house.spec(), house.root / "nowhere", house.root / "out")
     fetched = house.fetch()
-    (house.root / "law" / file).write_bytes(data)
-    with pytest.raises(DataError, match=message):
+    (house.root / "law" / "train.en").write_bytes(b"one\n")
+    with pytest.raises(DataError, match=r"train\.fr:2 has no counterpart"):
         build_task(house.spec(), fetched, house.root / "out")
     assert not (house.root / "out").exists()
     assert [path for path in house.root.iterdir() if path.name.endswith(".part")] == []
@@ -266,11 +246,6 @@ def test_a_file_that_changed_after_planning_is_noticed(house: House) -> None:
     (house.root / "law" / "train.en").write_text("changed\n" * 120)
     with pytest.raises(DataError, match=r"train\.en: its content is not the one this task was planned with"):
         build_task(spec, fetched, house.root / "out")
-
-
-def test_a_corpus_that_was_not_fetched_is_named(house: House) -> None:
-    with pytest.raises(DataError, match="fetch the corpus 'economy' first"):
-        build_task(house.spec(), house.root / "nowhere", house.root / "out")
 
 
 def test_the_fingerprint_sees_what_changes_the_data_and_nothing_else(house: House, tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from mdnmt.cli import main
 from mdnmt.tasks.doctor.encoding import find_encoding
 from mdnmt.tasks.doctor.findings import Finding
 from mdnmt.tasks.doctor.misalignment import Shift, ShiftFinder
+from mdnmt.tasks.doctor.not_text import is_header, oddities
 from mdnmt.tasks.doctor.wrong_language import suspect
+from mdnmt.tasks.text.normalisation import normalise
 
 WORDS = ("court", "law", "judge", "paper", "river", "mountain", "letter", "king", "garden", "window", "street", "a")
 FRENCH = {word: word.upper() + "E" for word in WORDS}
@@ -276,20 +278,15 @@ def test_nul_bytes_marks_and_unreadable_signs(project: Project, capsys: Any) -> 
     assert "UTF-8 that was read as Latin-1 (law/train.en:8)" in said
 
 
-@pytest.mark.parametrize(("longer", "lost"), [("train.en", 1), ("train.fr", 0)])
-def test_unequal_numbers_of_lines(project: Project, capsys: Any, longer: str, lost: int) -> None:
-    shorter = "train.fr" if longer == "train.en" else "train.en"
-    project.raw("news", shorter, "".join(pair[lost] + "\n" for pair in text(398, 2)).encode())
-    status, said = project.ask(capsys)
-    assert status == 2
-    assert f"news/{longer}:399 has no counterpart" in said
-
-
-def test_an_empty_file_is_an_error(project: Project, capsys: Any) -> None:
-    project.raw("news", "train.fr", b"")
-    status, said = project.ask(capsys)
-    assert status == 2
-    assert "error: train.fr is empty" in said
+def test_unequal_numbers_of_lines_and_an_empty_file(project: Project, capsys: Any) -> None:
+    for data, error in (
+        ("".join(pair[1] + "\n" for pair in text(398, 2)), "news/train.en:399 has no counterpart"),
+        ("".join(pair[1] + "\n" for pair in text(402, 2)), "news/train.fr:401 has no counterpart"),
+        ("", "error: train.fr is empty"),
+    ):
+        project.raw("news", "train.fr", data.encode())
+        status, said = project.ask(capsys)
+        assert status == 2 and error in said
 
 
 def test_lost_lines_are_found_by_lengths(project: Project, capsys: Any) -> None:
@@ -395,9 +392,8 @@ def test_wrong_languages_and_exchanged_sides(project: Project, capsys: Any) -> N
     assert "error: the two sides seem to be exchanged" in said
 
 
-@pytest.mark.parametrize(
-    ("line", "lang", "found"),
-    [
+def test_evidence_of_a_language() -> None:
+    for line, lang, found in (
         (ENGLISH, "en", None),
         (FRENCH_LINE, "fr", None),
         (ENGLISH, "de", "English"),
@@ -422,10 +418,8 @@ def test_wrong_languages_and_exchanged_sides(project: Project, capsys: Any) -> N
         ("o juiz não disse isso quando ele já estava aqui, mas também muito mais", "fr", "Portuguese"),
         ("12 345 %", "en", None),
         (ENGLISH, "pl", None),  # a language that is not known, in its script
-    ],
-)
-def test_evidence_of_a_language(line: str, lang: str, found: str | None) -> None:
-    assert suspect(line, lang) == found
+    ):
+        assert suspect(line, lang) == found, line
 
 
 @given(st.text(max_size=80), st.sampled_from(["en", "de", "fr", "zh", "ja", "ru", "xx"]))
@@ -458,16 +452,6 @@ def test_corpora_that_were_not_fetched_are_named(project: Project, capsys: Any) 
     assert "news: about" not in said
 
 
-def test_generated_text_can_be_asked_too(project: Project, capsys: Any) -> None:
-    (project.folder / "config/corpora/my-news.yaml").write_text(
-        "title: x\nlanguages: [en, fr]\nsource: {provider: generated}\n"
-        "reader: {name: generated, domain: 0, sentences: 200}\n"
-    )
-    status, said = project.ask(capsys)
-    assert "news, train: my-news: 200 pairs" in said
-    assert status in (0, 2)
-
-
 def test_places_of_one_file_have_its_name_once() -> None:
     finding = Finding("note", "odd", "look", 5, ["a/b:1", "a/b:20", "a/b:300"])
     assert str(finding) == "note: 5 x odd (a/b:1, 20, 300, ...); look"
@@ -486,3 +470,37 @@ def test_any_bytes_give_findings(data: bytes, tmp_path_factory: pytest.TempPathF
     project.raw("law", "train.fr", data)
     folders = ["--config", str(project.folder / "config"), "--corpora", str(project.folder / "corpora")]
     assert main(["doctor", "mine", *folders]) == 2
+
+
+def test_plain_french_and_code_are_no_markup() -> None:
+    lines = [
+        "Est-ce vrai ? Oui : non ; « bien » !",
+        "AT&T & Co, a < b > c, <option> <name@example.org>",
+        "n° 5, 3,5 % …",
+    ]
+    for line in lines:
+        assert not list(oddities("source", line, line, "fr")), line
+    for header in (("English", "French"), ("source", "target"), ("EN", "fr-FR")):
+        assert is_header(*header, ("eng", "fr"))
+    assert not is_header("French", "français bien sûr", ("en", "fr"))
+    assert not is_header("No", "Si", ("en", "it")), "codes of other languages"
+
+
+def test_text_that_a_program_changed_is_told_from_text() -> None:
+    for lang, line, what in (
+        ("ar", "قال : &quot; نعم &quot; ، هل تتكلم", "tokenised"),  # mozilla/translations#1063
+        ("hi", "उसने पूछा , और किसी को", "tokenised"),
+        ("th", "ฉัน พูด ภาษา ไทย ได้ ดี", "tokenised"),
+        ("fr", "la fen\\u00eatre est ouverte", "escaped characters"),
+        ("fr", "le gar?on est ici", "question marks within words"),
+        ("fr", "17\tla fenêtre", "a tab"),
+        # None of these is odd.
+        ("hi", "संयुक्त राष्ट्र की बैठक आज हुई ।", ""),
+        ("th", "ฉันพูดภาษาไทยได้ ราคา 50 บาท ครับ ขอบคุณมากครับ", ""),
+        ("my", "ကျွန်တော် မြန်မာစကား ပြောတတ်ပါတယ်။", ""),
+        ("zh", "你好?我很好.", ""),
+        ("en", "Really?Yes, see a.org/b?c=d and C:\\users\\x", ""),
+        ("fr", "une unité\n\t\tde mémoire", ""),
+    ):
+        said = [oddity.what for oddity in oddities("target", line, normalise(line), lang)]
+        assert any(what in one for one in said) if what else not said, said

@@ -16,25 +16,17 @@ from mdnmt.tasks.text import tokenise
 KINDS = ["a", "@", "a@", ".", "a.", "a..", " ", "a ", "://", "a://", "@ ", "a ’ ", "’", "中", "中 ", "-a", "@@a"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_megabyte_without_a_line_break_is_read(kind: str) -> None:
-    text = kind * (LINE_BYTES_MAX // len(kind.encode()))
-    wrong_language.suspect(text, "en")
+def test_a_megabyte_without_a_line_break_is_read() -> None:
+    for kind in KINDS:
+        text = kind * (LINE_BYTES_MAX // len(kind.encode()))
+        wrong_language.suspect(text, "en")
+        assert "".join(tokenise._as_tokens(text)) == "".join(text.split()), kind
     assert tokenise._as_tokens("@" * 1000 + "a") == ["@" * 1000 + "a"]
-    assert "".join(tokenise._as_tokens(text)) == "".join(text.split())
 
 
-@pytest.mark.parametrize(("words", "tokens"), [("a@@ b", "a@ @ b"), ("a@@@", "a@ @ @"), ("a@ @@b", "a@ @@b")])
-def test_a_word_that_ends_like_a_marker_is_taken_apart(words: str, tokens: str) -> None:
-    assert " ".join(tokenise._as_tokens(words)) == tokens
-
-
-@pytest.mark.parametrize(
-    "text", ["see http://x.org/a?b=c now", "mail a.b@c.org now", "use os.path.join now", "mailto:a@b"]
-)
-def test_addresses_are_no_words(text: str) -> None:
-    left = wrong_language._ADDRESS.sub(" ", text).split()
-    assert left == [word for word in text.split() if word in ("see", "mail", "use", "now")]
+def test_a_word_that_ends_like_a_marker_is_taken_apart() -> None:
+    for words, tokens in (("a@@ b", "a@ @ b"), ("a@@@", "a@ @ @"), ("a@ @@b", "a@ @@b")):
+        assert " ".join(tokenise._as_tokens(words)) == tokens
 
 
 class Text:
@@ -47,7 +39,7 @@ class Text:
         yield from self._blocks
 
 
-@pytest.mark.parametrize("size", [1, 1000, 1 << 16, 1 << 20, 1 << 22])
+@pytest.mark.parametrize("size", [1, 1000, 1 << 20, 1 << 22])
 @pytest.mark.parametrize("before", [0, 5])
 def test_the_bound_of_a_line_does_not_depend_on_how_the_text_comes(size: int, before: int) -> None:
     if size == 1:

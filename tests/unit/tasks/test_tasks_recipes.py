@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from texts_on_disk import cleaned
+from texts_on_disk import cleaned, fetched
 
 from mdnmt.config.cleaning import RECIPES, CleaningConfig
-from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.loader import validate_model
-from mdnmt.config.task import SplitConfig, TaskConfig
-from mdnmt.corpora.corpus_spec import fetch_spec
-from mdnmt.corpora.fetch import fetch
+from mdnmt.config.task import TaskConfig
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.segmentation.segmenter import Segmenter
@@ -34,15 +31,7 @@ PAIRS = [(f"Source line {n} of the text", f"Ligne {n} du texte source") for n in
 
 def spec_of(root: Path, sets: dict[str, Pairs], domain: dict[str, Any], **changes: Any) -> TaskSpec:
     """Return the spec of a task of one domain, made of a user's files."""
-    (root / "law").mkdir(exist_ok=True)
-    for split, pairs in sets.items():
-        for place, lang in enumerate(("en", "fr")):
-            (root / "law" / f"{split}.{lang}").write_text("".join(f"{pair[place]}\n" for pair in pairs))
-    source = {"provider": "local", "folder": str(root / "law")}
-    corpus = CorpusConfig.model_validate(
-        {"title": "law", "languages": ["en", "fr"], "source": source, "reader": {"name": "plain"}}
-    )
-    fetch(fetch_spec("law", corpus, root / "hashes.json"), root / "fetched" / "law")
+    corpora = fetched(root, {"law": sets})
     task = {
         "title": "Toy",
         "source_lang": "en",
@@ -52,7 +41,7 @@ def spec_of(root: Path, sets: dict[str, Pairs], domain: dict[str, Any], **change
         "leakage": {"near_duplicates": None},
         **changes,
     }
-    return task_spec("toy", TaskConfig.model_validate(task), {"law": corpus}, root / "hashes.json")
+    return task_spec("toy", TaskConfig.model_validate(task), corpora, root / "hashes.json")
 
 
 def made(root: Path, sets: dict[str, Pairs], domain: dict[str, Any], **changes: Any) -> dict[str, list[str]]:
@@ -168,11 +157,6 @@ def test_a_sample_of_what_a_rule_gives(tmp_path: Path) -> None:
         made(tmp_path, {"train": PAIRS}, {"valid": 9, "test": 3, "split": {"modulo": 100}})
 
 
-def test_two_rules_are_one_too_many() -> None:
-    with pytest.raises(ConfigError, match="every and modulo are two rules"):
-        validate_model({"every": 23, "modulo": 100}, SplitConfig, "x")
-
-
 def test_bounds_on_pieces_hold_in_training_and_validation_text_alone(tmp_path: Path) -> None:
     # A number that stands nowhere else falls to pieces; five words are many pieces then.
     raw = [
@@ -227,18 +211,6 @@ def test_bounds_on_characters_and_pieces_beside_one_on_words(tmp_path: Path) -> 
 def test_entities_are_decoded_and_tags_removed(raw: str, plain: str) -> None:
     assert Normaliser(unescape=True).apply(raw, "fr") == plain
     assert Normaliser().apply(raw, "fr") == raw
-
-
-@pytest.mark.parametrize(
-    ("lang", "raw", "plain"),
-    [
-        ("en", "It 's a well @-@ known case , isn 't it ?", "It's a well-known case, isn't it?"),
-        ("fr", "Aujourd&apos; hui , l' été est là .", "Aujourd'hui, l'été est là."),
-        ("en", "Nothing here was tokenised: it's 3.5.", "Nothing here was tokenised: it's 3.5."),
-    ],
-)
-def test_tokenised_text_is_joined(lang: str, raw: str, plain: str) -> None:
-    assert Normaliser(detokenise=True).apply(raw, lang) == plain
 
 
 KEPT = {"train": lambda number: number % 50 >= 45, "valid": lambda number: number % 50 == 0}

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts_on_disk import fetched
 
-from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.loader import validate_model
 from mdnmt.config.task import TaskConfig
-from mdnmt.corpora.corpus_spec import fetch_spec
-from mdnmt.corpora.fetch import fetch
 from mdnmt.errors import ConfigError, DamagedTask, DataError
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.segmentation import bpe
@@ -33,20 +31,7 @@ NEWS = [(f"The BANK reports growth of {n} percent", f"银行报告增长{n}%，�
 
 def make(root: Path, name: str = "out", jobs: int = 1, **changes: Any) -> Path:
     """Build a task of two domains, English to Chinese."""
-    corpora = {}
-    for domain, pairs in (("law", LAW), ("news", NEWS)):
-        folder = root / domain
-        folder.mkdir(exist_ok=True)
-        for place, lang in enumerate(("en", "zh")):
-            (folder / f"train.{lang}").write_text("".join(f"{pair[place]}\n" for pair in pairs))
-        value = {
-            "title": domain,
-            "languages": ["en", "zh"],
-            "source": {"provider": "local", "folder": str(folder)},
-            "reader": {"name": "plain"},
-        }
-        corpora[domain] = CorpusConfig.model_validate(value)
-        fetch(fetch_spec(domain, corpora[domain], root / "hashes.json"), root / "fetched" / domain)
+    corpora = fetched(root, {"law": {"train": LAW}, "news": {"train": NEWS}}, ("en", "zh"))
     task: dict[str, Any] = {
         "title": "Toy",
         "source_lang": "en",
@@ -109,7 +94,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_missing_text_says_what_there_is_or_how_to_get_it_back(tmp_path: Path) -> None:
-    out = make(tmp_path, segmentation={"tokenizers": {"zh": "jieba"}, "bpe_merge_operations": 30})
+    out = make(tmp_path)
     data = TaskData.load(out)
     with pytest.raises(DataError, match=r"no such text; domains: .*; en, zh"):
         data.text("test", "sports", "en")
@@ -214,11 +199,11 @@ def test_a_task_made_before_there_were_choices_is_moses_with_joint_codes(tmp_pat
     assert segmentation_files(out, ("en", "zh")) == ["codes.bpe", "vocab.en.txt", "vocab.zh.txt"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"bpe": 1}', '{"bpe": "joint", "tokenizers": {}, "forms": {"a": 1}}'])
-def test_a_damaged_segmentation_is_refused_by_name(tmp_path: Path, text: str) -> None:
-    (tmp_path / "segmentation.json").write_text(text)
-    with pytest.raises(DataError, match=r"segmentation\.json: cannot be read"):
-        Segmentation.load(tmp_path)
+def test_a_damaged_segmentation_is_refused_by_name(tmp_path: Path) -> None:
+    for text in ("", "[]", "{", '{"bpe": 1}', '{"bpe": "joint", "tokenizers": {}, "forms": {"a": 1}}'):
+        (tmp_path / "segmentation.json").write_text(text)
+        with pytest.raises(DataError, match=r"segmentation\.json: cannot be read"):
+            Segmentation.load(tmp_path)
 
 
 @pytest.mark.parametrize(

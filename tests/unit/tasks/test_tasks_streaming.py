@@ -13,12 +13,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from reference import tasks as slow
 from reference.tasks import Domain
-from texts_on_disk import fresh
+from texts_on_disk import fetched, fresh
 
-from mdnmt.config.corpus import CorpusConfig
 from mdnmt.config.task import TaskConfig
-from mdnmt.corpora.corpus_spec import fetch_spec
-from mdnmt.corpora.fetch import fetch
 from mdnmt.errors import DataError
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.task_spec import TaskSpec, task_spec
@@ -28,17 +25,8 @@ SPLITS = ("train", "valid", "test")
 
 def spec_of(root: Path, domains: Mapping[str, Domain], **changes: Any) -> TaskSpec:
     """Return the spec of a task whose domains are a user's files."""
-    corpora, configured = {}, {}
+    corpora, configured = fetched(root, {name: {"train": one.raw, **one.own} for name, one in domains.items()}), {}
     for name, domain in domains.items():
-        (root / name).mkdir()
-        for split, pairs in {"train": domain.raw, **domain.own}.items():
-            for place, lang in enumerate(("en", "fr")):
-                text = "".join(f"{pair[place]}\n" for pair in pairs)
-                (root / name / f"{split}.{lang}").write_text(text, encoding="utf-8", newline="\n")
-        source = {"provider": "local", "folder": str(root / name)}
-        value = {"title": name, "languages": ["en", "fr"], "source": source, "reader": {"name": "plain"}}
-        corpora[name] = CorpusConfig.model_validate(value)
-        fetch(fetch_spec(name, corpora[name], root / "hashes.json"), root / "fetched" / name)
         rule = {"seed": domain.seed, "every": domain.every, "modulo": domain.modulo}
         configured[name] = {"corpora": [name], "split": rule, **domain.wanted}
     task = {

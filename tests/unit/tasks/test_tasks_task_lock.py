@@ -63,14 +63,12 @@ def test_other_sentences_are_refused_until_the_lock_lets_them_in(tmp_path: Path)
     assert check_or_record(path, "mine", "01234567", splits("e", "d"))
 
 
-@pytest.mark.parametrize(
-    "text", ["tasks: {mine: 3}", "tasks: {mine: {x: {}}}", "tasks: {mine: {01234567: {a: {}}}}", "[1]"]
-)
-def test_a_damaged_lock_is_told_in_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / LOCK).write_text(text)
-    with pytest.raises(ConfigError, match=LOCK) as caught:
-        check_or_record(tmp_path / LOCK, "mine", "01234567", splits())
-    assert "\n" not in str(caught.value)
+def test_a_damaged_lock_is_told_in_one_line(tmp_path: Path) -> None:
+    for text in ("tasks: {mine: 3}", "tasks: {mine: {x: {}}}", "tasks: {mine: {01234567: {a: {}}}}", "[1]"):
+        (tmp_path / LOCK).write_text(text)
+        with pytest.raises(ConfigError, match=LOCK) as caught:
+            check_or_record(tmp_path / LOCK, "mine", "01234567", splits())
+        assert "\n" not in str(caught.value)
 
 
 def test_tasks_that_are_entered_at_the_same_time_are_all_there(tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
 from mdnmt.config.cleaning import CleaningConfig
+from mdnmt.config.corpus import CorpusConfig
+from mdnmt.corpora.corpus_spec import fetch_spec
+from mdnmt.corpora.fetch import fetch
 from mdnmt.tasks.domain_text import CleanedText, clean_text
 from mdnmt.tasks.splits.split import DomainSplit, DomainText
 from mdnmt.tasks.splits.split import split as split_domains
@@ -38,6 +41,24 @@ def cleaned(
 ) -> CleanedText:
     text = on_disk(raw, lines_per_chunk)
     return clean_text(text, rules, (Side(), Side()), run, fresh() / "pool", lines_per_chunk)
+
+
+def fetched(
+    root: Path, texts: Mapping[str, Mapping[str, Sequence[tuple[str, str]]]], langs: tuple[str, str] = ("en", "fr")
+) -> dict[str, CorpusConfig]:
+    """Write a user's files, corpus -> split -> pairs, fetch them below `root` and return the corpora."""
+    corpora = {}
+    for name, splits in texts.items():
+        (root / name).mkdir(exist_ok=True)
+        for split, pairs in splits.items():
+            for place, lang in enumerate(langs):
+                text = "".join(f"{pair[place]}\n" for pair in pairs)
+                (root / name / f"{split}.{lang}").write_text(text, encoding="utf-8", newline="\n")
+        source = {"provider": "local", "folder": str(root / name)}
+        value = {"title": name, "languages": langs, "source": source, "reader": {"name": "plain"}}
+        corpora[name] = CorpusConfig.model_validate(value)
+        fetch(fetch_spec(name, corpora[name], root / "hashes.json"), root / "fetched" / name)
+    return corpora
 
 
 def pairs_of(text: PairText) -> list[Pair]:
