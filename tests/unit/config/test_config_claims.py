@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mdnmt.config.claims import Claim, ClaimsConfig, Needs, check_claims, load_claims, needs, row_names
 from mdnmt.config.loader import validate_model
@@ -21,56 +20,20 @@ CONFIG = ROOT / "config"
 METHODS = set(MethodIndex(CONFIG).names)
 PAPERS = ("jiang2020", "zhang2021", "song2026", "phan2022")
 # The claims that reading the papers had brought up; more may be added.
-IDS = [
-    "jiang-t2-mixing-best",
-    "jiang-t3-mixing-best",
-    "jiang-t4-mixing-best-but-thesis",
-    "jiang-t4-thesis-hard",
-    "jiang-single-does-not-transfer",
-    "jiang-pooling-can-hurt",
-    "jiang-f6-faster",
-    "jiang-t5-labels-matter",
-    "jiang-t6-combination",
-    "jiang-t8-postnorm-collapse",
-    "jiang-f7-words-differ",
-    "jiang-f7-frequency",
-    "jiang-f7-end-shared",
-    "jiang-f8-top-skewed",
-    "jiang-f9-decoder-skewed",
-    "jiang-decoder-little",
-    "jiang-ambiguity",
-    "jiang-same-size",
-    "jiang-strong-baseline",
-    "jiang-f7-examples",
-    "jiang-position",
-    "jiang-smoothing-tradeoff",
-    "zhang-unsup-gain",
-    "zhang-guided-gain",
-    "zhang-enfr-trend",
-    "zhang-tag-worse",
-    "zhang-words-domain",
-    "zhang-tsne",
-    "zhang-placement",
-    "zhang-unsup-clusters",
-    "song-t3-best-bleu",
-    "song-t3-stars",
-    "song-others-trade",
-    "song-mbart-trade",
-    "song-t4-lean",
-    "song-t5-best",
-    "song-t5-mbart-zero",
-    "song-t6-damha",
-    "song-t6-dmoe-over-moe",
-    "song-t6-loss-small",
-    "song-f3-train",
-    "song-f3-valid",
-    "song-f4-super-expert",
-    "song-f4-balanced",
-    "song-f5-tsne",
-    "song-metrics-agree",
-    "phan-direct-lower",
-    "phan-edc-fails",
-]
+IDS = re.findall(
+    r"\S+",
+    """
+jiang-t2-mixing-best jiang-t3-mixing-best jiang-t4-mixing-best-but-thesis jiang-t4-thesis-hard
+jiang-single-does-not-transfer jiang-pooling-can-hurt jiang-f6-faster jiang-t5-labels-matter jiang-t6-combination
+jiang-t8-postnorm-collapse jiang-f7-words-differ jiang-f7-frequency jiang-f7-end-shared jiang-f8-top-skewed
+jiang-f9-decoder-skewed jiang-decoder-little jiang-ambiguity jiang-same-size jiang-strong-baseline jiang-f7-examples
+jiang-position jiang-smoothing-tradeoff zhang-unsup-gain zhang-guided-gain zhang-enfr-trend zhang-tag-worse
+zhang-words-domain zhang-tsne zhang-placement zhang-unsup-clusters song-t3-best-bleu song-t3-stars song-others-trade
+song-mbart-trade song-t4-lean song-t5-best song-t5-mbart-zero song-t6-damha song-t6-dmoe-over-moe song-t6-loss-small
+song-f3-train song-f3-valid song-f4-super-expert song-f4-balanced song-f5-tsne song-metrics-agree phan-direct-lower
+phan-edc-fails
+    """,
+)
 
 
 def claim_of(*rules: dict[str, Any]) -> Claim:
@@ -95,17 +58,16 @@ def own() -> PaperConfig:
 
 
 def test_all_claims_are_there_once() -> None:
-    assert len(IDS) == 48
     found = [name for name in PAPERS for name in load_claims(CONFIG, name)]
     assert set(IDS) <= set(found)
     assert len(set(found)) == len(found)
     assert {path.stem for path in (CONFIG / "claims").glob("*.yaml")} == set(PAPERS)
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_claims_name_tables_figures_and_methods_that_there_are(name: str) -> None:
+def test_claims_name_tables_figures_and_methods_that_there_are() -> None:
     own = load_paper(CONFIG, "mdnmt")
-    check_claims(load_claims(CONFIG, name), load_paper(CONFIG, name), METHODS, f"config/claims/{name}.yaml", own)
+    for name in PAPERS:
+        check_claims(load_claims(CONFIG, name), load_paper(CONFIG, name), METHODS, f"config/claims/{name}.yaml", own)
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -117,16 +79,6 @@ def test_the_page_tells_the_claims_as_they_are_decided(name: str) -> None:
         f"docs/claims.md: between its markers put mdnmt.statements.claims.wording.listing("
         f"load_claims(Path('config'), '{name}'))"
     )
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_every_sentence_reads_as_one(name: str) -> None:
-    for one in load_claims(CONFIG, name).values():
-        assert re.fullmatch(r"[A-Z].+[^.]\.", one.says), one.says
-        for rule in one.rules:
-            text = rule.words()
-            assert re.fullmatch(r"[A-Z].+[^.]\.", text), text
-            assert "_" not in text and "  " not in text
 
 
 LABELS = {"kind": "labels", "table": "mdnmt-labels", "labels": ["wrong"], "rows": ["dmoe-mix"]}
@@ -282,11 +234,3 @@ def test_a_rule_is_told_with_its_threshold(keys: dict[str, Any], words: str) -> 
 )
 def test_a_rule_about_labels_is_told_with_its_threshold(keys: dict[str, Any], words: str) -> None:
     assert claim_of({**LABELS, **keys}).rules[0].words() == f"Labels: {words}"
-
-
-def test_files_begin_with_their_schema() -> None:
-    for name in PAPERS:
-        text = (CONFIG / "claims" / f"{name}.yaml").read_text(encoding="utf-8")
-        assert text.startswith("# yaml-language-server: $schema=../schema/claims.json\n")
-        assert max(map(len, text.splitlines())) <= 120
-        assert list(yaml.safe_load(text)) == ["claims"]

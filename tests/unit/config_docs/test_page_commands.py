@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
 import pytest
@@ -22,13 +21,6 @@ def test_the_tests_that_run_a_command_exist() -> None:
     for test in EXCEPTIONS["run_by"].values():
         path, _, name = test.partition("::")
         assert f"\ndef {name}(" in read(ROOT / path), test
-
-
-def test_no_command_is_hidden_from_the_tests() -> None:
-    # `commands` reads fenced blocks marked `sh`.
-    hidden = re.compile(r"^(?: {4}(?:\$ )?(?:mdnmt|make|snakemake|python) |```(?:bash|shell|console)$)", re.MULTILINE)
-    assert hidden.search("text\n\n    make serve RUNS=x\n") and hidden.search("```bash\n")
-    assert [page.name for page in MANUAL if hidden.search(read(page))] == []
 
 
 @pytest.mark.parametrize("line", [line for page in MANUAL for line in commands(page) if "snakemake " in line])
