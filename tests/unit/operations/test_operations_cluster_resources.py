@@ -20,13 +20,7 @@ CLUSTER = ClusterConfig.model_validate(
         "account": "nlp",
         "partitions": {"gpu": "g"},
         "sizes": {
-            "tiny": {
-                "up_to_parameters": 10**5,
-                "mem_mb": 1,
-                "train_minutes": 2,
-                "translate_minutes": 3,
-                "gpus": 0,
-            },
+            "tiny": {"up_to_parameters": 10**5, "mem_mb": 1, "train_minutes": 2, "translate_minutes": 3, "gpus": 0},
             "rest": {"up_to_parameters": 10**9, "mem_mb": 4, "train_minutes": 500, "translate_minutes": 6},
         },
         "longest_minutes": 100,
