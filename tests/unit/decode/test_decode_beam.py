@@ -15,7 +15,7 @@ from reference import beam as slow
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.batching import length_batches, translate_ids
-from mdnmt.decode.beam import Hypothesis, beam_search, best_continuations
+from mdnmt.decode.beam import Hypothesis, best_continuations
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 
 SOURCES = [[5, 6, 2], [7, 4, 9, 3, 5, 2], [3, 2], [2], [8, 8, 2]]
@@ -95,7 +95,7 @@ def test_the_length_penalty_of_gnmt(random_method: Any, make_batch: Any, penalty
     assert [[one.ids for one in best] for best in found] != [[one.ids for one in best] for best in other]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_beam_wider_than_the_vocabulary(random_method: Any, make_batch: Any, seed: int) -> None:
     # Three words beside </s>: at the first step most of the five prefixes do not exist.
     method = random_method("transformer", vocab=6, seed=seed, encoder_layers=1, decoder_layers=1)
@@ -133,15 +133,8 @@ def test_no_sentence_at_all(random_method: Any) -> None:
     assert fast_search(random_method("transformer"), [], Decoding()) == []
 
 
-def test_a_padded_batch_can_be_given_at_once(random_method: Any) -> None:
-    method = random_method("transformer", vocab=12)
-    source = torch.tensor([[5, 6, 2], [4, 2, 0]])
-    found = beam_search(method.model, source, source != 0, Decoding(beam_size=2))
-    assert [len(one) for one in found] == [2, 2]
-
-
-@pytest.mark.parametrize("vocab", [7, 161, 331, 997, 1024, 1500])
-@pytest.mark.parametrize(("width", "count"), [(1, 2), (5, 10), (3, 10)])
+@pytest.mark.parametrize("vocab", [7, 161, 1024, 1500])
+@pytest.mark.parametrize(("width", "count"), [(1, 2), (5, 10)])
 def test_the_best_continuations_are_those_of_a_whole_sort(vocab: int, width: int, count: int) -> None:
     generator = torch.Generator().manual_seed(vocab)
     for _ in range(20):

@@ -52,9 +52,9 @@ def test_token_by_token_decoding_equals_the_whole(make_method: Any, name: str, n
 
 
 @every_form
-@both_norms
-def test_beams_may_be_reordered_and_sentences_dropped(make_method: Any, name: str, norm: str) -> None:
-    checks.check_beams(partial(make_method, name, norm=norm), NUM_DOMAINS)
+@pytest.mark.parametrize("kernels", ["plain"], indirect=True)
+def test_beams_may_be_reordered_and_sentences_dropped(make_method: Any, name: str) -> None:
+    checks.check_beams(partial(make_method, name, norm="post"), NUM_DOMAINS)
 
 
 @every_form

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_norms, both_types, num_parameters, weights_of
 from reference import adapters as slow
 from reference import losses as slow_losses
 from reference import transformer as slow_transformer
@@ -19,7 +20,6 @@ from mdnmt.paths import RunPaths
 from mdnmt.train.initialise import InitialWeights, initialise
 from mdnmt.train.run import train_run
 
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES = [[5, 6, 7, 2], [2], [8, 9, 10, 11, 2]]
 TARGETS = [[12, 2], [13, 14, 15, 2], [2]]
 SIZES = {**TOY_SIZES, "encoder_layers": 2, "decoder_layers": 2, "max_positions": 40, "share_embeddings": "all"}
@@ -30,20 +30,15 @@ def is_adapter(name: str) -> bool:
     return ".adapters." in name
 
 
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@both_types
+@both_norms
 @pytest.mark.parametrize("width", [5, 20])  # narrower and wider than the model
 def test_it_equals_the_reference(
     random_method: Any, make_batch: Any, width: int, norm: str, dtype: torch.dtype
 ) -> None:
     options = {"bottleneck_dim": width, "norm": norm, "label_smoothing": 0.13, "encoder_layers": 1}
     method = random_method("adapters", num_domains=3, dtype=dtype, **options)
-    weights = {name: value.detach().double() for name, value in method.model.state_dict().items()}
+    weights = weights_of(method)
     shape = slow_transformer.Shape(num_heads=2, encoder_layers=1, decoder_layers=2, norm=norm)
     domains = [2, 0, 1]
     batch = make_batch(SOURCES, TARGETS, domains)
@@ -81,15 +76,12 @@ def test_a_sentence_trains_the_adapters_of_its_domain_alone(random_method: Any, 
 
 
 def test_the_number_of_parameters() -> None:
-    def size(builder: str, **more: Any) -> int:
-        options = validate(builder, {"model_dim": 32, "num_heads": 4, **more}, where="test")
-        with torch.device("meta"):
-            method = build(builder, options, VocabSizes(100, 100, False), 4)
-        return sum(parameter.numel() for parameter in method.model.parameters())
-
     # Of each domain and layer: gain and bias of the norm, two maps with their biases.
     of_layer = 2 * 32 + (32 * 6 + 6) + (6 * 32 + 32)
-    assert size("adapters", bottleneck_dim=6) == size("transformer") + 4 * 12 * of_layer
+    sizes = {"model_dim": 32, "num_heads": 4}
+    assert num_parameters("adapters", bottleneck_dim=6, **sizes) == (
+        num_parameters("transformer", **sizes) + 4 * 12 * of_layer
+    )
 
 
 def test_a_run_changes_nothing_but_the_adapters(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:

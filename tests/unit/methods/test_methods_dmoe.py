@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_types, gradients, num_parameters, reached, relative_error, sentences
 from reference import dmoe as slow
 from reference.transformer import Shape
 from torch import Tensor
@@ -19,7 +19,6 @@ from mdnmt.methods.method import Method, VocabSizes
 from mdnmt.models.gate import Gate
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SMOOTHING = 0.13
 # The rows of Table 6 but for the first, which is the plain Transformer.
 TABLE_6 = {
@@ -40,10 +39,11 @@ TABLE_6 = {
 # Not in the paper: DAMHA whose gate reads the label.
 LABEL_GATES = ["damha-gate-domain", "damha-gate-mix"]
 PARAMFIT = ["damha-dmoe-domain-paramfit", "damha-dmoe-mix-paramfit"]
+FILES = [*TABLE_6, *PARAMFIT, *LABEL_GATES]
 CASES: list[tuple[str, int, str, dict[str, Any]]] = [
-    # Every file with either k and norm order, then each option that no file sets.
-    *((name, 2, "pre", {}) for name in [*TABLE_6, *PARAMFIT, *LABEL_GATES]),
-    *((name, 3, "post", {}) for name in [*TABLE_6, *PARAMFIT, *LABEL_GATES]),
+    # Every file with one of two numbers of domains and norm orders, in turn, then each option that no file sets.
+    *((name, 2, "pre", {}) for name in FILES[::2]),
+    *((name, 3, "post", {}) for name in FILES[1::2]),
     ("damha", 3, "pre", {"top_k": 1, "gate": "linear"}),
     ("damha-moe-domain", 3, "pre", {"top_k": 1, "num_experts": 4}),
     ("damha-moe-mix", 3, "post", {"damha_targets": "qkv", "num_experts": 4, "top_k": 3}),
@@ -54,16 +54,7 @@ CASES: list[tuple[str, int, str, dict[str, Any]]] = [
 ]
 
 
-def sentences(lengths: list[int], seed: int) -> list[list[int]]:
-    generator = random.Random(seed)
-    return [[*(generator.randrange(3, 29) for _ in range(length - 1)), 2] for length in lengths]
-
-
 SOURCES, TARGETS = sentences([2, 5, 1], 1), sentences([4, 1, 5], 2)
-
-
-def relative_error(found: Tensor, expected: Tensor) -> float:
-    return ((found.double() - expected).abs().max() / expected.abs().max()).item()
 
 
 @pytest.fixture
@@ -79,12 +70,7 @@ def make(random_method: Any) -> Any:
     return make
 
 
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join([case[0], str(case[1]), case[2], *case[3]]))
 def test_dmoe_equals_its_reference(make: Any, make_batch: Any, case: Any, dtype: torch.dtype) -> None:
     name, k, norm, more = case
@@ -191,13 +177,6 @@ def test_scores_of_experts_that_are_not_chosen_get_no_gradient(make: Any, make_b
         assert torch.equal(layer.ffn.gate.scores.bias.grad != 0, gate_BTN[0, 0] > 0)
 
 
-def reached(method: Method, loss: Tensor) -> set[str]:
-    """Return the parameters that a loss has a gradient for."""
-    named = dict(method.model.named_parameters())
-    gradients = torch.autograd.grad(loss, list(named.values()), allow_unused=True, retain_graph=True)
-    return {name for name, grad in zip(named, gradients, strict=True) if grad is not None and grad.any()}
-
-
 @pytest.mark.parametrize("reads", ["token", "domain", "mix"])
 def test_what_the_gate_of_attention_reads_is_what_its_weights_are_trained_by(
     make: Any, make_batch: Any, reads: str
@@ -227,9 +206,8 @@ def test_what_the_gate_of_attention_reads_is_what_its_weights_are_trained_by(
 def test_what_the_balancing_losses_train(make: Any, make_batch: Any, mode: str) -> None:
     method = make(f"damha-dmoe-{mode}-loss", 2)
     batch = make_batch(SOURCES, TARGETS, [0, 1, 1])
-    output = method.model(batch)
     names = set(dict(method.model.named_parameters()))
-    generation, balance, entropy = (reached(method, loss(output, batch)) for loss in method.losses)
+    generation, balance, entropy = (reached(gradients(method, batch, loss.name)) for loss in method.losses)
     assert generation == names
     if mode == "domain":  # the gates read nothing but the domain's vector
         expected = {name for name in names if ".ffn.gate." in name} | {"encoder.layers.0.ffn.domain.weight"}
@@ -280,8 +258,4 @@ def test_a_mistake_is_one_line(options: Any, message: str) -> None:
     ],
 )
 def test_the_size_of_the_published_configuration(name: str, more: Any, millions: int) -> None:
-    # Baseline and big of Table 4 imply 87.6k rows of embeddings in all, nothing tied (test_methods_sizes.py).
-    architecture = {**load_method(CONFIG, name).architecture, **more}
-    with torch.device("meta"):
-        method = build("dmoe", validate("dmoe", architecture, where="test"), VocabSizes(29_200, 29_200, False), 4)
-    assert round(sum(parameter.numel() for parameter in method.model.parameters()) / 1e6) == millions
+    assert round(num_parameters("dmoe", **{**load_method(CONFIG, name).architecture, **more}) / 1e6) == millions

@@ -6,25 +6,19 @@ from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_types, num_parameters, weights_of
 from reference import losses as slow_losses
 from reference import transformer as slow
 from torch import Tensor
 
 from mdnmt.errors import ConfigError
-from mdnmt.methods import build, validate
-from mdnmt.methods.method import VocabSizes
+from mdnmt.methods import validate
 
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES = [[5, 6, 7, 2], [2], [8, 9, 10, 11, 2]]
 TARGETS = [[12, 2], [13, 14, 15, 2], [2]]
 
 
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize(("norm", "k"), [("pre", 3), ("post", 2)])
 @pytest.mark.parametrize("position", ["first", "last"])
 def test_it_equals_one_more_word(
@@ -33,7 +27,7 @@ def test_it_equals_one_more_word(
     method = random_method(
         "domain_tag", num_domains=k, dtype=dtype, norm=norm, tag_position=position, label_smoothing=0.13
     )
-    weights = {name: value.detach().double() for name, value in method.model.state_dict().items()}
+    weights = weights_of(method)
     # The tags are the last words of a larger source vocabulary (Tars and Fishel 2018, sec. 3.2).
     words = weights["source_embedding.weight"]
     weights["source_embedding.weight"] = torch.cat([words, weights["domain_tag.weight"]])
@@ -75,12 +69,7 @@ def test_a_tag_takes_a_position(random_method: Any) -> None:
 
 
 def test_it_has_a_vector_a_domain_more_than_a_transformer() -> None:
-    def size(builder: str) -> int:
-        with torch.device("meta"):
-            method = build(builder, validate(builder, {}, where="test"), VocabSizes(100, 100, False), 4)
-        return sum(parameter.numel() for parameter in method.model.parameters())
-
-    assert size("domain_tag") == size("transformer") + 4 * 512
+    assert num_parameters("domain_tag") == num_parameters("transformer") + 4 * 512
 
 
 def test_an_unknown_position_is_one_line() -> None:

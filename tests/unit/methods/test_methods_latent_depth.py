@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_norms, both_types, num_parameters, relative_error, sentences, weights_of
 from reference import latent_depth as slow
 from reference import losses as slow_losses
 from reference import transformer as slow_transformer
 from torch import Tensor
 
-from mdnmt.methods import build, validate
-from mdnmt.methods.method import Method, VocabSizes
+from mdnmt.methods.method import Method
 
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SIZES = {"encoder_layers": 1, "decoder_layers": 1, "num_heads": 2, "label_smoothing": 0.13, "dropout": 0.0}
 LABELS = [1, 0, 1]
-both_norms = pytest.mark.parametrize("norm", ["pre", "post"])
-both_types = pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
-
-
-def sentences(lengths: list[int], seed: int) -> list[list[int]]:
-    generator = random.Random(seed)
-    return [[*(generator.randrange(3, 29) for _ in range(length - 1)), 2] for length in lengths]
 
 
 SOURCES, TARGETS = sentences([2, 5, 1], 1), sentences([4, 1, 5], 2)
@@ -49,14 +35,10 @@ def shape_of(method: Method, norm: str) -> slow_transformer.Shape:
     return slow_transformer.Shape(2, *layers, norm)
 
 
-def relative_error(found: Tensor, expected: Tensor) -> float:
-    return ((found.double() - expected).abs().max() / expected.abs().max()).item()
-
-
 def check(method: Method, batch: Any, norm: str, uses_BN: list[list[float]], dtype: torch.dtype) -> None:
     """Compare the logits and the generation loss of a pass with the reference's for these z."""
     output = method.model(batch)
-    weights = {name: value.detach().double() for name, value in method.model.state_dict().items()}
+    weights = weights_of(method)
     shape, loss = shape_of(method, norm), 0.0
     found_rows = output.logits().split([len(target) for target in TARGETS])
     for source, target, label, use_N, found in zip(
@@ -222,14 +204,6 @@ def test_every_map_of_a_private_model_belongs_to_its_block(random_method: Any) -
 
 
 def test_the_size_that_song_prints() -> None:
-    # 266 M of Transformer-big and 89 M of the baseline both need 87.6 k rows of embeddings and output, nothing tied.
-    def size(builder: str, **options: Any) -> int:
-        with torch.device("meta"):
-            config = validate(builder, options, where="test")
-            method = build(builder, config, VocabSizes(29_200, 29_200, False), 4)
-        return sum(parameter.numel() for parameter in method.model.parameters())
-
-    assert size("transformer") == pytest.approx(89e6, abs=0.5e6)
-    assert size("latent_depth", encoder_depth_factor=4) == pytest.approx(171e6, abs=0.5e6)
-    layers = {"encoder_layers": 12, "decoder_layers": 12}
-    assert size("latent_depth") == size("transformer", **layers) + 4 * (2 * 12 + 3 * 12)
+    assert num_parameters("latent_depth", encoder_depth_factor=4) == pytest.approx(171e6, abs=0.5e6)
+    plain = num_parameters("transformer", encoder_layers=12, decoder_layers=12)
+    assert num_parameters("latent_depth") == plain + 4 * (2 * 12 + 3 * 12)

@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_types, gradients, num_parameters, weights_of
 from reference import losses as slow_losses
 from reference import multitask as slow
 from reference.transformer import Shape, decoder, encoder, output
-from torch import Tensor
 
 from mdnmt.config.architectures.architecture import with_size
-from mdnmt.methods import build, validate
-from mdnmt.methods.method import VocabSizes
+from mdnmt.methods import validate
 
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES = [[5, 2], [7, 8, 9, 10, 2], [3, 11, 2]]
 TARGETS = [[12, 13, 14, 2], [15, 2], [16, 17, 2]]
 LABELS = {2: [0, 1, 1], 3: [2, 0, 1]}
@@ -31,19 +29,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize(("gradient", "norm", "k", "aux_norm"), CASES)
 def test_output_and_losses_equal_the_reference(
     random_method: Any, make_batch: Any, gradient: str, norm: str, k: int, aux_norm: str, dtype: torch.dtype
 ) -> None:
     options = {"gradient": gradient, "norm": norm, "aux_norm": aux_norm, **SIZES}
     method = random_method("multitask", num_domains=k, dtype=dtype, **options)
-    weights = {name: value.detach().double() for name, value in method.model.state_dict().items()}
+    weights = weights_of(method)
     batch = make_batch(SOURCES, TARGETS, LABELS[k])
     found = method.model(batch)
     shape = Shape(num_heads=2, encoder_layers=2, decoder_layers=1, norm=norm)
@@ -64,33 +57,23 @@ def test_output_and_losses_equal_the_reference(
     }
 
 
-def domain_gradients(method: Any, batch: Any) -> dict[str, Tensor | None]:
-    _, sentence = method.losses
-    named = dict(method.model.named_parameters())
-    gradients = torch.autograd.grad(sentence(method.model(batch), batch), list(named.values()), allow_unused=True)
-    return dict(zip(named, gradients, strict=True))
-
-
 @pytest.mark.parametrize("gradient", ["pass", "reverse", "half"])
 def test_the_domain_loss_reaches_classifier_and_encoder_alone(
     random_method: Any, make_batch: Any, gradient: str
 ) -> None:
     batch = make_batch(SOURCES, TARGETS, LABELS[3])
     method = random_method("multitask", num_domains=3, gradient=gradient)
-    for name, found in domain_gradients(method, batch).items():
+    for name, found in gradients(method, batch, "sentence").items():
         reached = name.startswith(("classifiers.encoder.", "encoder.", "source_embedding."))
         assert (found is not None and bool(found.any())) == reached, name
-    generation, _ = method.losses
-    named = dict(method.model.named_parameters())
-    gradients = torch.autograd.grad(generation(method.model(batch), batch), list(named.values()), allow_unused=True)
-    for name, found in zip(named, gradients, strict=True):
+    for name, found in gradients(method, batch, "generation").items():
         assert (found is None) == name.startswith("classifiers."), name
 
 
 def test_the_encoder_sees_the_gradient_with_the_sign_of_the_row(random_method: Any, make_batch: Any) -> None:
     batch = make_batch(SOURCES, TARGETS, LABELS[3])
     methods = {row: random_method("multitask", num_domains=3, gradient=row) for row in ("pass", "reverse", "half")}
-    found = {row: domain_gradients(method, batch) for row, method in methods.items()}
+    found = {row: gradients(method, batch, "sentence") for row, method in methods.items()}
     # The gradient at the encoder's output, taken through the classifier that lets it pass.
     model = methods["pass"].model
     method_output = model(batch)
@@ -114,17 +97,12 @@ def test_the_encoder_sees_the_gradient_with_the_sign_of_the_row(random_method: A
 )
 def test_the_size_of_the_published_configuration(size: str, k: int, d: int, f: int) -> None:
     options = {"model_dim": 512, "ffn_dim": 1024, "num_heads": 4, "norm": "post", "size": size}
-
-    def parameters(builder: str, **more: Any) -> int:
-        with torch.device("meta"):
-            config = validate(builder, {**options, **more}, where="test")
-            method = build(builder, config, VocabSizes(10_000, 10_000, False), k)
-        return sum(parameter.numel() for parameter in method.model.parameters())
-
     widths = with_size(validate("multitask", options, where="test"), k)
     assert (widths.model_dim, widths.ffn_dim) == (d, f)
     # W and v of the pooling; d -> d/2 -> d/4 -> d/8 -> k with biases and three slopes.
     pooling = d * d + d
     perceptron = (d + 1) * (d // 2) + (d // 2 + 1) * (d // 4) + (d // 4 + 1) * (d // 8) + (d // 8 + 1) * k + 3
+    plain = num_parameters("transformer", num_domains=k, **options)
     for gradient in ("pass", "reverse", "half"):
-        assert parameters("multitask", gradient=gradient) == parameters("transformer") + pooling + perceptron
+        found = num_parameters("multitask", num_domains=k, gradient=gradient, **options)
+        assert found == plain + pooling + perceptron

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_types, gradients, reached
 from fast_cases import fast_cases
 from reference import losses as slow_losses
 from reference import naive_waldm as slow
@@ -28,7 +29,6 @@ from mdnmt.train.run import build_method, train_run
 from mdnmt.train.validation import Validation
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES, TARGETS = [[5, 6, 2], [7, 8, 2]], [[12, 13, 14, 2], [15, 9, 9, 2]]
 
 
@@ -52,12 +52,7 @@ def hidden_of(model: Any) -> dict[str, Tensor]:
     }
 
 
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize(
     ("sides", "norm", "k"), [("encoder", "pre", 2), ("encoder", "post", 3), ("both", "pre", 3), ("both", "post", 2)]
 )
@@ -99,15 +94,8 @@ def test_its_loss_counts_padding(random_method: Any, make_batch: Any) -> None:
 def test_nothing_is_detached(random_method: Any, make_batch: Any) -> None:
     method = random_method("naive_waldm")
     batch = make_batch(SOURCES, TARGETS, [1, 0])
-    output = method.model(batch)
-    named = dict(method.model.named_parameters())
-
-    def reached(loss: Any) -> set[str]:
-        found = torch.autograd.grad(loss(output, batch), list(named.values()), allow_unused=True, retain_graph=True)
-        return {name for name, value in zip(named, found, strict=True) if value is not None and value.any()}
-
-    generation, proportion = map(reached, method.losses)
-    assert generation == set(named)  # every R among them
+    generation, proportion = (reached(gradients(method, batch, loss.name)) for loss in method.losses)
+    assert generation == set(dict(method.model.named_parameters()))  # every R among them
     assert {"source_embedding.weight", "encoder.layers.0.attention.out.weight"} <= proportion
 
 

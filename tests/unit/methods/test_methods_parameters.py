@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
-import torch
+from against_reference import gradients, num_parameters
 
 from mdnmt.errors import ConfigError
-from mdnmt.methods import build, validate
-from mdnmt.methods.method import VocabSizes
+from mdnmt.methods import validate
 from mdnmt.models.projection import MixedLinear
 
 WALDM_FORMS = [
@@ -28,13 +28,10 @@ def is_proportion(name: str) -> bool:
 def test_each_loss_trains_its_own_parameters_and_no_other(random_method: Any, make_batch: Any, form: Any) -> None:
     method = random_method("waldm", **form)
     batch = make_batch([[5, 2], [7, 8, 9, 2]], [[6, 2], [9, 5, 8, 2]], [0, 1])
-    named = dict(method.model.named_parameters())
-    output = method.model(batch)
-    generation, proportion = (loss(output, batch) for loss in method.losses)
-    by_generation = torch.autograd.grad(generation, list(named.values()), allow_unused=True, retain_graph=True)
-    by_proportion = torch.autograd.grad(proportion, list(named.values()), allow_unused=True)
+    by_generation, by_proportion = (gradients(method, batch, loss.name) for loss in method.losses)
     proportions = 0
-    for name, one, other in zip(named, by_generation, by_proportion, strict=True):
+    for name, one in by_generation.items():
+        other = by_proportion[name]
         if is_proportion(name):
             proportions += 1
             assert one is None, f"L_gen reaches {name}"
@@ -74,15 +71,9 @@ def transformer_size(d: int, f: int, layers: int, vocab: int) -> int:
 @pytest.mark.parametrize("mix_out", [True, False])
 def test_the_size_of_the_published_configuration_follows_from_the_equations(k: int, mix_out: bool) -> None:
     d, f, layers, vocab = 512, 1024, 6, 10_000
-    options = {"model_dim": d, "ffn_dim": f, "num_heads": 4, "norm": "post", "mix_out_projection": mix_out}
+    options = {"model_dim": d, "ffn_dim": f, "num_heads": 4, "norm": "post"}
 
-    def size(builder: str, **more: Any) -> int:
-        chosen = {key: value for key, value in options.items() if builder == "waldm" or key != "mix_out_projection"}
-        with torch.device("meta"):
-            config = validate(builder, {**chosen, **more}, where="test")
-            method = build(builder, config, VocabSizes(vocab, vocab, False), k)
-        return sum(parameter.numel() for parameter in method.model.parameters())
-
+    size = partial(num_parameters, rows=vocab, num_domains=k, **options)
     plain = transformer_size(d, f, layers, vocab)
     assert size("transformer") == plain
     # k - 1 further copies of every mixed matrix and bias (sec. 3.2), and one R with its bias a proportion layer.
@@ -91,14 +82,9 @@ def test_the_size_of_the_published_configuration_follows_from_the_equations(k: i
     encoder_more = (k - 1) * layers * (attention + ffn)
     decoder_more = (k - 1) * layers * (2 * attention + ffn)
     proportion = k * d + k
+    size = partial(size, mix_out_projection=mix_out)
     assert size("waldm", mixed_sides="encoder") == plain + encoder_more + layers * proportion
     assert size("waldm") == plain + encoder_more + decoder_more + (2 * layers + 1) * proportion
-
-
-def count(builder: str, vocab: int, k: int, **options: Any) -> int:
-    with torch.device("meta"):
-        method = build(builder, validate(builder, options, where="test"), VocabSizes(vocab, vocab, False), k)
-    return sum(parameter.numel() for parameter in method.model.parameters())
 
 
 def millions(number: int) -> float:
@@ -115,16 +101,18 @@ def test_the_76_million_of_jiang_say_how_many_words_there_were() -> None:
     assert round(rows, -2) == 86_800
     vocab = round(rows / 3)
     assert vocab == 28_943
-    assert round(count("transformer", vocab, 2, **jiang) / 1e6) == 76
+    assert round(num_parameters("transformer", vocab, 2, **jiang) / 1e6) == 76
     # "k times larger": mixing copies the body, never the tables.
-    assert millions(count("waldm", vocab, 2, **jiang)) == 107.5
-    assert millions(count("waldm", vocab, 4, **jiang)) == 170.6
+    assert millions(num_parameters("waldm", vocab, 2, **jiang)) == 107.5
+    assert millions(num_parameters("waldm", vocab, 4, **jiang)) == 170.6
     # Classifiers of the other rows: WL has pooling (d d + d), one slope, and d -> k.
     for options, more in (
         ({"weighted_loss": "aligned"}, 512 * 512 + 512 + 1 + 512 * 2 + 2),
         ({"input_link": "half"}, 0),
     ):
-        assert count("waldm", vocab, 2, **jiang, **options) - count("waldm", vocab, 2, **jiang) == more
+        assert (
+            num_parameters("waldm", vocab, 2, **jiang, **options) - num_parameters("waldm", vocab, 2, **jiang) == more
+        )
 
 
 def test_the_266_million_of_song_table_4_for_waldm_are_more_than_the_equations_give() -> None:
@@ -132,11 +120,11 @@ def test_the_266_million_of_song_table_4_for_waldm_are_more_than_the_equations_g
     vocab, k = 29_200, 4
     song = {"model_dim": 512, "ffn_dim": 2048, "num_heads": 8}
     assert millions(3 * vocab * 512) == 44.9
-    code = count("waldm", vocab, k, mix_out_projection=False, **song)
-    text = count("waldm", vocab, k, **song)
+    code = num_parameters("waldm", vocab, k, mix_out_projection=False, **song)
+    text = num_parameters("waldm", vocab, k, **song)
     assert (millions(code), millions(text)) == (207.2, 221.3)
     # Jiang's own widths, which Song says were kept, give still less.
-    assert millions(count("waldm", vocab, k, ffn_dim=1024, num_heads=4, mix_out_projection=False)) == 156.8
+    assert millions(num_parameters("waldm", vocab, k, ffn_dim=1024, num_heads=4, mix_out_projection=False)) == 156.8
     # The print is met only if the plain layers, never used by any equation, stand beside k whole copies of themselves.
     plain = transformer_size(512, 2048, 6, 0)
     beside = (k + 1) * plain + 3 * vocab * 512 + 13 * (k * 512 + k)
@@ -199,9 +187,3 @@ def test_a_mistake_in_an_architecture_is_one_line(builder: str, options: Any, me
         validate(builder, options, where="methods/x.yaml")
     assert "\n" not in str(caught.value)
     assert "methods/x.yaml" in str(caught.value)
-
-
-def test_two_vocabularies_cannot_be_tied_as_one() -> None:
-    config = validate("transformer", {"share_embeddings": "all"}, where="test")
-    with pytest.raises(ConfigError, match="joint: true"):
-        build("transformer", config, VocabSizes(10, 11, False), 2)

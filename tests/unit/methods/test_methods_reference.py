@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from itertools import product
 from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_norms, both_types, relative_error, sentences, weights_of
 from reference import losses as slow_losses
 from reference import transformer as slow_transformer
 from reference import waldm as slow_waldm
 from torch import Tensor
 
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 ARCHITECTURE = {"encoder_layers": 2, "decoder_layers": 2, "num_heads": 2, "label_smoothing": 0.13}
-
-
-def sentences(lengths: list[int], seed: int) -> list[list[int]]:
-    generator = random.Random(seed)
-    return [[*(generator.randrange(3, 29) for _ in range(length - 1)), 2] for length in lengths]
-
-
-def weights_of(method: Any) -> dict[str, Tensor]:
-    return {name: value.detach().double() for name, value in method.model.state_dict().items()}
 
 
 def shape_of(norm: str) -> slow_transformer.Shape:
@@ -35,18 +25,9 @@ def rows(values_NV: Tensor, targets: list[list[int]]) -> list[Tensor]:
     return list(values_NV.split([len(target) for target in targets]))
 
 
-def relative_error(found: Tensor, expected: Tensor) -> float:
-    return ((found.double() - expected).abs().max() / expected.abs().max()).item()
-
-
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize("share", ["none", "decoder", "all"])
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@both_norms
 def test_transformer(random_method: Any, make_batch: Any, norm: str, share: str, dtype: torch.dtype) -> None:
     # The float32 model is compared with the reference on its own weights: only the arithmetic differs.
     method = random_method("transformer", dtype=dtype, norm=norm, share_embeddings=share, **ARCHITECTURE)
@@ -73,12 +54,7 @@ WALDM_CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize("case", WALDM_CASES, ids=lambda case: "-".join(map(str, case.values())))
 def test_waldm(random_method: Any, make_batch: Any, case: dict[str, Any], dtype: torch.dtype) -> None:
     options = {**case}
@@ -117,7 +93,7 @@ def test_waldm(random_method: Any, make_batch: Any, case: dict[str, Any], dtype:
     assert len(records[0].layers) == (5 if mixing.both_sides else 2)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@both_norms
 @pytest.mark.parametrize("builder", ["transformer", "waldm"])
 def test_losses_of_a_batch_are_those_of_its_sentences(
     random_method: Any, make_batch: Any, builder: str, norm: str

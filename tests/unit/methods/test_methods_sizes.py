@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
+from against_reference import num_parameters
 
 from mdnmt.config.architectures.architecture import with_size
 from mdnmt.config.method import load_method
@@ -17,17 +19,11 @@ from mdnmt.models.attention import SelfAttention
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 
 
-def parameters(name: str, vocab: VocabSizes, num_domains: int) -> int:
-    config = load_method(CONFIG, name)
-    with torch.device("meta"):
-        method = build(config.builder, validate(config.builder, config.architecture, where="test"), vocab, num_domains)
-    return sum(parameter.numel() for parameter in method.model.parameters())
-
-
 @pytest.mark.parametrize(("name", "millions"), [("mixed", 89), ("big", 266)])
 def test_one_vocabulary_gives_the_two_sizes_of_song_table_4(name: str, millions: int) -> None:
     # 44.1 M and 221.2 - 44.9 = 176.4 M without embeddings: both prints need 87.6k rows in all, nothing tied.
-    assert round(parameters(name, VocabSizes(29_200, 29_200, False), 4) / 1e6) == millions
+    config = load_method(CONFIG, name)
+    assert round(num_parameters(config.builder, **config.architecture) / 1e6) == millions
 
 
 @pytest.mark.parametrize(
@@ -46,13 +42,12 @@ def test_enlarged_widths_are_sqrt_k_times_as_wide(num_heads: int, k: int, model_
     assert (config.model_dim, config.ffn_dim, config.num_heads) == (model_dim, ffn_dim, num_heads)
 
 
-@pytest.mark.parametrize("num_heads", [2, 4, 8, 16])
-@pytest.mark.parametrize("k", range(1, 12))
-def test_enlarged_widths_can_be_cut_into_heads(num_heads: int, k: int) -> None:
-    config = with_size(Architecture(size="enlarged", num_heads=num_heads, ffn_dim=1024), k)
-    assert config.model_dim % num_heads == 0
-    assert abs(config.model_dim - 512 * k**0.5) <= num_heads / 2
-    assert config.ffn_dim / config.model_dim == pytest.approx(2, rel=1e-3)
+def test_enlarged_widths_can_be_cut_into_heads() -> None:
+    for num_heads, k in product((2, 4, 8, 16), range(1, 12)):
+        config = with_size(Architecture(size="enlarged", num_heads=num_heads, ffn_dim=1024), k)
+        assert config.model_dim % num_heads == 0
+        assert abs(config.model_dim - 512 * k**0.5) <= num_heads / 2
+        assert config.ffn_dim / config.model_dim == pytest.approx(2, rel=1e-3)
 
 
 def test_big_has_the_widths_and_heads_of_transformer_big() -> None:
@@ -84,11 +79,6 @@ def test_the_model_has_the_size_that_its_option_says(size: str, model_dim: int, 
     assert attention.num_heads == num_heads
 
 
-def test_options_younger_than_runs_do_not_move_them() -> None:
-    plain, moved = (Architecture(first_position=first).model_dump() for first in (0, 2))
-    assert "first_position" not in plain and moved["first_position"] == 2
-
-
 def test_the_encoder_of_a_control_starts_at_another_scale_and_nothing_else_changes() -> None:
     def weights(**options: float) -> dict[str, torch.Tensor]:
         sizes = {"model_dim": 16, "ffn_dim": 24, "num_heads": 2, "encoder_layers": 2, "decoder_layers": 1}
@@ -103,12 +93,6 @@ def test_the_encoder_of_a_control_starts_at_another_scale_and_nothing_else_chang
         assert torch.equal(scaled[name], value * 0.25 if name in matrices else value), name
 
 
-def test_an_option_that_is_younger_than_runs_leaves_their_identity_alone() -> None:
-    assert "encoder_initial_scale" not in validate("transformer", {}, where="test").model_dump(mode="json")
-    changed = validate("transformer", {"encoder_initial_scale": 0.5}, where="test").model_dump(mode="json")
-    assert changed["encoder_initial_scale"] == 0.5
-
-
 def test_shared_embeddings_need_a_joint_vocabulary() -> None:
     config = validate("transformer", {"share_embeddings": "all"}, where="here")
     config.require_task(2, joint=True)
@@ -116,3 +100,9 @@ def test_shared_embeddings_need_a_joint_vocabulary() -> None:
         config.require_task(2, joint=False)
     with pytest.raises(ConfigError, match="share_embeddings: all needs one vocabulary"):
         build("transformer", config, VocabSizes(9, 9, joint=False), 2)
+
+
+def test_options_younger_than_runs_leave_their_identity_alone() -> None:
+    for option, plain, moved in (("first_position", 0, 2), ("encoder_initial_scale", 1.0, 0.5)):
+        assert option not in validate("transformer", {option: plain}, where="test").model_dump(mode="json")
+        assert validate("transformer", {option: moved}, where="test").model_dump(mode="json")[option] == moved

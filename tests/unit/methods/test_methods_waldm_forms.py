@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_norms, both_types, gradients, reached, relative_error, weights_of
 from reference import losses as slow_losses
 from reference import transformer as slow_transformer
 from reference import waldm as slow_waldm
@@ -21,7 +22,6 @@ from mdnmt.models.gradient_reversal import GradientLink
 from mdnmt.models.projection import MixedLinear
 from mdnmt.models.proportion import DomainProportion
 
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES, TARGETS, LABELS = [[5, 6, 2], [7, 8, 9, 10, 2]], [[12, 13, 14, 2], [15, 9, 2]], [1, 0]
 SHORT_SOURCES, SHORT_TARGETS = [[5, 6, 2], [7, 8, 2]], [[12, 13, 2], [15, 9, 2]]
 
@@ -39,24 +39,11 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
-def weights_of(method: Any) -> dict[str, Tensor]:
-    return {name: value.detach().double() for name, value in method.model.state_dict().items()}
-
-
 def shape_of(norm: str) -> slow_transformer.Shape:
     return slow_transformer.Shape(num_heads=2, encoder_layers=2, decoder_layers=2, norm=norm)
 
 
-def relative_error(found: Tensor, expected: Tensor) -> float:
-    return ((found.double() - expected).abs().max() / expected.abs().max()).item()
-
-
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
 def test_output_and_losses_equal_the_reference(
     random_method: Any, make_batch: Any, case: dict[str, Any], dtype: torch.dtype
@@ -96,18 +83,6 @@ def test_output_and_losses_equal_the_reference(
     found_losses = {loss.name: loss(output, batch).item() for loss in method.losses}
     assert found_losses == pytest.approx(expected, rel=TOLERANCE[dtype])
     assert list(found_losses) == list(expected)
-
-
-def gradients(method: Any, batch: Any, name: str) -> dict[str, Tensor | None]:
-    """Return the gradient of one loss for every parameter."""
-    output = method.model(batch)
-    [loss] = [loss(output, batch) for loss in method.losses if loss.name == name]
-    named = dict(method.model.named_parameters())
-    return dict(zip(named, torch.autograd.grad(loss, list(named.values()), allow_unused=True), strict=True))
-
-
-def reached(found: dict[str, Tensor | None]) -> set[str]:
-    return {name for name, value in found.items() if value is not None and value.any()}
 
 
 @pytest.mark.parametrize("sides", ["encoder", "both"])
@@ -151,7 +126,7 @@ def test_each_link_is_a_sign_on_the_way_back_to_the_layers_input() -> None:
     assert torch.equal(found["half"][0], torch.cat([-plain[..., :3], plain[..., 3:]], dim=-1))
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@both_norms
 @pytest.mark.parametrize("sides", ["encoder", "both"])
 def test_links_give_the_transformer_the_gradient_of_their_name(
     random_method: Any, make_batch: Any, monkeypatch: pytest.MonkeyPatch, sides: str, norm: str

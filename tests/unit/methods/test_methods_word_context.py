@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
+from against_reference import TOLERANCE, both_types, gradients, num_parameters, reached, weights_of
 from reference import multitask as slow_sentence
 from reference import word_context as slow
 from reference.transformer import Shape
-from torch import Tensor
 
-from mdnmt.methods import build, validate
-from mdnmt.methods.method import VocabSizes
-
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-5}
 SOURCES = [[5, 2], [7, 8, 9, 10, 2], [3, 11, 2]]
 TARGETS = [[12, 13, 14, 2], [15, 2], [16, 17, 2]]
 LABELS = {2: [0, 1, 1], 3: [2, 0, 1]}
@@ -34,12 +31,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kernels", "dtype"),
-    [("plain", torch.float64), ("cpu", torch.float32)],
-    indirect=["kernels"],
-    ids=["plain-float64", "cpu-float32"],
-)
+@both_types
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
 def test_output_and_losses_equal_the_reference(
     random_method: Any, make_batch: Any, case: dict[str, Any], dtype: torch.dtype
@@ -47,7 +39,7 @@ def test_output_and_losses_equal_the_reference(
     options = {**case}
     k = options.pop("k")
     method = random_method("word_context", num_domains=k, dtype=dtype, **options, **SIZES)
-    weights = {name: value.detach().double() for name, value in method.model.state_dict().items()}
+    weights = weights_of(method)
     batch = make_batch(SOURCES, TARGETS, LABELS[k])
     found = method.model(batch)
     shape = Shape(num_heads=2, encoder_layers=2, decoder_layers=1, norm=options["norm"])
@@ -70,17 +62,6 @@ def test_output_and_losses_equal_the_reference(
         "generation": pytest.approx(slow.weighted_cross_entropy(logits, TARGETS, alphas, 0.13), rel=TOLERANCE[dtype]),
         "sentence": pytest.approx(expected_domain, rel=TOLERANCE[dtype]),
     }
-
-
-def gradients(method: Any, batch: Any, name: str) -> dict[str, Tensor | None]:
-    [loss] = [loss for loss in method.losses if loss.name == name]
-    named = dict(method.model.named_parameters())
-    found = torch.autograd.grad(loss(method.model(batch), batch), list(named.values()), allow_unused=True)
-    return dict(zip(named, found, strict=True))
-
-
-def reached(found: dict[str, Tensor | None]) -> set[str]:
-    return {name for name, gradient in found.items() if gradient is not None and bool(gradient.any())}
 
 
 @pytest.mark.parametrize("options", [WL, BOTH, {**BOTH, "weighted_loss": "misaligned"}], ids=str)
@@ -148,12 +129,7 @@ def test_the_shared_branch_is_reversed_behind_its_classifier(
 def test_the_size_of_the_published_configuration(size: str, k: int, d: int) -> None:
     options = {"model_dim": 512, "ffn_dim": 1024, "num_heads": 4, "norm": "post", "size": size}
 
-    def parameters(builder: str, **more: Any) -> int:
-        with torch.device("meta"):
-            config = validate(builder, {**options, **more}, where="test")
-            method = build(builder, config, VocabSizes(10_000, 10_000, False), k)
-        return sum(parameter.numel() for parameter in method.model.parameters())
-
+    parameters = partial(num_parameters, num_domains=k, **options)
     plain = parameters("transformer")
     pooling = d * d + d
 
